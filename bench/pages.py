@@ -1,15 +1,15 @@
-"""The pages that are made from what they describe: `python -m bench.pages` writes docs/keys.md and docs/recipes.md. Tests say when one is stale."""
+"""The pages that are made from what they describe: `python -m bench.pages` writes those of `PAGES`. Tests say when one is stale."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import catalogue
+from bench import catalogue, limits
 from obsidian_agent.tui.screens.help import keys_page
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page, "recipes.md": catalogue.page}
+PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page, "recipes.md": catalogue.page, "limits.md": limits.page}
 
 
 def main() -> None:

@@ -63,8 +63,8 @@ def measure(place: Path, rounds: int = 40) -> list[Row]:
 
 
 def _chats(vault: Path, state: Path, url: str) -> ThreadManager:
-    settings = LiveSettings(current=Settings(context_window=200_000, planning="plan"))
-    wiring = Wiring(VaultStore.open(vault), state, model="custom/m", base_url=url, settings=settings)
+    settings = LiveSettings(current=Settings(context_window=200_000, planning="plan", model="custom/m", base_url=url))
+    wiring = Wiring(VaultStore.open(vault), state, settings=settings)
     return build_threads(wiring, build_session(wiring))
 
 

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,8 @@ from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import ENVIRONMENT_PREFIX, NO_MODEL
+from obsidian_agent.config.settings import ENVIRONMENT_PREFIX
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, Problem
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
@@ -32,6 +32,7 @@ from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import AppServices
+    from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
@@ -59,7 +60,7 @@ _WORKSPACE: Final = re.compile(r"\.obsidian/workspace[^/]*\.json")
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The settings, and what options say on top of them for this time. `offline`: whatever model is set, none; `now` freezes the clock.
+    """A vault, the person's settings for it, and where their state lies. `now` freezes the clock.
 
     `policy` None: the settings say what plans may do. `config`: the folder of the settings file, where keys may lie too.
     """
@@ -67,22 +68,9 @@ class Wiring:
     store: VaultStore
     state: Path
     policy: Policy | None = Policy()
-    model: str | None = None
-    base_url: str | None = None
     now: datetime | None = None
-    share_allow: tuple[str, ...] = ()
-    share_deny: tuple[str, ...] = ()
-    share_local: bool = False
-    auto_title: bool = False
-    offline: bool = False
     settings: LiveSettings = field(default_factory=LiveSettings)
     config: Path | None = None
-
-    @property
-    def spec(self) -> str | None:
-        """The model that is asked, as options and settings have it now; None for the menu alone."""
-        spec = None if self.offline else self.model or self.settings.chosen
-        return None if spec == NO_MODEL else spec
 
 
 def build_session(wiring: Wiring) -> Session:
@@ -128,10 +116,7 @@ def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
     from obsidian_agent.agent.threads.manager import ThreadManager
 
-    def auto_title() -> bool:
-        return wiring.auto_title or wiring.settings.current.auto_title
-
-    return ThreadManager(open_threads(wiring), session, auto_title)
+    return ThreadManager(open_threads(wiring), session, lambda: wiring.settings.current.auto_title)
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
@@ -191,7 +176,7 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
-    spec = wiring.spec
+    spec = wiring.settings.chosen
     if spec is None:
         return None
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
@@ -213,12 +198,11 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
 
 
 def sharing_of(wiring: Wiring) -> SharingRules:
-    """What may leave this machine, as settings and options have it."""
+    """What may leave this machine, as the settings have it."""
     from obsidian_agent.agent.privacy.consent import SharingRules
 
     settings = wiring.settings.current
-    allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
-    return SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
+    return SharingRules.of(settings.share_allow, settings.share_deny, local=settings.share_local)
 
 
 def _providers(wiring: Wiring, spec: str, lasting: _Lasting) -> ProviderManager:
@@ -226,7 +210,7 @@ def _providers(wiring: Wiring, spec: str, lasting: _Lasting) -> ProviderManager:
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
     settings = wiring.settings.current
-    base_url = wiring.base_url or settings.base_url
+    addresses = dict(settings.services) | ({spec.partition("/")[0].lower(): settings.base_url} if settings.base_url else {})
     find_key = build_keys(wiring).find if wiring.config is not None else environment_key
 
     def counted(provider: Provider) -> Provider:
@@ -234,8 +218,7 @@ def _providers(wiring: Wiring, spec: str, lasting: _Lasting) -> ProviderManager:
         return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_monthly_cost(wiring))
 
     return ProviderManager(
-        base_url,
-        spec.partition("/")[0],
+        addresses,
         find_key=find_key,
         limits=lasting.limits,
         streaming=settings.streaming,
@@ -257,9 +240,8 @@ def _open_agent(wiring: Wiring, name: str, session: Session) -> AcpAgent:
     if wiring.settings.file is not None:
         places += ["--config", str(wiring.settings.file)]
     told = {VARIABLE: str(socket)}
-    for field_name, given in (("share_allow", wiring.share_allow), ("share_deny", wiring.share_deny)):
-        if given:
-            told[f"{ENVIRONMENT_PREFIX}{field_name.upper()}"] = ";".join((*getattr(wiring.settings.current, field_name), *given))
+    if wiring.settings.options.get("share_allow"):
+        told[f"{ENVIRONMENT_PREFIX}SHARE_ALLOW"] = ";".join(wiring.settings.current.share_allow)
 
     @asynccontextmanager
     async def proposals(take: Take) -> AsyncIterator[bool]:
@@ -343,6 +325,15 @@ class _Lasting:
         return RateLimits(lambda: TokenBucket(self.wiring.settings.current.requests_per_minute))
 
     @cached_property
+    def servers(self) -> McpTools:
+        """The MCP servers whose tools models may call."""
+        from obsidian_agent.agent.mcp_tools import McpTools
+
+        wiring = self.wiring
+        configured = lambda: wiring.settings.current.mcp_servers  # noqa: E731
+        return McpTools(configured, wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
+
+    @cached_property
     def trace(self) -> Trace:
         """Where turns are traced when that is wanted."""
         from obsidian_agent.agent.trace import Trace
@@ -372,6 +363,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
         trace=lasting.trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
+        servers=lasting.servers if settings.mcp_servers else None,
     )
 
 
@@ -381,7 +373,7 @@ def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files:
     from obsidian_agent.agent.vault_agents.library import VaultAgents, files_below
 
     settings = wiring.settings.current
-    known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
+    known = rules or SharingRules.of((), settings.share_deny)
     return VaultAgents(
         wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), _trusted(wiring), known.deny.cover
     )
@@ -389,7 +381,7 @@ def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files:
 
 def _trusted(wiring: Wiring) -> TrustStore:
     """What of the vault the person trusts on this computer."""
-    return TrustStore(_vault_state(wiring) / "trusted.json")
+    return TrustStore(_vault_state(wiring) / "trusted.json", open_record(wiring))
 
 
 def policy_of(wiring: Wiring) -> Policy:

@@ -18,7 +18,8 @@ Cancellation is never one of these: it stays `asyncio.CancelledError` in async c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from obsidian_agent.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,12 @@ class ProviderError(ObsidianAgentError):
         super().__init__(message, code=code, hint=hint, retryable=retryable)
         self.retry_after = retry_after
         """Seconds the service asked us to wait, or None."""
+
+
+class ServerError(ObsidianAgentError):
+    """An MCP server of the person's configuration cannot be reached, or did not answer."""
+
+    default_code = "MCP_SERVER_FAILED"
 
 
 class ObsidianError(ObsidianAgentError):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,6 +17,7 @@ from obsidian_agent import __version__
 from obsidian_agent.agent.proposal_socket import Outcome, Proposal, propose
 from obsidian_agent.agent.shared_vault import HINT, SharedVault
 from obsidian_agent.agent.turn.tool_round import Scrubber, error_text
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 
 INSTRUCTIONS = f"""A vault of Obsidian notes. Notes that the person did not share do not exist here. {HINT}

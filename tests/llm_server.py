@@ -24,7 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, assert_never
 
-from llm_wire import KEY, Call, Ending, Failure, Protocol, Recorded, Reply, error_body, error_event, events, protocol_of, refusal
+from llm_wire import KEY, Call, Ending, Failure, Protocol, Recorded, Reply, error_body, error_event, events, protocol_of, refusal, whole
 
 __all__ = ["KEY", "Call", "Failure", "HangUp", "LlmServer", "Raw", "Recorded", "Reply", "Silence"]
 
@@ -195,6 +195,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, behaviour: Behaviour, protocol: Protocol, body: Any) -> None:
         match behaviour:
+            case Reply() if not body.get("stream", protocol == "ollama"):
+                if behaviour.delay:
+                    self._wait_for_client(behaviour.delay)
+                self._send(200, "application/json", json.dumps(whole(protocol, behaviour, str(body.get("model")))).encode())
             case Reply():
                 self._stream(behaviour, protocol, str(body.get("model")))
             case Failure():

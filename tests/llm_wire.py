@@ -84,8 +84,8 @@ def protocol_of(path: str) -> Protocol | None:
 def refusal(protocol: Protocol, request: Recorded, *, keyless: bool = False) -> Failure | None:
     """What the real service would refuse; a `keyless` one takes any key and none."""
     headers, body = request.headers, request.body
-    if body.get("stream") is not True:
-        return Failure(400, "this service only streams", "invalid_request_error")
+    if not isinstance(body.get("stream", False), bool):
+        return Failure(400, "stream: Input should be a valid boolean", "invalid_request_error")
     match protocol:
         case "openai":
             bearer = headers.get("authorization")
@@ -212,6 +212,44 @@ def events(protocol: Protocol, reply: Reply, model: str) -> Iterator[tuple[bool,
             yield from _anthropic_events(reply)
         case "ollama":
             yield from _ollama_events(reply, model)
+        case _:
+            assert_never(protocol)
+
+
+def whole(protocol: Protocol, reply: Reply, model: str) -> dict[str, Any]:
+    """The answer in one piece."""
+    calls: list[dict[str, Any]]
+    match protocol:
+        case "openai":
+            calls = [
+                {"id": each.id, "type": "function", "function": {"name": each.name, "arguments": each.arguments}} for each in reply.calls
+            ]
+            message = {"role": "assistant", "content": reply.text or None} | (
+                {"reasoning_content": reply.thinking} if reply.thinking else {}
+            )
+            choice = {"index": 0, "message": message | ({"tool_calls": calls} if calls else {}), "finish_reason": reply.finish}
+            usage = {"usage": _openai_usage(reply.usage)} if reply.usage else {}
+            return {**_OPENAI_HEAD, "object": "chat.completion", "choices": [choice], **usage}
+        case "anthropic":
+            blocks: list[dict[str, Any]] = [{"type": "thinking", "thinking": reply.thinking, "signature": ""}] if reply.thinking else []
+            blocks += [{"type": "text", "text": reply.text}] if reply.text else []
+            blocks += [{"type": "tool_use", "id": each.id, "name": each.name, "input": json.loads(each.arguments)} for each in reply.calls]
+            prompt, completion = reply.usage or (0, 0)
+            stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reply.finish]
+            head = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": blocks, "stop_reason": stop}
+            return {**head, "stop_sequence": None, "usage": {"input_tokens": prompt, "output_tokens": completion}}
+        case "ollama":
+            calls = [{"function": {"name": each.name, "arguments": json.loads(each.arguments)}} for each in reply.calls]
+            answer: dict[str, Any] = {"role": "assistant", "content": reply.text, "thinking": reply.thinking, "tool_calls": calls}
+            counts = {"prompt_eval_count": reply.usage[0], "eval_count": reply.usage[1]} if reply.usage else {}
+            return {
+                "model": model,
+                "created_at": "2026-01-01T00:00:00Z",
+                "message": answer,
+                "done": True,
+                "done_reason": reply.finish,
+                **counts,
+            }
         case _:
             assert_never(protocol)
 

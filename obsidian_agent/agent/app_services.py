@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.threads.manager import ThreadManager
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.session import Session
     from obsidian_agent.agent.vault_agents.library import VaultAgents
     from obsidian_agent.providers.keys import KeyStore
+    from obsidian_agent.providers.registry import Vendor
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +82,17 @@ class AppServices:
 
     def known_models(self) -> list[tuple[str, str]]:
         """Names to choose from, with a word on each: models that conversations used, and the services (they end with `/`). May block."""
-        from obsidian_agent.providers.registry import VENDORS
-
         models = self.session.models
         used = [thread.model for thread in self.threads.store.summaries() if thread.model]
         found = dict.fromkeys(used, "used before")
         if models is not None:
             found = {models.spec: "the one of the settings"} | found
-        return [*found.items(), *((f"{vendor.name}/", vendor.title) for vendor in VENDORS)]
+        return [*found.items(), *((f"{vendor.name}/", vendor.title) for vendor in self._vendors())]
+
+    def _vendors(self) -> Sequence[Vendor]:
+        from obsidian_agent.providers.registry import known_vendors
+
+        return known_vendors(self.session.settings.current.services)
 
     def other_agents(self) -> dict[str, str]:
         """The agents that are programs of their own, by name, each with its command."""
@@ -98,10 +102,8 @@ class AppServices:
 
     def key_sources(self) -> list[tuple[str, str]]:
         """The services that take a key, each with where it comes from. Raises `ConfigError`. May block."""
-        from obsidian_agent.providers.registry import VENDORS
-
         where = {"environment": "from the environment", "keyring": "in the keyring", "file": "in your key file", None: "no key"}
-        return [(vendor.name, f"{vendor.title}, {where[self.keys.source(vendor)]}") for vendor in VENDORS if vendor.key_variables]
+        return [(vendor.name, f"{vendor.title}, {where[self.keys.source(vendor)]}") for vendor in self._vendors() if vendor.key_variables]
 
     def keep_key(self, name: str, secret: str) -> str:
         """Keep the key of a service, or with an empty one forget it; says what was done. Raises `ConfigError`. May block."""
@@ -127,7 +129,8 @@ class AppServices:
         from obsidian_agent.providers.registry import ProviderManager
 
         models = await asyncio.to_thread(lambda: self.session.models)
-        return await (models.providers if models is not None else ProviderManager()).models(vendor)
+        known = models.providers if models is not None else ProviderManager(self.session.settings.current.services, find_key=self.keys.find)
+        return await known.models(vendor)
 
     def choose_model(self, thread_id: str | None, model: str | None) -> None:
         """Let a conversation use another model from its next message on (None: the one of the settings).

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.providers.base import ChatMessage, ToolOffer
 
 MESSAGE: Final = 4
@@ -63,10 +63,12 @@ def _weight(piece: str) -> float:
 UNKNOWN_WINDOW: Final = 32_768
 """Tokens, for a model whose window nobody knows: less than any current model has, more than our own prompt needs."""
 USUAL_REPLY: Final = 4_096
+"""Tokens that are kept for an answer when nobody said how long it may be."""
 FULL: Final = 0.8
 """From this share of the room on, older turns are summarised."""
 INSTRUCTIONS_SHARE: Final = 0.2
 CONTEXT_SHARE: Final = 0.5
+"""Of the room: what the vault's instructions may take, and the notes that go along."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from itertools import groupby
@@ -19,6 +18,7 @@ from typing import Final, Literal
 from obsidian_agent.agent.budget import estimate
 from obsidian_agent.agent.privacy.consent import Level, ShareItem
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.lookup import read_text
 from obsidian_agent.tools.core.tool import RunContext

@@ -10,10 +10,10 @@ import asyncio
 import inspect
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.records import Effects as Effects
 from obsidian_agent.plan.model import ActionPlan

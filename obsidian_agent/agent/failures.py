@@ -10,10 +10,10 @@ import asyncio
 import errno
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.errors import redact
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from obsidian_agent.dataclass import dataclass
 
 NEEDED: Final = "A value is needed."
 

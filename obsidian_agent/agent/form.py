@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -14,6 +13,7 @@ from typing import Any, Final
 import regex
 
 from obsidian_agent.agent.fields import NEEDED, Completion, Field, Remark
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread

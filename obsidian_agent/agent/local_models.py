@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.catalogue import list_models
 from obsidian_agent.providers.registry import SCRIPTED, endpoint_of, find_vendor, is_loopback
@@ -181,9 +181,9 @@ def _elsewhere(wanted: str, found: Sequence[LocalService]) -> str:
 
 def _remarks(settings: LiveSettings, base_url: str | None) -> tuple[str, ...]:
     remarks = [
-        f"{row.variable} is set, and stronger than the settings file: {row.value} stays in use."
+        f"{row.stronger.rstrip('.')}: {row.value} stays in use."
         for row in settings.rows()
-        if row.name in ("model", "base_url") and row.source == "environment"
+        if row.name in ("model", "base_url") and row.stronger
     ]
     if base_url and settings.current.base_url != base_url:
         remarks.append(f"The base URL was {base_url}.")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from obsidian_agent.agent.vault_agents.library import Standing
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan, ParameterType

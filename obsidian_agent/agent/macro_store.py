@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.macro import Imported, Macro, MacroError, macro_from_run, name_of, read_macro
 from obsidian_agent.agent.vault_agents.library import TrustStore, standing
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.json_text import read_json
 from obsidian_agent.plan.model import ActionPlan
@@ -24,6 +24,7 @@ from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.paths.path import clean_component
 
 MAX_FILE = 2 * 1024 * 1024
+"""Bytes of a macro: what is larger was not made by this program."""
 
 
 def untrusted(macro: Macro) -> MacroError:

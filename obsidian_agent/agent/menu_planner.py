@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -22,6 +21,7 @@ from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.usage import Meter
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.offline.check import doubts, of_plan
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, Literal
 from obsidian_agent.agent.events import AgentEvent, Answer, Candidate, NeedsInput, PlanReady, Verdict
 from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.agent.session import Session
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 

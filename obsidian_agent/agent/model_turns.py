@@ -11,7 +11,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +28,7 @@ from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.prompts import exact_text
 from obsidian_agent.agent.turn.tool_round import Scrubber
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.registry import SCRIPTED, find_vendor
@@ -216,7 +216,7 @@ async def preview_request(
     agent = await asyncio.to_thread(lambda: turns.agent(note, copy, model=model, assistant=assistant))
     request = PlanRequest(draft, await asyncio.to_thread(turns.plans.context))
     prepared = await agent.prepare(request.context)
-    prepared.may_summarise = False
+    prepared.ahead = True
     await prepared.run(draft, emit)
     message, extra = agent.message(request, prepared), prepared.extra
     said = copy.plain_messages() if agent.plain else copy.messages
@@ -240,7 +240,7 @@ async def _menu_first(turns: ModelTurns, agent: Agent, request: PlanRequest) -> 
     return exact_text((await asyncio.to_thread(planner.first_request, request))[0])
 
 
-_SPEC: Final = re.compile(r"[a-z0-9][a-z0-9_-]*/[^\s/][^\s]{0,200}")
+_SPEC: Final = re.compile(r"(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]{0,200}")
 
 
 _MODEL: Final = re.compile(r"[^\s/][^\s]{0,200}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.names import Names, Surroundings
@@ -37,7 +37,8 @@ from obsidian_agent.vault.views.view import VaultView
 if TYPE_CHECKING:
     from obsidian_agent.agent.macro import Macro
 
-MOST_LINES: Final = 200  # of a list in an answer; of what is more, the number is told
+MOST_LINES: Final = 200
+"""Of a list in an answer; of what is more, the number is told."""
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
 WHICH: Final = "Which of these is it?"

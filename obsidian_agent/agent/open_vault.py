@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.vault_agents.library import files_below
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError, PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.obsidian.watcher import Watcher

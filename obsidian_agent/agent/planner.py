@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.tools.core.tool import RunContext
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from obsidian_agent.agent.document import effects_document
 from obsidian_agent.agent.events import (
@@ -31,8 +30,10 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.open_vault import OpenVault, moved_selection, run_context
+from obsidian_agent.agent.privacy.record import MOST_DENIED
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, diff_of
@@ -42,6 +43,9 @@ from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.views.changes import NetChange
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
+
+ApprovedBy = Literal["person", "options", "settings"]
+"""Who approved a plan: a person who saw it, `--yes`, or settings that let it run without a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +108,20 @@ class Plans:
         self, view: VaultView, plan: object, values: Mapping[str, Any] | None = None, *, now: datetime | None = None, **how: Any
     ) -> Preview:
         context = self.context()
-        preview = dry_run(plan, self.tools, self.policy, view, context if now is None else replace(context, now=now), values, **how)
+        try:
+            preview = dry_run(plan, self.tools, self.policy, view, context if now is None else replace(context, now=now), values, **how)
+        except PlanError as error:
+            self._note_denied(error.problems)
+            raise
+        self._note_denied(preview.errors)
         moved = moved_selection(view, context) if not how.get("done") else None
         return preview if moved is None else replace(preview, warnings=(*preview.warnings, moved))
+
+    def _note_denied(self, problems: Sequence[Problem]) -> None:
+        """Take down what of a plan a rule of the person forbids."""
+        denied = [{"code": each.code, "path": each.path, "rule": each.message} for each in problems if each.code in NOT_PERMITTED]
+        if denied:
+            self.runs.note("denial", denied=denied[:MOST_DENIED])
 
     async def preview(
         self,
@@ -143,8 +158,12 @@ class Plans:
         await in_thread(work, emit)
         return missing
 
-    def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
+    def apply(
+        self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event, by: ApprovedBy = "person"
+    ) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
+        plan = {"planHash": approved.plan_hash, "goal": approved.plan.goal[:200]}
+        self.runs.note("approval", **plan, by=by)
         if (moved := self._moved(approved)) is not None:
             refused = ExecutionResult(None, "conflict", False, "refused", total_steps=len(approved.instances), errors=(moved,))
             emit(RunFinished(refused))
@@ -157,9 +176,7 @@ class Plans:
         if result.run_id is None:
             return result
         counts = {name: len(paths) for name, paths in effects_document(result.effects).items() if paths}
-        more = self.runs.record(
-            "run", result.run_id, status=result.status, planHash=approved.plan_hash, goal=approved.plan.goal[:200], **counts
-        )
+        more = self.runs.note("run", runId=result.run_id, status=result.status, **plan, **counts)
         return replace(result, warnings=(*result.warnings, *more))
 
     def _moved(self, approved: Preview) -> Problem | None:
@@ -189,21 +206,30 @@ class Plans:
             return None
 
         def run(id: str) -> Mapping[str, Any]:
+            name = next((command.name for command in approved.context.commands() if command.id == id), "")
+            ok = False
             try:
-                names = {command.id: command.name for command in approved.context.commands()}
-                self.vault.run_command(id, names[id])
-            except (ObsidianError, KeyError) as error:
-                message = error.message if isinstance(error, ObsidianError) else "Obsidian has no such command."
-                raise ToolError(f"The command {id} failed: {message}", code="COMMAND_FAILED") from error
+                if not name:
+                    raise ObsidianError("Obsidian has no such command.")
+                self.vault.run_command(id, name)
+                ok = True
+            except ObsidianError as error:
+                raise ToolError(f"The command {id} failed: {error.message}", code="COMMAND_FAILED") from error
+            finally:
+                self.runs.note("command", id=id, name=name, ok=ok)
             return {"id": id, "executed": True}
 
         return run
 
-    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncGenerator[AgentEvent, None]:
+    def reject(self, preview: Preview) -> None:
+        """Take down that the person does not want this. Blocks."""
+        self.runs.note("refusal", planHash=preview.plan_hash, goal=preview.plan.goal[:200])
+
+    def execute(self, approved: Preview, cancel: threading.Event, by: ApprovedBy = "person") -> AsyncGenerator[AgentEvent, None]:
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
 
         def work(tell: Callable[[AgentEvent], None]) -> None:
-            self.apply(approved, tell, cancel)
+            self.apply(approved, tell, cancel, by)
 
         return stream(lambda emit: in_thread(work, emit))
 

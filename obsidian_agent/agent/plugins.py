@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from importlib import resources
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 
 import regex
 
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.offline.sentence import stem
 from obsidian_agent.providers.registry import is_loopback
@@ -34,6 +34,7 @@ URL_VARIABLE = "OBSIDIAN_AGENT_PLUGIN_INDEX"
 MAX_AGE = timedelta(hours=24)
 TIMEOUT_SECONDS = 20.0
 MAX_BYTES = 32 * 1024 * 1024
+"""Seconds and bytes that Obsidian's list of plugins may take."""
 _FIELDS = ("id", "name", "author", "description", "repo")
 _NAME, _DESCRIPTION, _AUTHOR = 1.0, 0.85, 0.6
 _LEAST = 55.0

@@ -14,10 +14,10 @@ import socket
 import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.state_files import make_private
 
 VARIABLE: Final = "OBSIDIAN_AGENT_SOCKET"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from obsidian_agent.agent.events import AgentEvent, Emit, Notice, TextDelta, ToolCallFinished, ToolCallStarted
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import (
     ChatRequest,

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.agent.events import (
@@ -28,6 +27,7 @@ from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan
 

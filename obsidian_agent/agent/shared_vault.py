@@ -11,7 +11,6 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +21,11 @@ from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.proposal_socket import Outcome, Proposal
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, PlanError, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.preview import dry_run
-from obsidian_agent.plan.result import diff_of, preview_document
+from obsidian_agent.plan.result import change_document, diff_of, preview_document
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.tools.core.tool import RunContext
@@ -80,7 +80,7 @@ class SharedVault:
         known = replace(
             done, change_set=ChangeSet(changes=changes), plan_hash=None, warnings=tuple(each for each in done.warnings if each.path is None)
         )
-        document = preview_document(known, lambda change: diff_of(change, view))
+        document = preview_document(known, [change_document(change, diff_of(change, view)) for change in known.change_set.changes])
         parts = tuple(Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None)
         self._note("preview_plan", document, parts)
         return document

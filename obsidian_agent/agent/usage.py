@@ -9,13 +9,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.budget import USUAL_REPLY, estimate_messages, estimate_offers
 from obsidian_agent.agent.events import AgentEvent, ShareDecided, ShareRequested, TextDelta, TokensUsed
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, Usage
 from obsidian_agent.providers.middleware import AroundProvider

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
@@ -35,7 +36,7 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     vault = find_vault(options.vault)
     app = app_over(
         vault.resolve().name,
-        lambda: wiring_of(options, app=True),
+        partial(_wiring, options),
         theme=_theme(options),
         first_start=not (options.offline or chosen_model(options)),
     )
@@ -43,6 +44,15 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     if app.unopened is not None:
         raise app.unopened
     return Exit.DONE
+
+
+def _wiring(options: argparse.Namespace) -> Wiring:
+    """The vault, with the log beside its state. May block."""
+    from obsidian_agent import log
+    from obsidian_agent.config.directories import directories
+
+    log.start(directories(options.state_dir, options.config).log)
+    return wiring_of(options, app=True)
 
 
 def app_over(vault: str, wiring: Callable[[], Wiring], *, theme: str | None = None, first_start: bool = False) -> ObsidianAgentApp:

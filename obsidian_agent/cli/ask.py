@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output, on_terminal
 from obsidian_agent.cli.parser import Commands, context, planner
 from obsidian_agent.cli.session_factory import open_session, parameters
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.terminal_text import block
 

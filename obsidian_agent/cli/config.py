@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, on_terminal
 from obsidian_agent.cli.parser import Commands, actions
-from obsidian_agent.cli.session_factory import settings_of
+from obsidian_agent.cli.session_factory import find_vault, settings_of
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parsers of these commands and of their actions."""
-    examples = ["config", "config get model", "config set share_allow 'Projects/**; Inbox.md'", "config unset model"]
+    examples = [
+        "config",
+        "config get model",
+        "config set share_allow 'Projects/**; Inbox.md'",
+        "config unset model",
+        "config set level read-only --vault ~/Notes",
+    ]
     action = actions(commands.add("config", _list, examples=examples), required=False)
     action.add("list", _list, summary="all of them")
     action.add("get", _get, summary="one setting").add_argument("name", metavar="NAME")
@@ -40,12 +46,12 @@ def arguments(commands: Commands) -> None:
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:
-    settings = settings_of(options)
+    settings = _settings(options)
     return _show(settings, settings.rows(), out)
 
 
 def _get(options: argparse.Namespace, out: Output) -> Exit:
-    settings = settings_of(options)
+    settings = _settings(options)
     row = _named(settings, options.name)
     if out.as_json:
         return _show(settings, [row], out)
@@ -62,15 +68,20 @@ def _unset(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _change(options: argparse.Namespace, value: str | None, out: Output) -> Exit:
-    settings = settings_of(options)
+    settings = _settings(options)
     name = _named(settings, options.name).name
     if value is not None:
         _check(name, value)
-    settings.set(name, value)
+    settings.change({name: value}, here=options.vault is not None)
     row = _named(settings, name)
-    if row.source == "environment":
-        out.note(f"{row.variable} is set, and stronger than the settings file.")
+    if row.stronger:
+        out.note(row.stronger)
     return _show(settings, [row], out)
+
+
+def _settings(options: argparse.Namespace) -> LiveSettings:
+    """The settings for all vaults, or for the one that is named."""
+    return settings_of(options, find_vault(options.vault).resolve() if options.vault is not None else None)
 
 
 def _check(name: str, value: str) -> None:
@@ -89,6 +100,10 @@ def _check(name: str, value: str) -> None:
 
             for key in _table(value):
                 _known("key", key, [each.id for each in KEYS])
+        case "services":
+            from obsidian_agent.providers.registry import known_vendors
+
+            known_vendors(map(str, _table(value)))
         case "share_allow" | "share_deny":
             from obsidian_agent.agent.privacy.consent import SharingRules
 
@@ -97,14 +112,17 @@ def _check(name: str, value: str) -> None:
 
 def _check_model(value: str) -> None:
     from obsidian_agent.config.settings import NO_MODEL
-    from obsidian_agent.providers.registry import SCRIPTED, VENDORS
+    from obsidian_agent.providers.registry import SCRIPTED, VENDORS, find_vendor
 
     if value in ("", NO_MODEL):
         return
     provider, _, model = value.partition("/")
     if not model:
         raise ConfigError(f"{value!r} is no model.", code="ARGUMENT_INVALID", hint="Write PROVIDER/NAME, such as openai/gpt-5, or none.")
-    _known("provider", provider.lower(), [*(vendor.name for vendor in VENDORS), SCRIPTED])
+    if provider.startswith("custom:"):
+        find_vendor(provider)
+    else:
+        _known("provider", provider.lower(), [*(vendor.name for vendor in VENDORS), SCRIPTED])
 
 
 def _table(value: str) -> dict[str, object]:
@@ -134,7 +152,7 @@ def _named(settings: LiveSettings, name: str) -> SettingRow:
 
 
 def _show(settings: LiveSettings, rows: list[SettingRow], out: Output) -> Exit:
-    """`{file, settings: {NAME: {value, default, source, variable, description}}}`; source is default, file or environment."""
+    """`{file, settings: {NAME: {value, default, source, variable, description}}}`; source is default, file, vault (in the file, for this vault) or environment."""
     file = settings.file
     if out.as_json:
         out.document({"file": str(file), "settings": {row.name: _document(row) for row in rows}})
@@ -163,10 +181,8 @@ def _shown(value: Any) -> str:
 
 def _list_keys(options: argparse.Namespace, out: Output) -> Exit:
     """`{keys[{service, source}]}`; source is environment, keyring, file or null. Never a value."""
-    from obsidian_agent.providers.registry import VENDORS
-
     store = _keys(options)
-    found = {vendor.name: store.source(vendor) for vendor in VENDORS if vendor.needs_key}
+    found = {vendor.name: store.source(vendor) for vendor in _services(options)}
     if out.as_json:
         out.document({"keys": [{"service": name, "source": source} for name, source in found.items()]})
     for name, source in found.items():
@@ -177,7 +193,7 @@ def _list_keys(options: argparse.Namespace, out: Output) -> Exit:
 def _save_key(options: argparse.Namespace, out: Output) -> Exit:
     from pydantic import SecretStr
 
-    vendor = _service(options.service)
+    vendor = _service(options)
     if options.given:
         hint = "It comes on standard input; where it was typed other programs and the shell's history could read it, so get a new one."
         raise ConfigError("A key is not taken from the command line.", code="USAGE", hint=hint)
@@ -193,7 +209,7 @@ def _save_key(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _forget_key(options: argparse.Namespace, out: Output) -> Exit:
-    vendor, store = _service(options.service), _keys(options)
+    vendor, store = _service(options), _keys(options)
     store.forget(vendor)
     left = store.source(vendor)
     if out.as_json:
@@ -211,12 +227,17 @@ def _secret(vendor: Vendor) -> str:
     return sys.stdin.readline()
 
 
-def _service(name: str) -> Vendor:
-    from obsidian_agent.providers.registry import VENDORS
+def _services(options: argparse.Namespace) -> list[Vendor]:
+    """The services that take a key."""
+    from obsidian_agent.providers.registry import known_vendors
 
-    vendors = {vendor.name: vendor for vendor in VENDORS if vendor.needs_key}
-    _known("service", name, list(vendors))
-    return vendors[name]
+    return [each for each in known_vendors(settings_of(options).current.services) if each.needs_key or each.base_url is None]
+
+
+def _service(options: argparse.Namespace) -> Vendor:
+    vendors = {vendor.name: vendor for vendor in _services(options)}
+    _known("service", options.service, list(vendors))
+    return vendors[options.service]
 
 
 def _keys(options: argparse.Namespace) -> KeyStore:

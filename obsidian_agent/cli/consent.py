@@ -14,6 +14,8 @@ from obsidian_agent.cli.output import ask as ask_line
 from obsidian_agent.terminal_text import line
 
 _LEVELS = {Level.NAME: "its name", Level.PREVIEW: "some lines", Level.TEXT: "its whole text"}
+_HEADS = {"call": "May this go to a tool of", "tools": "May the model be told of these tools of"}
+_SHORT = "Allow it? o = once, t = for this conversation, n = no: "
 _QUESTION = "Send it? o = once, t = for this conversation, f = {folder}, numbers = only these, n = no: "
 PREVIEWS = 20
 """Lines of one file that are shown; how many more there are is said."""
@@ -29,6 +31,11 @@ def approval(out: Output) -> ApproveShare:
         return decision(await _line(request), request)
 
     async def refuse(request: ShareRequest) -> ShareDecision:
+        if request.text:
+            out.note(
+                f"Not allowed: {line(request.purpose)} ({request.provider}). Ask in a terminal, or name the tool in its allow setting."
+            )
+            return REFUSED
         names = ", ".join(line(item.path.text) or "the selection" for item in request.items[:5])
         more = f" and {len(request.items) - 5} more" if len(request.items) > 5 else ""
         out.note(f"Not shared with {request.provider}: {names}{more}. Allow it with --share PATH, or ask in a terminal.")
@@ -41,6 +48,9 @@ def described(request: ShareRequest) -> list[str]:
     """The question in lines: who would get what, and of each file exactly what, as far as there is room."""
     where = f" at {request.address}" if request.address else ""
     count = f" ({request.number} of {request.total})" if request.total > 1 else ""
+    if request.text:
+        shown = [f"  {line(each)}" for each in request.text.split("\n")]
+        return ["", f"{_HEADS[request.kind]} {line(request.provider)}, {line(where.strip())}", line(request.purpose), *shown]
     lines = [
         "",
         f"May this be sent to {request.provider}{where}?{count}",
@@ -74,7 +84,7 @@ async def _line(request: ShareRequest) -> str:
 
     def read() -> None:
         try:
-            said = ask_line(_QUESTION.format(folder=folder))
+            said = ask_line(_SHORT if request.text else _QUESTION.format(folder=folder))
         except (EOFError, OSError):
             said = ""
         with contextlib.suppress(RuntimeError):  # the loop is gone: the command was interrupted

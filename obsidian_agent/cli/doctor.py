@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from obsidian_agent import __version__
@@ -14,7 +13,8 @@ from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, build_parser
 from obsidian_agent.cli.session_factory import open_session, open_vault
-from obsidian_agent.errors import JournalError, ObsidianAgentError
+from obsidian_agent.dataclass import asdict, dataclass
+from obsidian_agent.errors import ConfigError, JournalError, ObsidianAgentError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +29,7 @@ def arguments(commands: Commands) -> None:
     moved = commands.add("doctor", doctor_command, examples=["doctor --vault ~/Notes"]).add_mutually_exclusive_group()
     moved.add_argument("--adopt", action="store_true", help="the vault was renamed or moved: take its history along")
     moved.add_argument("--start-anew", action="store_true", help="the vault was renamed or moved: leave its history, start a new one")
+    commands.add("log", log_command, examples=["log --tail 50"]).add_argument("--tail", type=int, metavar="N", help="the newest N lines")
     examples = ["completion bash > ~/.local/share/bash-completion/completions/obsidian-agent", "completion zsh > ~/.zfunc/_obsidian-agent"]
     commands.add("completion", completion_command, examples=examples).add_argument("shell", choices=["bash", "zsh", "tcsh"])
 
@@ -55,6 +56,25 @@ def _complete_places(parser: argparse.ArgumentParser, files: object, folders: ob
                 _complete_places(each, files, folders)
         elif action.metavar in _FILES | _FOLDERS:
             vars(action)["complete"] = files if action.metavar in _FILES else folders
+
+
+def log_command(options: argparse.Namespace, out: Output) -> Exit:
+    """The log file, oldest line first."""
+    from obsidian_agent import log
+    from obsidian_agent.config.directories import directories
+
+    file = log.file_in(directories(options.state_dir, options.config).log)
+    try:
+        lines = log.lines(file)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror or error}.", path=str(file)) from error
+    if options.tail is not None:
+        lines = lines[-options.tail :] if options.tail > 0 else []
+    if out.as_json:
+        out.document({"file": str(file), "lines": lines})
+    for line in lines or [f"Nothing went wrong: {file} has no lines."]:
+        out.line(line)
+    return Exit.DONE
 
 
 def tools_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -6,13 +6,13 @@ import argparse
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import NOT_ASKED, Output, on_terminal
 from obsidian_agent.cli.parser import Commands, UsageError, approval
 from obsidian_agent.cli.session_factory import open_session, wiring_of
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ALL_RUNS: Final = 1_000_000
 SHOWN_RUNS: Final = 50
+"""Runs that a screen gets unasked; programs get all."""
 
 
 def arguments(commands: Commands) -> None:
@@ -42,8 +43,13 @@ def arguments(commands: Commands) -> None:
     which = commands.add("recover", recover_command, examples=["recover", "recover --roll-back"]).add_mutually_exclusive_group()
     which.add_argument("--finish", action="store_true", help="complete it")
     which.add_argument("--roll-back", action="store_true", help="bring every file back")
-    command = commands.add("audit", audit_command, examples=["audit --tail 20"])
+    command = commands.add(
+        "audit", audit_command, examples=["audit --tail 20", "audit --kind denial --since 2026-03-01", "audit --path Private"]
+    )
     command.add_argument("--tail", type=int, metavar="N", help="the newest N")
+    command.add_argument("--kind", action="append", metavar="KIND", help="only these, e.g. approval, denial, sent (repeat)")
+    command.add_argument("--since", metavar="DATE", help="only from this ISO date, or date and time, on")
+    command.add_argument("--path", metavar="PATH", help="only what names this file or folder, or something in it")
     command.add_argument("--verify", action="store_true", help="check that no line of the record was changed or taken away")
 
 
@@ -229,15 +235,22 @@ def recovery_document(recovery: Recovery) -> dict[str, Any]:
 
 def audit_command(options: argparse.Namespace, out: Output) -> Exit:
     """The last entries, oldest first, so that the newest are at the bottom of a screen."""
+    from obsidian_agent.agent.privacy.record import KINDS
     from obsidian_agent.bootstrap import build_session, open_record
 
+    if unknown := set(options.kind or ()) - KINDS:
+        raise UsageError(f"There is no kind {unknown.pop()!r}.", hint=f"There are {', '.join(sorted(KINDS))}.")
     wiring = wiring_of(options)
     record = open_record(wiring)
     if options.verify:
         return _verified(record.verify(), out)
     runs = [{"kind": "run", **history_document(entry)} for entry in build_session(wiring).runs.history(ALL_RUNS)]
-    others = [entry for entry in record.entries() if entry.get("kind") != "run"]
-    entries = sorted([*runs, *others], key=lambda entry: str(entry.get("time", "")))
+    recorded = record.entries()
+    ended = {entry.get("runId"): entry for entry in recorded if entry.get("kind") == "run"}
+    others = [entry for entry in recorded if entry.get("kind") != "run"]
+    # The journal knows when a run was previewed; it comes after its approval.
+    entries = sorted([*runs, *others], key=lambda entry: str((ended.get(entry.get("runId")) or entry).get("time", "")))
+    entries = [entry for entry in entries if _wanted(entry, options)]
     if options.tail is not None:
         entries = entries[-options.tail :] if options.tail > 0 else []
     if out.as_json:
@@ -246,8 +259,29 @@ def audit_command(options: argparse.Namespace, out: Output) -> Exit:
         for line in _entry_lines(entry):
             out.line(line)
     if not entries:
-        out.line("Nothing was done and nothing was sent.")
+        out.line("There is no such entry." if options.kind or options.since or options.path else "Nothing was done and nothing was sent.")
     return Exit.DONE
+
+
+def _wanted(entry: Mapping[str, Any], options: argparse.Namespace) -> bool:
+    """Whether an entry is of the kind, of the time and about the path that the options name."""
+    if options.kind and entry["kind"] not in options.kind:
+        return False
+    if options.since and str(entry.get("time", "")) < options.since:
+        return False
+    return not options.path or _names(entry, options.path.rstrip("/"))
+
+
+def _names(value: object, path: str) -> bool:
+    match value:
+        case str():
+            return value == path or value.startswith(f"{path}/")
+        case Mapping():
+            return any(_names(each, path) for each in value.values())
+        case list() | tuple():
+            return any(_names(each, path) for each in value)
+        case _:
+            return False
 
 
 def _verified(verified: Verified, out: Output) -> Exit:
@@ -264,6 +298,8 @@ def _verified(verified: Verified, out: Output) -> Exit:
 
 
 def _entry_lines(entry: Mapping[str, Any]) -> Iterator[str]:
+    from obsidian_agent.agent.privacy.record import in_words
+
     when = str(entry.get("time", ""))[:19].replace("T", " ")
     if entry["kind"] == "run":
         effects = entry["effects"]
@@ -271,8 +307,7 @@ def _entry_lines(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"{when}  run   {entry['status']}{' (undone)' if entry['undone'] else ''}: {entry['goal']} [{counts}]"
         return
     if entry["kind"] != "sent":
-        told = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("n", "time", "kind") and value not in (None, 0))
-        yield f"{when}  {entry['kind']}  {told}"
+        yield f"{when}  {entry['kind']}  {in_words(entry)}"
         return
     files = entry.get("files") or []
     yield f"{when}  sent  to {entry.get('provider', '?')} by {entry.get('tool', '?')}: {entry.get('characters', 0)} characters"

@@ -37,6 +37,7 @@ def main(argv: Sequence[str]) -> int:
         return _report(problem, as_json, runs, code, problems)
 
     try:
+        options = None
         options = build_parser(called).parse_args(arguments)
         _refuse_broken_text(options)
         return _dispatch(options)
@@ -58,8 +59,19 @@ def main(argv: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("OBSIDIAN_AGENT_DEBUG"):
             raise
-        told = f"An unexpected error occurred ({type(error).__name__}: {error}). `obsidian-agent history` tells what was done."
+        told = f"An unexpected error occurred ({type(error).__name__}: {error}). `obsidian-agent history` tells what was done, `log` where it was."
+        _log(options, error)
         return report(Problem("INTERNAL_ERROR", told), 1)
+
+
+def _log(options: argparse.Namespace | None, error: Exception) -> None:
+    import logging
+
+    from obsidian_agent import log
+    from obsidian_agent.config.directories import directories
+
+    log.start(directories(*((options.state_dir, options.config) if options else ())).log)
+    logging.getLogger(__name__).error("A command failed", exc_info=error)
 
 
 def _speak_utf8() -> None:

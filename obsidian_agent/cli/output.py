@@ -11,9 +11,10 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.terminal_text import block, line
 
@@ -27,6 +28,21 @@ _CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 NOT_ASKED: Final = "Not done: add --yes, or run it in a terminal to be asked."
 
 
+_PIECES: Final = 4096
+"""Words and marks of a JSON document that are written at once."""
+
+
+class Stream(list[Any]):
+    """A list in a JSON document of which the encoder never holds more than one item; there must be one."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        super().__init__((None,))  # an empty list would not be asked for its items
+        self._items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """Where a command's answer goes; with `as_json` nothing but one document reaches standard output."""
@@ -35,9 +51,13 @@ class Output:
     verbose: bool = False
 
     def document(self, document: Any) -> None:
-        """The command's JSON document."""
-        text = json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout is not None and sys.stdout.isatty() else None)
-        _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+        """The command's JSON document. The items of a `Stream` in an object are written as they come."""
+        encoder = json.JSONEncoder(ensure_ascii=False, indent=2 if sys.stdout is not None and sys.stdout.isatty() else None)
+        streams = isinstance(document, dict) and any(isinstance(value, Stream) for value in document.values())
+        pieces = encoder.iterencode(document) if streams else iter([encoder.encode(document)])
+        while text := "".join(islice(pieces, _PIECES)):
+            _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+        _write("\n")
 
     def line(self, text: str = "") -> None:
         """One line for people, whatever is in it; nothing in JSON mode. What a terminal would break goes on indented."""

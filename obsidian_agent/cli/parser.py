@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "tools": Command("doctor", "what a plan can do"),
     "schema": Command("doctor", "JSON Schemas"),
     "doctor": Command("doctor", "check the vault, the state folder and the journal"),
+    "log": Command("doctor", "what went wrong in the program itself"),
     "completion": Command("doctor", "a script that lets your shell complete commands and options"),
     "policy": Command("policy", "what would happen to a file, and by which rule"),
     "mcp": Command("mcp", "the vault for other agents, by the Model Context Protocol"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -23,10 +22,12 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
-from obsidian_agent.cli.output import Output, on_terminal, progress
-from obsidian_agent.errors import PlanError, Problem
+from obsidian_agent.cli.output import Output, Stream, on_terminal, progress
+from obsidian_agent.dataclass import fields, replace
+from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
-from obsidian_agent.plan.result import Preview, preview_document, rejected_document
+from obsidian_agent.plan.result import Preview, change_document, preview_document, rejected_document
+from obsidian_agent.vault.views.changes import NetChange
 
 
 def run_document(
@@ -70,7 +71,7 @@ def run_document(
                 return _ended(past, not_approved, out)
             return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
         with interruptible() as cancel, progress("Applying", out) as show:
-            result = session.plans.apply(ready, partial(_tell, show=show, out=out), cancel)
+            result = session.plans.apply(ready, partial(_tell, show=show, out=out), cancel, "options" if yes else "person")
         if not ready.waits or not result.success:
             break
         past.append(result)
@@ -109,8 +110,8 @@ def dry_run(session: Session, document: object, values: Mapping[str, Any], out: 
         ready = session.plans.dry_run(document, values)
     except PlanError as error:
         return _reject(error, out)
-    show_preview(session, ready, out)
-    return Exit.DONE if ready.valid else of_problems(ready.errors)
+    problems = (*ready.errors, *show_preview(session, ready, out))
+    return of_problems(problems) if problems else Exit.DONE
 
 
 def refuse(problems: tuple[Problem, ...], out: Output, *, warnings: tuple[Problem, ...] = (), total: int = 0) -> Exit:
@@ -170,15 +171,27 @@ def answered(event: Answer, out: Output) -> Exit:
     return Exit.DONE
 
 
-def show_preview(session: Session, ready: Preview, out: Output) -> None:
-    """The whole preview with every diff."""
+def show_preview(session: Session, ready: Preview, out: Output) -> list[Problem]:
+    """The whole preview with every diff, each made when it is written; files that could not be read again for that, which have none."""
+    gone: list[Problem] = []
+
+    def diff(change: NetChange) -> str:
+        try:
+            return session.plans.diff(change)
+        except VaultError as error:
+            gone.append(error.problem())
+            return ""
+
+    changes = ready.change_set.changes
     if out.as_json:
-        out.document(preview_document(ready, session.plans.diff))
-        return
-    out.problems((*ready.warnings, *ready.errors))
-    _show_changes(ready, [session.plans.diff(change) for change in ready.change_set.changes], out)
-    if ready.valid:
-        show_findings(ready, ready.outputs, out)
+        out.document(preview_document(ready, Stream(change_document(change, diff(change)) for change in changes) if changes else []))
+    else:
+        out.problems((*ready.warnings, *ready.errors))
+        _show_changes(ready, diff, out)
+        if ready.valid:
+            show_findings(ready, ready.outputs, out)
+    out.problems(gone)
+    return gone
 
 
 def show_findings(approved: Preview, outputs: Mapping[str, Any], out: Output) -> None:
@@ -201,10 +214,11 @@ def _reject(error: PlanError, out: Output) -> Exit:
 
 def _approved(session: Session, ready: Preview, out: Output) -> bool:
     """Show the preview and ask on the terminal; without one the answer is no."""
-    if not out.as_json:
-        show_preview(session, ready, out)
-        if on_terminal(sys.stdin):
-            return out.agreed("Do this? Type yes: ")
+    if not out.as_json and not show_preview(session, ready, out) and on_terminal(sys.stdin):
+        agreed = out.agreed("Do this? Type yes: ")
+        if not agreed:
+            session.plans.reject(ready)
+        return agreed
     out.note("Not approved: add --yes, or run it in a terminal to be asked.")
     return False
 
@@ -212,7 +226,7 @@ def _approved(session: Session, ready: Preview, out: Output) -> bool:
 _SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}
 
 
-def _show_changes(preview: Preview, diffs: Sequence[str], out: Output) -> None:
+def _show_changes(preview: Preview, diff_of: Callable[[NetChange], str], out: Output) -> None:
     out.line(f"Goal: {preview.plan.goal}")
     out.line(f"Risk: {preview.risk.value}")
     for text in preview.plan.assumptions:
@@ -220,11 +234,11 @@ def _show_changes(preview: Preview, diffs: Sequence[str], out: Output) -> None:
     for flag in preview.flags:
         out.line(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}")
     out.line()
-    for change, diff in zip(preview.change_set.changes, diffs, strict=True):
+    for change in preview.change_set.changes:
         target = f" -> {change.new_path}" if change.new_path is not None else ""
         what = "new folder" if change.kind == "mkdir" else change.kind
         out.line(f"{_SIGNS[change.kind]} {what} {change.path}{'/' if change.folder else ''}{target}")
-        if diff:
+        if diff := diff_of(change):
             out.diff(diff.rstrip("\n"))
     if not preview.change_set.changes:
         out.line("Nothing would change.")

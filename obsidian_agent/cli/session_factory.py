@@ -51,12 +51,19 @@ def find_vault(name: str | None) -> Path:
     )
 
 
-def settings_of(options: argparse.Namespace) -> LiveSettings:
-    """The settings, which need no vault."""
+def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveSettings:
+    """The settings for a vault (None: for any), with what options say on top."""
     from obsidian_agent.config.directories import directories
     from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config.settings import NO_MODEL
 
-    return LiveSettings.load(directories(options.state_dir, options.config).config)
+    given = {
+        "model": NO_MODEL if getattr(options, "offline", False) else chosen_model(options),
+        "base_url": getattr(options, "base_url", None),
+        "share_allow": tuple(getattr(options, "share", ())),
+    }
+    file = directories(options.state_dir, options.config).config
+    return LiveSettings.load(file, vault=vault, options={name: value for name, value in given.items() if value})
 
 
 def open_vault(options: argparse.Namespace) -> VaultStore:
@@ -80,27 +87,25 @@ def open_session(options: argparse.Namespace) -> Session:
 
 
 def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
-    """The vault that the options name, and how they and the settings want it worked on.
+    """The vault that the options name, and how settings and options want it worked on.
 
     In the app the settings say what plans may do; elsewhere only options do.
     """
+    from pathlib import Path
+
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.config.directories import directories
     from obsidian_agent.plan.flags import Policy
 
     folders = directories(options.state_dir, options.config)
-    settings = settings_of(options)
+    store = open_vault(options)
     deletes, commands = getattr(options, "allow_deletes", False), getattr(options, "allow_commands", False)
     return Wiring(
-        store=open_vault(options),
+        store=store,
         state=folders.state,
         policy=None if app else Policy(allow_deletes=deletes, allow_commands=commands, by_options=True),
-        model=chosen_model(options),
-        base_url=getattr(options, "base_url", None),
-        share_allow=getattr(options, "share", ()),
         now=moment(getattr(options, "now", None)),
-        offline=getattr(options, "offline", False),
-        settings=settings,
+        settings=settings_of(options, Path(store.real_path)),
         config=folders.config.parent,
     )
 

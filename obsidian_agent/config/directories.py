@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import PlatformDirs
+
+from obsidian_agent.dataclass import dataclass
 
 STATE_VARIABLE = "OBSIDIAN_AGENT_STATE_DIR"
 CONFIG_VARIABLE = "OBSIDIAN_AGENT_CONFIG"

@@ -1,14 +1,18 @@
-"""The settings: one model, read from one TOML file of the person's, environment variables on top."""
+"""The settings: one model; what one TOML file of the person's says for all vaults, then for this one, then the environment, then options.
+
+`[vaults."PATH"]` of the file holds settings for the vault at that path. No file of a vault is read for any of it.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from obsidian_agent.errors import ConfigError
 
@@ -32,19 +36,50 @@ def _field(default: Any, group: Group, title: str, description: str, **limits: A
     return Field(default, title=title, description=description, json_schema_extra={"group": group}, **limits)
 
 
+class McpServer(BaseModel):
+    """An MCP server: a `command` with `args`, environment and folder, or an address; `allow` names the tools that are called without a question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = {}
+    allow: Patterns = ()
+    timeout: float = Field(60.0, ge=1.0, le=3600.0)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> McpServer:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("an MCP server has either a command or a url")
+        if self.url and not re.match(r"https://|http://(localhost|127\.0\.0\.1|\[::1\])[:/]", self.url):
+            raise ValueError("the url of an MCP server begins with https://, or on this machine with http://")
+        return self
+
+
 class Settings(BaseModel):
     """Every field is a key of the file and, in capitals behind OBSIDIAN_AGENT_, an environment variable. Nothing here comes from a vault."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str | None = _field(None, "Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.")
-    base_url: str | None = _field(None, "Model", "Base URL", "Address of an OpenAI-compatible service; http only on this machine.")
+    base_url: str | None = _field(
+        None, "Model", "Base URL", "Address of the service of the model above, if it is another than usual; http only on this machine."
+    )
+    services: dict[Annotated[str, Field(pattern=r"^(custom:)?[a-z0-9][a-z0-9_-]*$")], str] = _field(
+        {},
+        "Model",
+        "Addresses of services",
+        'Base URLs by name: openai, …, and custom:NAME for any others, whose models are "custom:NAME/MODEL".',
+    )
     temperature: float = _field(0.2, "Model", "Temperature", "How freely the model answers.", ge=0.0, le=1.0)
     max_tokens: int | None = _field(None, "Model", "Longest answer", "Tokens; empty leaves it to the service.", ge=1, le=1_000_000)
     timeout: float = _field(
         60.0, "Model", "Timeout", "Seconds without a sign of the service, after which it is given up.", ge=1.0, le=3600.0
     )
-    streaming: bool = _field(True, "Model", "Streaming", "Show answers while they come, not when they are complete.")
+    streaming: bool = _field(True, "Model", "Streaming", "Have answers sent while they are made; off: in one piece.")
     tool_calling: bool = _field(
         True, "Model", "Let models look around", "Models may search and read in the vault, as far as you share it, before they answer."
     )
@@ -135,15 +170,25 @@ class Settings(BaseModel):
         False, "App", "Trace", "Write what happens between this program and models to a file on this machine, without keys and note text."
     )
     theme: str | None = _field(None, "App", "Theme", "dark, light, or the name of a theme of the terminal app.")
+    mcp_servers: dict[Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$")], McpServer] = _field(
+        {},
+        "Model",
+        "MCP servers",
+        "Other programs' tools for the model to look around with: a command or url each, and in allow what is called without a question.",
+    )
     keymap: dict[str, str] = _field({}, "App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
 
-    @field_validator("base_url")
+    @field_validator("base_url", "services")
     @classmethod
-    def _address(cls, value: str | None) -> str | None:
-        if value and not value.startswith(("https://", "http://")):
-            raise ValueError("an address begins with https://, or on this machine with http://")
-        return value or None
+    def _address(cls, value: Any) -> Any:
+        for address in value.values() if isinstance(value, dict) else [value] if value else []:
+            if not address.startswith(("https://", "http://")):
+                raise ValueError("an address begins with https://, or on this machine with http://")
+        return value or ({} if isinstance(value, dict) else None)
 
+
+VAULTS: Final = "vaults"
+"""The table of the file with a table for each vault, by its path."""
 
 OLD_NAMES: Final[Mapping[str, str]] = {
     "enableLangSmith": "tracing",
@@ -166,29 +211,79 @@ RETIRED: Final = frozenset({"confirm_commands", "confirmCommands"})
 """Settings that are gone; in a file they mean nothing. Commands are asked about whatever it says."""
 
 
-def load_settings(file: Path, environment: dict[str, str] | None = None) -> Settings:
-    """Defaults, then the file, then the environment. A broken file or value is a ConfigError that names it."""
-    values = in_file(file) | in_environment(environment)
+class Layers(NamedTuple):
+    """What is said of settings, each stronger than the one before it. `options` of the command line add to what may be shared."""
+
+    file: Mapping[str, Any] = {}
+    vault: Mapping[str, Any] = {}
+    environment: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
+
+    def merged(self) -> dict[str, Any]:
+        """What holds. An address goes with the model beside it: who names a model of another service leaves it behind."""
+        found: dict[str, Any] = {}
+        for layer in self:
+            if "model" in layer and "model" in found and _service(layer) != _service(found):
+                found.pop("base_url", None)
+            found |= layer
+        if allowed := self.options.get("share_allow"):
+            before = Layers(self.file, self.vault, self.environment).merged()
+            found["share_allow"] = (*_patterns(before.get("share_allow", ())), *allowed)
+        return found
+
+    def settings(self) -> Settings:
+        """Raises pydantic's `ValidationError`."""
+        return Settings.model_validate(self.merged())
+
+
+def _service(layer: Mapping[str, Any]) -> str:
+    return str(layer["model"]).partition("/")[0].lower()
+
+
+def load_layers(
+    file: Path, environment: Mapping[str, str] | None = None, vault: Path | None = None, options: Mapping[str, Any] | None = None
+) -> Layers:
+    """All layers, checked. A broken file or value is a `ConfigError` that names it."""
+    layers = Layers(*in_file(file, vault), in_environment(environment), options or {})
     try:
-        return Settings.model_validate(values)
+        layers.settings()
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"Setting {field!r} is not valid: {first['msg']}.", path=str(file), hint=f"Correct it in {file}.") from error
+    return layers
 
 
-def in_file(file: Path) -> dict[str, Any]:
-    """What a settings file says, under today's names; nothing when it is not there. Raises `ConfigError`."""
+def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings for any vault. Raises `ConfigError`."""
+    return load_layers(file, environment).settings()
+
+
+def in_file(file: Path, vault: Path | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a settings file says for all vaults, and for this one; nothing when it is not there. Raises `ConfigError`."""
     try:
-        return meaning(tomllib.loads(read_text(file)))
-    except tomllib.TOMLDecodeError as error:
+        return meaning(tomllib.loads(read_text(file)), vault)
+    except (tomllib.TOMLDecodeError, TypeError) as error:
         raise _unreadable(file, error) from error
 
 
-def meaning(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a settings file under today's names, without those that are gone; ours are stronger than old ones."""
-    kept = {name: value for name, value in found.items() if name not in RETIRED}
-    return {OLD_NAMES.get(name, name): value for name, value in kept.items() if name not in OLD_NAMES or OLD_NAMES[name] not in kept}
+def meaning(found: Mapping[str, Any], vault: Path | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keys of a settings file under today's names, without those that are gone; ours are stronger than old ones.
+
+    Second what it says for a vault (its real path). Raises TypeError where that is no table.
+    """
+    kept = {name: value for name, value in found.items() if name not in RETIRED and name != VAULTS}
+    own = {OLD_NAMES.get(name, name): value for name, value in kept.items() if name not in OLD_NAMES or OLD_NAMES[name] not in kept}
+    table = table_of(found, vault)
+    return own, meaning(found[VAULTS][table])[0] if table is not None else {}
+
+
+def table_of(found: Mapping[str, Any], vault: Path | None) -> str | None:
+    """The key under `vaults` that is this vault's, if there is one. Raises TypeError for what is no table."""
+    tables = found.get(VAULTS, {})
+    if not isinstance(tables, Mapping) or not all(isinstance(each, Mapping) for each in tables.values()):
+        raise TypeError(f'{VAULTS} holds something else than tables [{VAULTS}."PATH"]')
+    return next((path for path in tables if vault is not None and Path(path).expanduser().resolve() == vault), None)
 
 
 def read_text(file: Path) -> str:

@@ -10,10 +10,10 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, assert_never
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import JournalError, PathRefused
 from obsidian_agent.journal.records import StoredAction
 from obsidian_agent.vault.paths import path as paths

@@ -24,7 +24,9 @@ from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import integrity
 
 APPLICATION_ID: Final = 0x6F61_4A31
+"""Marks a SQLite file as our journal; another one is not touched."""
 BUSY_SECONDS: Final = 5.0
+"""So long another process of ours may hold the journal before this one gives up."""
 
 _TABLES: Final = """
 CREATE TABLE vault (path TEXT NOT NULL);

@@ -17,10 +17,10 @@ import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal.blobs import StoredPart
 from obsidian_agent.state_files import replace_file

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, Literal, assert_never
 
+from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.errors import JournalError
 from obsidian_agent.vault.paths.path import is_trash
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder

@@ -16,11 +16,11 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Final, Literal
 
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import JournalError, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
 from obsidian_agent.journal.reader import no_run

@@ -12,10 +12,10 @@ import json
 import os
 import uuid
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.errors import ObsidianAgentError, VaultError
 from obsidian_agent.journal import db, integrity
 from obsidian_agent.journal.lock import vault_lock

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
 from obsidian_agent.journal.reader import no_run

@@ -12,12 +12,12 @@ import base64
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.registry import KnownVault
 from obsidian_agent.obsidian.transport import Transport

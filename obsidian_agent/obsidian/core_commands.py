@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.companion_client import ObsidianCommand
 from obsidian_agent.obsidian.transport import Transport

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Conflict, ObsidianError, Problem, VaultError
 from obsidian_agent.obsidian.companion_client import CompanionClient, NoCompanion, SettledFile
 from obsidian_agent.obsidian.live import Obsidian

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.companion_client import CompanionClient, LiveContext, NoCompanion, ObsidianCommand
 from obsidian_agent.obsidian.core_commands import CoreCommands

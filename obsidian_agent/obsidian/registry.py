@@ -13,9 +13,10 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from obsidian_agent.dataclass import dataclass
 
 _DRIVE: Final = re.compile(r"([A-Za-z]):[\\/]")
 _WSL_USERS: Final = "/mnt/c/Users"

@@ -19,10 +19,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError
 
 CONNECT_SECONDS: Final = 1.0

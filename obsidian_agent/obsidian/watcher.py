@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RETRY_SECONDS: Final = 3.0
 POLL_SECONDS: Final = 1.0
+"""Until an Obsidian that did not answer is asked again, and between two questions to one that cannot wait."""
 _TRIAL_SECONDS: Final = 0.8
 
 

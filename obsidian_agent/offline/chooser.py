@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.offline.note_set import SLOTS, STATES, TASKS, NoteSet, Unread, plain, with_field
 from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.sentence import Found
@@ -21,6 +21,7 @@ from obsidian_agent.plan.json_text import Refused, decode
 from obsidian_agent.tools.core.tool import RunContext
 
 MOST_ACTIONS: Final = 3
+"""Of one sentence that a model on this machine reads."""
 OTHER: Final = "other"
 _KINDS_SENT: Final = ("folder", "tag", "property", "note", "value")
 _TEXT: Final[Mapping[str, Any]] = {"type": "string"}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import regex
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Kind

@@ -7,12 +7,12 @@ do not count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import regex
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import SLOTS, NoteSet, Unread, with_field, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe

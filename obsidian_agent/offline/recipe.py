@@ -28,6 +28,7 @@ Subject = Literal["Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties
 
 SUBJECTS: Final[tuple[Subject, ...]] = get_args(Subject)
 MOST_EXAMPLES: Final = 6
+"""Of one recipe: the menu is read, not searched."""
 
 SLOT: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)(?:\.([A-Za-z]+))?\}")
 """A slot of an example: `{name}` is a parameter, `{notes.tag}` one field of a description of notes."""

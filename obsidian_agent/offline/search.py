@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
 import regex
 
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.offline.names import Name, Surroundings, said_of
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
@@ -22,6 +22,7 @@ from obsidian_agent.offline.sentence import FUNCTION_WORDS, JOINED, WORD, Found,
 from obsidian_agent.offline.values import read
 
 MOST: Final = 3
+"""Actions that are offered: a person looks at three."""
 # The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length.
 _K1: Final = 1.2
 _B: Final = 0.6

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
 from typing import Final
 
 import regex
 
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import Name, Names, Surroundings
 

@@ -12,9 +12,9 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
 from obsidian_agent.plan.active_markdown import Found, Tangled, addresses, host_of, is_quiet, read_css, read_markdown, read_markup
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block

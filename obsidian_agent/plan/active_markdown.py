@@ -15,9 +15,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from obsidian_agent.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -184,22 +185,24 @@ _RUNS: Final = re.compile(
 _NOT_RUN: Final = _ONLY_COLOURED | {"nodejs"}
 
 _MATHS_OR_COMMENT: Final = re.compile(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
-_FENCE_INFO: Final = re.compile(r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[^\S\n]*+([^\s`][^\n`]*)")
-_CODE_MARK: Final = re.compile(r"<%|<script|[\s/\"']on[a-z]{2,}\s*=|`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
+_FENCE_INFO: Final = re.compile(r"```(?<!````)`*+[^\S\n]*+([^\s`][^\n`]*)|~~~(?<!~~~~)~*+[^\S\n]*+(\S[^\n]*)")
+_CODE_SPAN: Final = re.compile(r"`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
+_HANDLER: Final = re.compile(r"(?<![a-z0-9])on[a-z]{2,}\s*=", re.I)
 _LOADING_MARK: Final = re.compile(
     r"""
-    !\[(?!\[[^\[\]\n:]*\]\](?![(\[]))             # an image, but not an embed of a note
-    | <[a-z](?![a-z0-9+.-]*:)                     # a tag, but not an autolink
-    | `{3} | ~{3} | `\s*(?:=|view\[|input\[)     # what plugins may draw
-    | ^[ \t]*(?:-[ \t]+)?["']?[\w -]{0,60}(?:banner|cover|image|img|thumb|poster|photo|picture|avatar|icon|logo|background)[\w -]{0,60}["']?[ \t]*:
+    !\[(?!\[[^\[\]\n:]*\]\](?![(\[]))                       # an image, but not an embed of a note
+    | <style | <[a-z](?!(?:[\w /.,'-]*+|[a-z0-9+.-]*+:[^\s<>=&\\]*+)>)  # a tag whose attributes may have values
+    | `\s*(?:=|view\[|input\[)                              # what plugins may draw
     """,
-    re.I | re.X | re.M,
+    re.I | re.X,
 )
+_PICTURES: Final = ("banner", "cover", "image", "img", "thumb", "poster", "photo", "picture", "avatar", "icon", "logo", "background")
+_PICTURE_KEY: Final = re.compile(rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:", re.I)
 _LINK_CODE: Final = re.compile(r"script:|data:|obsidian:|(?:\]\( *<?|\]: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)", re.I)
 _LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
-_ADDRESS_SIGNS: Final = ("//", "\\", "/\\", "&", "http", "ftp", "ws:", "wss:", "file:")
-_ADDRESS_MARK: Final = re.compile(r"(?:https?|wss?|ftps?|file):|//|\\[\\/0-9a-fux]|/\\|&[#a-z]", re.I)
-"""In a text without tabs and line ends: what every remote address has in it, however it is written."""
+_ADDRESS_SIGNS: Final = ("//", "/\\", "http:", "https:", "ws:", "wss:", "ftp:", "ftps:", "file:")
+_ADDRESS_ESCAPE: Final = re.compile(r"\\[\\/0-9a-fux]|&[#a-z]")
+"""In a small text without tabs and line ends: one of these is in every remote address, however it is written."""
 _TEMPLATER: Final = re.compile(r"<%")
 _WEB_EMBED: Final = re.compile(r"!\[\[([^\]\n]+)")
 _LOOSE_IMAGE: Final = re.compile(r"!\[[^\n]{0,500}?\]\(\s*<?([^)\n]{1,4000})")
@@ -208,20 +211,29 @@ _LOOSE_DEFINITION: Final = re.compile(r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \
 _DEEP: Final = re.compile(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
 _MARKER: Final = re.compile(r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M)
 """Footnotes and boxes of tasks, which CommonMark does not know: blocks may begin behind them."""
+_QUOTE_MARK: Final = re.compile(r"\n[ \t]*>[> \t]*")
 _STRUCTURE: Final = "<>`![]()"
 
 
 def is_quiet(text: str) -> bool:
     """Whether nothing in a note can load or run anything: a quick look, before any parsing."""
     # Looking for signs costs a tenth of matching patterns.
-    if ("`" in text or "<" in text) and _CODE_MARK.search(text):
-        return False
-    if ("```" in text or "~~~" in text) and any(_runs(info) for info in _FENCE_INFO.findall(text)):
+    infos = _infos(text) if "```" in text or "~~~" in text else []
+    if any(map(_runs, infos)) or ("`" in text and _CODE_SPAN.search(text)):
         return False
     plain = text.replace("\n", "").replace("\t", "").replace("\r", "").lower()
+    if "<" in text and ("<%" in text or "<script" in plain or ("=" in text and _HANDLER.search(text))):
+        return False
     if any(sign in plain for sign in _LINK_SIGNS) and _LINK_CODE.search(plain):
         return False
-    return not (any(sign in plain for sign in _ADDRESS_SIGNS) and _ADDRESS_MARK.search(plain) and _LOADING_MARK.search(text))
+    if not any(sign in plain for sign in _ADDRESS_SIGNS) and not (("\\" in plain or "&" in plain) and _ADDRESS_ESCAPE.search(plain)):
+        return True
+    # A plugin may draw a block whose language is more than coloured.
+    if not _ONLY_COLOURED.issuperset(words[0] for info in infos if (words := _words(info))) or _LOADING_MARK.search(text):
+        return False
+    if not any(word in plain for word in _PICTURES):
+        return True
+    return not any(_PICTURE_KEY.match(line) for line in text.split("\n") if ":" in line)
 
 
 def read_markdown(text: str, found: Found, special: Callable[[str, str], bool] = lambda language, content: False) -> None:
@@ -234,6 +246,11 @@ def read_markdown(text: str, found: Found, special: Callable[[str, str], bool] =
         _Reading(found, definitions, special).blocks(text, 0)
     except RecursionError as error:
         raise Tangled from error
+
+
+def _infos(text: str) -> list[str]:
+    """What stands behind every mark that may begin a block of code; with backticks in it also the part before them."""
+    return [info for found in _FENCE_INFO.findall(text) for info in {found[0] or found[1], found[0] or found[1].partition("`")[0]} if info]
 
 
 def _runs(info: str) -> bool:
@@ -318,8 +335,10 @@ class _Reading:
         self._text("".join(pieces))
 
     def _text(self, text: str) -> None:
-        read_markup(text, self._found)
-        self._found.code |= {("block", info) for info in _FENCE_INFO.findall(text) if _runs(info)}
+        # Deep in a footnote CommonMark takes the mark of a quote for text.
+        for reading in {text, _QUOTE_MARK.sub("\n", text)}:
+            read_markup(reading, self._found)
+        self._found.code |= {("block", info) for info in _infos(text) if _runs(info)}
         for image in _LOOSE_IMAGE.finditer(text):
             self._found.remote |= set(addresses(image[1]))
         for embed in _WEB_EMBED.finditer(text):

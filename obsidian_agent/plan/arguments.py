@@ -11,13 +11,13 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar, Union
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.plan.grammar import Reference, pieces
 from obsidian_agent.plan.nearest import did_you_mean
@@ -26,6 +26,8 @@ from obsidian_agent.tools.core.tool import LongTextMark, PathMark, Tool
 
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**63 - 1
+"""Levels of lists and objects in arguments, which are walked by recursion, and the largest number that every consumer of JSON and SQLite
+take."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -8,10 +8,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final, Literal
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.result import Flag, Instance
@@ -25,10 +25,14 @@ NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMI
 """Codes of problems that the person's settings make: only the person can do something about them."""
 
 MANY_FILES = 50
+"""Changes from which on their number itself is worth a look."""
 FEW_STRANGERS = 10
+"""Files that nobody named which are listed one by one."""
 SHRINK_BYTES = 200
 SHRINK_RATIO = 0.5
+"""A note that loses more bytes and is left with less of itself is flagged."""
 MOST_NAMES = 5
+"""Hosts and the like in one remark."""
 
 
 Level = Literal["read-only", "scoped-write", "full-write"]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.tools.core.filters import FILTERS, FilterCall, parse_call
 

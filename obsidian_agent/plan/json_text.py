@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.arguments import MAX_DEPTH, MAX_INTEGER
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
+"""Bytes of a plan file: as much as the largest note that one may write."""
 
 
 def read_json(data: bytes, name: str) -> Any:

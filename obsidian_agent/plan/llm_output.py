@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.plan import arguments
 from obsidian_agent.plan.json_text import Refused, decode
 

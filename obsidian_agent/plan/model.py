@@ -11,10 +11,13 @@ from obsidian_agent.tools.core.models import WHOLE, ToolModel
 from obsidian_agent.tools.core.tool import Tool
 
 MAX_STEPS = 100
+"""Steps of a plan: more than a person reads before approving."""
 MAX_INSTANCES = 10_000
+"""Rounds of all steps together: what a person can still look through by groups, and a preview holds in memory."""
 DEFAULT_RETRY_ATTEMPTS = 3
 DEFAULT_BACKOFF_MS = 250
 MAX_BACKOFF_MS = 30_000
+"""Tries of a step with `onError: retry`, milliseconds before the first of them again, and the longest pause."""
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 OnError = Literal["stop", "skip", "retry"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 LEAST_LIKENESS = 60
+"""Of 100: with less, “did you mean” would be a guess."""
 
 
 def nearest(name: str, known: Iterable[str], *, parts: bool = False) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.plan.model import ActionPlan, Parameter, ParameterType

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError, VaultError
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.flags import Policy, flags_of, links_astray, opaque_flags, refusals
@@ -27,7 +27,7 @@ from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.views.changes import ChangeSet, MakeDir, Move, Operation, WriteFile
+from obsidian_agent.vault.views.changes import ChangeSet, FileChange, MakeDir, Move, Operation, WriteFile
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
@@ -177,7 +177,7 @@ class _DryRun:
             scope = self.scope.child(loop.item_name, item, loop.index_name, index)
             outputs.append(self._instance(step, compiled, scope, index))
             if self.first_screen_ms is None and len(self.instances) >= FIRST_SCREEN:
-                self._first_screen()
+                self._first_screen(self.overlay)
         return outputs
 
     def _why_not(self, step: Step) -> str | None:
@@ -210,7 +210,7 @@ class _DryRun:
                 return None
             args = compiled.args.resolve(scope, notes)
             _refuse_null(step.args, args)
-            proposal = tool.propose(parse_input(tool, args), ToolContext(self.overlay, self.base, self.context))
+            proposal = tool.propose(parse_input(tool, args), ToolContext(self.overlay, self.base, self.context, self._show))
             self.overlay.apply(proposal.changes, len(self.instances))
         except ObsidianAgentError as error:
             self._fail(step, index, error)
@@ -263,9 +263,16 @@ class _DryRun:
     def _elapsed(self) -> float:
         return (time.perf_counter() - self.started) * 1000
 
-    def _first_screen(self) -> None:
+    def _show(self, changes: Sequence[FileChange]) -> None:
+        """The first screen of a plan whose first change is one call with many files."""
+        if self.first_screen_ms is None and len(changes) == FIRST_SCREEN and not self.overlay.change_set().operations:
+            overlay = OverlayVault(self.base, self.context.now.timestamp() * 1000)
+            overlay.apply(changes, len(self.instances))
+            self._first_screen(overlay)
+
+    def _first_screen(self, overlay: OverlayVault) -> None:
         """Show what is known, with its diffs, while the dry run goes on."""
-        change_set = self.overlay.change_set()
+        change_set = overlay.change_set()
         if len(change_set.changes) < FIRST_SCREEN:
             return
         for change in change_set.changes[:FIRST_SCREEN]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, ToolError
 from obsidian_agent.plan import grammar
 from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks

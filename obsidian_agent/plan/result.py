@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.core.tool import Risk, RunContext
@@ -124,8 +124,8 @@ def summary_document(preview: Preview) -> dict[str, Any]:
     }
 
 
-def preview_document(preview: Preview, diff: Callable[[NetChange], str]) -> dict[str, Any]:
-    """The whole document of `preview --json`."""
+def preview_document(preview: Preview, changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The whole document of `preview --json`, with its changes as `change_document` has them."""
     return {
         "valid": preview.valid,
         "errors": [problem.to_json() for problem in preview.errors],
@@ -133,7 +133,7 @@ def preview_document(preview: Preview, diff: Callable[[NetChange], str]) -> dict
         "flags": [flag_document(flag) for flag in preview.flags],
         "riskLevel": preview.risk.value,
         "summary": summary_document(preview),
-        "changes": [change_document(change, diff(change)) for change in preview.change_set.changes],
+        "changes": changes,
         "planHash": preview.plan_hash,
     }
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, PlanError, Problem
 from obsidian_agent.plan import arguments
 from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, argument_problems, check, control_characters, marks_of

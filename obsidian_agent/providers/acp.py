@@ -17,11 +17,11 @@ import re
 import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from obsidian_agent import __version__
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES, AgentProcess
 from obsidian_agent.providers.base import (
@@ -273,7 +273,7 @@ class AcpAgent:
             from acp.connection import Connection
         except ImportError as error:
             message = "The package agent-client-protocol is not installed."
-            raise ProviderError(message, code="NOT_INSTALLED", hint="Install obsidian-agent[acp].") from error
+            raise ProviderError(message, code="NOT_INSTALLED", hint="Install obsidian-agent[acp,mcp].") from error
         await self._end()
         self._tell(state="connecting")
         process = await AgentProcess.start(self.command, self.folder / "work", _environment())

@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.state_files import make_private
 

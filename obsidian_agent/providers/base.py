@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 
 Role = Literal["system", "user", "assistant", "tool"]

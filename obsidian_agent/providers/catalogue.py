@@ -6,11 +6,11 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.litellm_client import Endpoint
@@ -22,6 +22,7 @@ SHORTEST: Final = 2.0
 """Seconds between two questions to one service, also when the person wants a fresh list."""
 TIMEOUT: Final = 10.0
 MOST_MODELS: Final = 5_000
+"""Seconds that a service has for its list of models, and how many of it are kept."""
 
 Fetch = Callable[[Endpoint, SecretStr | None], Awaitable[tuple[str, ...]]]
 

@@ -14,10 +14,10 @@ import json
 import re
 import ssl
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ProviderError
 
 MASK = "[key]"
@@ -48,6 +48,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 MAX_DETAIL = 300
+"""Characters of a service's own words in an error; it may answer with a whole page."""
 _ANOTHER = "Try again, or another model."
 
 _CONTEXT = re.compile(

@@ -18,10 +18,11 @@ import logging
 import re
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import httpx
+
+from obsidian_agent.dataclass import dataclass, field
 
 MAX_STREAM_BYTES = 48 * 1024 * 1024
 """Of a streamed answer as sent. Each delta comes in an envelope many times its size."""

@@ -11,12 +11,12 @@ import os
 import stat
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import Vendor, environment_key
 from obsidian_agent.state_files import replace_file
@@ -139,12 +139,16 @@ class KeyStore:
         if keys.get(vendor.name) == secret:
             return
         keys = {name: value for name, value in keys.items() if name != vendor.name} | ({vendor.name: secret} if secret else {})
-        text = "".join(f'{name} = "{_escaped(value)}"\n' for name, value in sorted(keys.items()))
+        text = "".join(f'{_quoted(name)} = "{_escaped(value)}"\n' for name, value in sorted(keys.items()))
         try:
             replace_file(self.file, text.encode())
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ConfigError(f"The key file {self.file} cannot be written ({reason}).", code="IO_ERROR") from None
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if ":" in name else name
 
 
 def _escaped(secret: str) -> str:

@@ -18,11 +18,11 @@ import json
 import logging
 import os
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.base import (
@@ -130,7 +130,7 @@ Dialect = Literal["openai", "anthropic", "ollama_chat"]
 MAX_TEXT = 8 * 1024 * 1024
 """Characters of one answer, thinking included."""
 SILENT_CHUNKS_FACTOR = 5
-"""Keep-alive messages may stretch the time between deltas to this many timeouts."""
+"""Keep-alive messages may stretch the time between deltas to this many timeouts; so long may an answer take that comes in one piece."""
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 
@@ -154,11 +154,12 @@ class Endpoint:
 
 @dataclass(slots=True)
 class LiteLLMProvider:
-    """A `Provider` over litellm. The key is kept out of reprs and messages."""
+    """A `Provider` over litellm. The key is kept out of reprs and messages. Not `streaming`: it asks for answers in one piece."""
 
     name: str
     endpoint: Endpoint
     api_key: SecretStr | None = field(default=None, repr=False)
+    streaming: bool = True
     _refused: frozenset[str] = frozenset()
     """Optional parameters that this service was found not to take."""
 
@@ -196,7 +197,7 @@ class LiteLLMProvider:
     async def _attempt(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ProviderError, None]:
         """The deltas of one request; a failure comes as a value, so that no handler's context, which holds headers, hangs on to it."""
         endpoint = self.endpoint
-        client = _open_client(endpoint, request.timeout)
+        client = _open_client(endpoint, self._timeout(request))
         failure: ProviderError | None = None
         try:
             async with contextlib.aclosing(self._deltas(request, client)) as deltas:
@@ -218,6 +219,11 @@ class LiteLLMProvider:
         async with asyncio.timeout(seconds):
             response = await litellm.acompletion(**self._arguments(request, client))
         reading = _Reading(self.endpoint.service)
+        if not self.streaming:
+            for delta in reading.take(response):
+                yield delta
+            yield reading.ended(response.choices[0].finish_reason if response.choices else None, [response])
+            return
         async with contextlib.aclosing(response):
             chunks = aiter(response)
             while True:
@@ -229,9 +235,15 @@ class LiteLLMProvider:
                     yield delta
             yield reading.finish(response)
 
+    def _timeout(self, request: ChatRequest) -> float:
+        """Seconds without a byte of the service, after which it is given up."""
+        return request.timeout * self.endpoint.patience * (1 if self.streaming else SILENT_CHUNKS_FACTOR)
+
     def _arguments(self, request: ChatRequest, client: GuardedClient) -> dict[str, Any]:
         endpoint = self.endpoint
-        optional: dict[str, Any] = {"temperature": request.temperature, "stream_options": {"include_usage": True}}
+        optional: dict[str, Any] = {"temperature": request.temperature}
+        if self.streaming:
+            optional["stream_options"] = {"include_usage": True}
         if request.max_tokens is not None:
             optional["max_tokens"] = request.max_tokens
         if request.schema is not None and endpoint.json_mode:
@@ -246,10 +258,10 @@ class LiteLLMProvider:
         return {
             "model": f"{endpoint.dialect}/{endpoint.model}",
             "messages": [_wire_message(message, endpoint.dialect) for message in request.messages],
-            "stream": True,
+            "stream": self.streaming,
             "api_key": api_key,
             "api_base": endpoint.base_url,
-            "timeout": request.timeout * endpoint.patience,
+            "timeout": self._timeout(request),
             "max_retries": 0,
             "drop_params": True,
             "_skip_mcp_handler": True,
@@ -289,10 +301,10 @@ class _Reading:
     calls: CallReading = field(default_factory=CallReading)
 
     def take(self, chunk: Any) -> list[TextChunk | ToolCallChunk]:
-        """The text and the pieces of calls in a chunk."""
+        """The text and the pieces of calls in a chunk, or in a whole answer."""
         found: list[TextChunk | ToolCallChunk] = []
         for choice in chunk.choices[:1]:
-            delta = choice.delta
+            delta = choice.delta if hasattr(choice, "delta") else choice.message
             thinking = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
             for text, is_thinking in ((thinking, True), (delta.content, False)):
                 if isinstance(text, str) and text:
@@ -307,19 +319,22 @@ class _Reading:
 
     def finish(self, response: Any) -> Finished:
         """The end as the service told it. litellm's own guesses at reason and usage don't count."""
-        told = response.received_finish_reason or response.intermittent_finish_reason
+        return self.ended(response.received_finish_reason or response.intermittent_finish_reason, response.chunks)
+
+    def ended(self, told: str | None, chunks: list[Any]) -> Finished:
+        """The end of an answer whose reason is this."""
         if told is None:
             raise errors.stream_cut(self.service) if self.length else errors.stream_empty(self.service)
         if told in ("content_filter", "safety", "refusal"):
             raise errors.content_blocked(self.service)
         reason: FinishReason = "length" if told in ("length", "max_tokens") else "stop"
-        return Finished(reason, _usage(response.chunks))
+        return Finished(reason, _usage(chunks))
 
 
 def _usage(chunks: list[Any]) -> Usage | None:
     """Tokens by the service's own count: the largest figures, since some services count as they go."""
     told = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None)) is not None]
-    if not told:
+    if not any(usage.prompt_tokens or usage.completion_tokens for usage in told):
         return None
     return Usage(
         max(usage.prompt_tokens or 0 for usage in told),
@@ -351,7 +366,7 @@ def _explain(service: errors.Service, client: GuardedClient, error: Exception) -
 def _open_client(endpoint: Endpoint, timeout: float) -> GuardedClient:
     from obsidian_agent.providers.http_guard import GuardedClient
 
-    return GuardedClient(origin=endpoint.base_url, timeout=timeout * endpoint.patience, direct=endpoint.direct)
+    return GuardedClient(origin=endpoint.base_url, timeout=timeout, direct=endpoint.direct)
 
 
 def _load() -> Any:

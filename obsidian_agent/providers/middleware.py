@@ -1,4 +1,4 @@
-"""Providers around another provider: asking again after a failure that may pass, asking no more often than allowed, answers in one piece."""
+"""Providers around another provider: asking again after a failure that may pass, asking no more often than allowed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import contextlib
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, TextChunk, Waiting
+from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,7 @@ REQUESTS = 10
 """Requests that may go out at once, and in a minute from then on."""
 
 MINUTE = 60.0
+"""Seconds in which the requests that may go out are refilled."""
 
 
 @dataclass(slots=True)
@@ -153,35 +154,3 @@ class LimitedProvider(AroundProvider):
         async with contextlib.aclosing(self.inner.stream(request)) as deltas:
             async for delta in deltas:
                 yield delta
-
-
-@dataclass(frozen=True, slots=True)
-class WholeProvider(AroundProvider):
-    """A provider whose text comes when all of it is there. The connection is a stream all the same, so that silence can be noticed."""
-
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """As the inner provider's, with at most one piece of thinking and one of text; what had come when it failed comes first."""
-        texts: dict[bool, list[str]] = {True: [], False: []}
-        held: list[ChatDelta] = []
-        try:
-            async with contextlib.aclosing(self.inner.stream(request)) as deltas:
-                async for delta in deltas:
-                    match delta:
-                        case TextChunk(text, thinking):
-                            texts[thinking].append(text)
-                        case Waiting():
-                            yield delta
-                        case _:
-                            held.append(delta)
-        except Exception:
-            for chunk in _joined_by_kind(texts):
-                yield chunk
-            raise
-        for chunk in _joined_by_kind(texts):
-            yield chunk
-        for delta in held:
-            yield delta
-
-
-def _joined_by_kind(texts: dict[bool, list[str]]) -> list[TextChunk]:
-    return [TextChunk("".join(pieces), thinking) for thinking, pieces in texts.items() if pieces]

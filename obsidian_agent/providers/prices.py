@@ -8,11 +8,11 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.providers.acp import ACP
 from obsidian_agent.providers.base import Usage
 from obsidian_agent.providers.registry import OLLAMA_CONTEXT, SCRIPTED

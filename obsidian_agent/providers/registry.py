@@ -1,6 +1,7 @@
 """From a model's name on the command line or in the settings (`openai/gpt-5`, `ollama/qwen3`, `scripted/answers.jsonl`) to a `Provider`.
 
-A row of `VENDORS` is all there is to a service. Importing this module imports no client library.
+A row of `VENDORS` is all there is to a service; `custom:NAME` is one more like `custom`, under an address of the person's settings. Importing
+this module imports no client library.
 
 `ProviderManager` is where the program gets them from: each is made once, and shared by everything that asks the same model.
 """
@@ -10,27 +11,29 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.acp import ACP
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.catalogue import Catalogue
 from obsidian_agent.providers.errors import Service
 from obsidian_agent.providers.litellm_client import Dialect, Endpoint, LiteLLMProvider, warm_up
-from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider, WholeProvider
+from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedProvider
 
 SCRIPTED = "scripted"
 OLLAMA_CONTEXT = 16_384
 """Tokens. Ollama's own default is smaller than a prompt, which it cuts without a word."""
 SLOW = 5.0
+"""Times the usual patience for a model on this machine, which may have to be loaded first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +92,35 @@ def environment_key(vendor: Vendor) -> SecretStr | None:
 
 def find_vendor(name: str) -> Vendor:
     """The vendor called `name`. Raises `ConfigError`."""
+    name = name.lower()
     for vendor in VENDORS:
-        if vendor.name == name.lower():
+        if vendor.name == name:
             return vendor
+    kind, _, own = name.partition(":")
+    if kind == "custom" and re.fullmatch("[a-z0-9][a-z0-9_-]*", own):
+        variables = tuple(
+            f"{variable}_{own.upper().replace('-', '_')}" for variable in ("OBSIDIAN_AGENT_API_KEY", "OBSIDIAN_AGENT_BASE_URL")
+        )
+        return replace(find_vendor(kind), name=name, title=own, key_variables=variables[:1], base_url_variables=variables[1:])
     known = ", ".join([vendor.name for vendor in VENDORS] + [SCRIPTED])
-    hint = f"Known are: {known}. For another OpenAI-compatible service use custom/MODEL with a base URL."
+    hint = f"Known are: {known}. For another OpenAI-compatible service use custom:NAME/MODEL, with its address in the setting services."
     raise ConfigError(f"There is no provider {name!r}.", hint=hint)
 
 
+def known_vendors(addresses: Iterable[str] = ()) -> tuple[Vendor, ...]:
+    """Every service, with those of the person's own that have an address. Raises `ConfigError` for an address of none."""
+    return tuple({vendor.name: vendor for vendor in (*VENDORS, *map(find_vendor, addresses))}.values())
+
+
 def open_provider(
-    spec: str, *, base_url: str | None = None, find_key: KeyFinder = environment_key, limits: RateLimits | None = None
+    spec: str,
+    *,
+    base_url: str | None = None,
+    find_key: KeyFinder = environment_key,
+    limits: RateLimits | None = None,
+    streaming: bool = True,
 ) -> Provider:
-    """The provider that `spec` (`VENDOR/MODEL` or `scripted/FILE`) names; it asks again after passing failures.
+    """The provider that `spec` (`VENDOR/MODEL` or `scripted/FILE`) names; it asks again after passing failures. Not `streaming`: for whole answers.
 
     A service that is not on this machine is asked no more often than its bucket in `limits` allows; None: a bucket of its own.
     Nothing is imported or sent before its first request, and a missing key is reported there (`API_KEY_MISSING`).
@@ -113,7 +133,7 @@ def open_provider(
         return ScriptedProvider.load(Path(model))
     vendor = find_vendor(name)
     endpoint, key = endpoint_of(vendor, model, base_url=base_url, find_key=find_key)
-    provider = LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key)
+    provider = LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key, streaming)
     service = endpoint.service
     if service.local:
         return RetryingProvider(provider)
@@ -126,7 +146,9 @@ def endpoint_of(
     """Where a vendor's model is asked, and with which key. Raises `ConfigError` for an address that must not be used."""
     address = base_url or _from_environment(vendor) or vendor.base_url
     if address is None:
-        raise ConfigError(f"{vendor.name}/{model} needs a base URL.", hint=f"Give --base-url, or set {vendor.base_url_variables[0]}.")
+        raise ConfigError(
+            f"{vendor.name}/{model} needs a base URL.", hint=f"Give --base-url, or set {vendor.base_url_variables[0]} or services."
+        )
     parts = _checked(address)
     local = _is_loopback(parts)
     key = find_key(vendor)
@@ -197,17 +219,16 @@ def _is_loopback(parts: SplitResult) -> bool:
 
 @dataclass(slots=True)
 class ProviderManager:
-    """Providers by `VENDOR/MODEL`. `base_url` is the address of the service called `base_url_of`, and of no other.
+    """Providers by `VENDOR/MODEL`. `addresses` are those of services, by their names, that are not the usual ones.
 
     Buckets of requests belong to services, so switching models back and forth asks a service no more often.
     """
 
-    base_url: str | None = None
-    base_url_of: str = "custom"
+    addresses: Mapping[str, str] = field(default_factory=dict)
     find_key: KeyFinder = environment_key
     limits: RateLimits = field(default_factory=RateLimits)
     streaming: bool = True
-    """Off: answers come in one piece."""
+    """Off: services are asked for answers in one piece."""
     wrap: Callable[[Provider], Provider] = lambda provider: provider
     """What every provider is put into."""
     open_agent: Callable[[str], Provider] | None = None
@@ -220,13 +241,12 @@ class ProviderManager:
         spec = spec.strip()
         if spec not in self._made:
             vendor, _, model = spec.partition("/")
-            vendor = vendor.lower()
-            if vendor == ACP and self.open_agent is not None:
+            if vendor.lower() == ACP and self.open_agent is not None:
                 self._made[spec] = self.wrap(self.open_agent(model))
                 return self._made[spec]
-            base_url = self.base_url if vendor == self.base_url_of.lower() else None
-            provider = open_provider(spec, base_url=base_url, find_key=self.find_key, limits=self.limits)
-            self._made[spec] = self.wrap(provider if self.streaming else WholeProvider(provider))
+            base_url = self.addresses.get(vendor.lower())
+            how: dict[str, Any] = {"find_key": self.find_key, "limits": self.limits, "streaming": self.streaming}
+            self._made[spec] = self.wrap(open_provider(spec, base_url=base_url, **how))
         return self._made[spec]
 
     def warm_up(self, spec: str) -> None:
@@ -237,7 +257,7 @@ class ProviderManager:
     async def models(self, vendor: str, *, fresh: bool = False) -> tuple[str, ...]:
         """The models of a service as `VENDOR/MODEL`, sorted. Raises `ConfigError` and `ProviderError`."""
         found = find_vendor(vendor)
-        base_url = self.base_url if found.name == self.base_url_of.lower() else None
+        base_url = self.addresses.get(found.name)
         endpoint, key = await asyncio.to_thread(lambda: endpoint_of(found, "", base_url=base_url, find_key=self.find_key))
         names = await self.catalogue.models(endpoint, key, fresh=fresh)
         return tuple(f"{found.name}/{name}" for name in names)

@@ -15,13 +15,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk, Usage
 

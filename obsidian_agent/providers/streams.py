@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from obsidian_agent.dataclass import dataclass, field
 
 Item = TypeVar("Item")
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
 from pydantic import Field
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel

@@ -147,6 +147,7 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
             continue
         files.append(path.text)
         changes.append(ModifyFile(path, encode(_renamed(text, args.from_, args.to))))
+        ctx.show(changes)
     if not files and not warnings:
         warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the property “{args.from_}”, so nothing is renamed."))
     return Proposal(RenamePropertyOutput(files=files, total=len(files)), tuple(changes), tuple(warnings))
@@ -290,6 +291,7 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]
         if count:
             files.append(ChangedFile(path=path.text, count=count))
             changes.append(ModifyFile(path, content))
+            ctx.show(changes)
     if not files and not warnings:
         warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed."))
     return Proposal(ChangedFiles.of(files), tuple(changes), (*warnings, *unread(index, index.notes(folder))))

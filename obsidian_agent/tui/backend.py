@@ -6,8 +6,9 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from obsidian_agent.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
 from rich.cells import cell_len
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 
 LineKind = Literal["add", "del", "same", "hunk", "note"]
 WORD_LIMIT = 2_000

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from obsidian_agent.agent.events import AgentEvent
-    from obsidian_agent.agent.plans import Plans
+    from obsidian_agent.agent.plans import ApprovedBy, Plans
     from obsidian_agent.plan.result import Preview
 
 BATCH_SECONDS = 0.08
@@ -117,11 +117,11 @@ class EventStream:
         self._epoch += 1
         self.dropped += 1
 
-    async def execute(self, plans: Plans, preview: Preview) -> None:
+    async def execute(self, plans: Plans, preview: Preview, by: ApprovedBy) -> None:
         """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""
         cancel = self._cancel_run = threading.Event()
         self._idle.clear()
-        await asyncio.shield(self._apply(plans.execute(preview, cancel)))
+        await asyncio.shield(self._apply(plans.execute(preview, cancel, by)))
 
     async def _apply(self, events: AsyncIterator[AgentEvent]) -> None:
         try:

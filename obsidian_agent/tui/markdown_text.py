@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

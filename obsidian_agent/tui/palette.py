@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -13,7 +12,7 @@ from textual.content import Content
 from textual.fuzzy import Matcher
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.commands import COMMANDS
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.themes import DARK, LIGHT
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class Commands(Provider):
     def _own(self) -> Iterator[Entry]:
         screen = cast("MainScreen", self.screen)
         app = self.app
-        for command in COMMANDS:
+        for command in screen.commands():
             if not command.needs:
                 yield Entry(command.title, f"{command.help} · /{command.name}", partial(screen.run_command, command))
         yield Entry("Theme: dark", "", lambda: setattr(app, "theme", DARK))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 
 if TYPE_CHECKING:
     from obsidian_agent.errors import Problem

@@ -54,6 +54,16 @@ def sent_lines(entries: Sequence[Mapping[str, Any]], thread_id: str | None) -> l
     return lines
 
 
+def record_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The record, newest first: number, time and kind of each entry, and what else it says."""
+    from obsidian_agent.agent.privacy.record import in_words
+
+    return [
+        (f"{entry.get('n')}  {str(entry.get('time', ''))[:19].replace('T', ' ')}  {entry.get('kind')}", in_words(entry))
+        for entry in reversed(entries)
+    ]
+
+
 def gauge(use: Use, width: int = 20) -> str:
     """How full the model's window is, as a bar: `█████░░░░░ 48 %`."""
     filled = min(width, round(use.share * width))

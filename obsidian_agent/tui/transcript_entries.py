@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.threads.state import Said

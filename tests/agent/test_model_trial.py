@@ -19,7 +19,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with sample_vault() as folder:
         store = VaultStore.open(folder)
-        yield build_session(Wiring(store, tmp_path_factory.mktemp("state"), offline=True))
+        yield build_session(Wiring(store, tmp_path_factory.mktemp("state")))
         store.close()
     assert not folder.exists()
 

@@ -21,15 +21,13 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.turn.prompts import exact_text
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import Settings
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView
-from support import MakeVault
+from support import MakeVault, settings_with
 
 PLAN: dict[str, Any] = {
     "version": "1.0",
@@ -46,7 +44,7 @@ def make_session(make_vault: MakeVault, tmp_path: Path) -> MakeSession:
         script = tmp_path / "answers.jsonl"
         script.write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
         model = f"scripted/{script}" if answers else None
-        return build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=model, **fields))
+        return build_session(Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=model, **fields)))
 
     return make
 
@@ -135,7 +133,7 @@ async def test_without_a_model_there_is_no_answer(make_session: MakeSession) -> 
 
 
 async def test_a_model_that_cannot_be_opened_is_a_failed_turn(make_vault: MakeVault, tmp_path: Path) -> None:
-    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", model="nobody/nothing"))
+    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model="nobody/nothing")))
     events = await turn(session, "What?", Person(yes))
     assert isinstance(events[-1], TurnFailed)
     assert "nobody" in events[-1].problem.message
@@ -192,7 +190,7 @@ def test_the_open_note_may_wish_for_the_model_that_plans(
     make_vault: MakeVault, tmp_path: Path, wish: str, deny: tuple[str, ...], name: str, told: list[str]
 ) -> None:
     store = make_vault({"Wish.md": f"---\nai-model: {wish}\n---\n"})
-    session = build_session(Wiring(store, tmp_path / "state", model="openai/a", share_deny=deny))
+    session = build_session(Wiring(store, tmp_path / "state", settings=settings_with(model="openai/a", share_deny=deny)))
     session.vault.focus = Focus("Wish.md")
     assert isinstance(session.planner, MenuPlanner)
     assert isinstance(session.planner.otherwise, UnaskedAgent)
@@ -259,7 +257,9 @@ def test_what_is_not_allowed_is_told_and_does_not_count() -> None:
 def session(make_vault: MakeVault, tmp_path: Path) -> Session:
     script = tmp_path / "answers.jsonl"
     script.write_text("\n".join(json.dumps({"text": "Water.", "usage": [10, 2]}) for _ in range(3)), encoding="utf-8")
-    return build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=f"scripted/{script}", share_allow=("Garden.md",)))
+    return build_session(
+        Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=f"scripted/{script}", share_allow=("Garden.md",)))
+    )
 
 
 def unmarked(text: str) -> list[str]:
@@ -297,8 +297,7 @@ async def test_what_would_be_asked_about_is_told_and_not_shown(session: Session)
 async def test_it_is_exact_in_every_form(make_vault: MakeVault, tmp_path: Path, settings: dict[str, object]) -> None:
     script = tmp_path / "answers.jsonl"
     script.write_text("\n".join(json.dumps({"text": "Done."}) for _ in range(3)), encoding="utf-8")
-    live = LiveSettings(None, Settings.model_validate(settings))
-    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=f"scripted/{script}", settings=live))
+    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=f"scripted/{script}", **settings)))
     provider = session.models.provider if session.models else None
     assert isinstance(provider, ScriptedProvider)
     conversation = Conversation()

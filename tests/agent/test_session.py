@@ -10,13 +10,13 @@ import pytest
 
 from agents import NOTES
 from obsidian_agent.bootstrap import Wiring, build_session
-from support import MakeVault
+from support import MakeVault, settings_with
 
 
 @pytest.mark.parametrize("model", [None, "scripted/nothing.jsonl", "nonsense"])
 def test_without_a_service_nothing_is_imported_and_nothing_fails(make_vault: MakeVault, tmp_path: Path, model: str | None) -> None:
     before = set(sys.modules)
-    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=model, offline=model is None))
+    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=model)))
     session.warm_up()
     for thread in threading.enumerate():
         if thread.name == "warming-up":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -56,6 +57,7 @@ def on_terminal(tmp_path: Path, make_vault: MakeVault) -> Shown:
 
 def test_a_diff_has_colours_on_a_terminal(on_terminal: Shown) -> None:
     shown = on_terminal()
+    assert re.search(r"^    \x1b\[1m--- .*\n    \x1b\[1m\+\+\+ .*\n    \x1b\[36m@@ .*\x1b\[0m\n", shown, re.M)
     assert "    \x1b[31m-one\x1b[0m\n" in shown
     assert "    \x1b[32m+two \u241b[31m\x1b[0m\n" in shown
     assert "\n     kept\n" in shown

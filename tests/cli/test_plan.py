@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.agent.plans import Plans
 from obsidian_agent.cli.main import main
+from obsidian_agent.vault.views.changes import NetChange
 from support import MakeVault
 
 MakeCommands = Callable[[Mapping[str, str | bytes]], Any]
@@ -246,6 +248,22 @@ def test_an_empty_vault_name_is_no_folder(tmp_path: Path, capsys: pytest.Capture
     monkeypatch.chdir(tmp_path)
     assert main(["history", "--vault", "", "--json", "--state-dir", str(tmp_path / "s")]) == 2
     assert "empty" in capsys.readouterr().out
+
+
+def test_a_note_that_goes_away_while_the_changes_are_written_leaves_a_whole_document(
+    call: Call, write: Callable[[object], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(plan({"id": "r", "tool": "vault.replaceText", "args": {"find": "a", "replace": "b"}}))
+    (note,) = tmp_path.rglob("Daily/d.md")
+    diff = Plans.diff
+
+    def diff_then_gone(plans: Plans, change: NetChange) -> str:
+        note.unlink(missing_ok=True)
+        return diff(plans, change)
+
+    code, whole = call("preview", file)
+    monkeypatch.setattr(Plans, "diff", diff_then_gone)
+    assert (code, *call("preview", file)) == (0, 2, whole | {"changes": [whole["changes"][0] | {"diff": ""}]})
 
 
 def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callable[[object], str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -73,6 +74,55 @@ def test_the_environment_is_stronger_than_the_file(file: Path) -> None:
     assert (rows["context_fusion"].kind, rows["context_fusion"].choices) == ("choice", ("plain", "structured"))
     assert rows["share_allow"].kind == "list"
     assert all(row.title and row.description and row.group for row in rows.values())
+
+
+VAULTS = """
+theme = "dark"
+level = "scoped-write"  # everywhere else
+
+[vaults."{here}"]
+level = "read-only" # here
+
+[vaults."/somewhere/else"]
+nonsense = 5
+"""
+
+
+def test_a_vault_can_have_settings_of_its_own(tmp_path: Path) -> None:
+    path, vault = tmp_path / "c.toml", (tmp_path / "Notes").resolve()
+    vault.mkdir()
+    (tmp_path / "link").symlink_to(vault)
+    text = VAULTS.replace("{here}", str(tmp_path / "link"))
+    path.write_text(text, encoding="utf-8")
+    assert load_settings(path, {}).level == "scoped-write"
+    live = LiveSettings.load(path, {}, vault=vault)
+    assert (live.current.level, live.current.theme) == ("read-only", "dark")
+    assert {row.name: row.source for row in live.rows() if row.source != "default"} == {"theme": "file", "level": "vault"}
+    live.set("level", "full-write")
+    live.set("theme", "light")
+    assert path.read_text("utf-8") == text.replace('"read-only"', '"full-write"').replace('"dark"', '"light"')
+    live.change({"model": "ollama/x"}, here=True)
+    assert (live.current.model, load_settings(path, {}).model) == ("ollama/x", None)
+    live.set("level", None)
+    assert (live.current.level, load_settings(path, {}).level) == ("scoped-write", "scoped-write")
+    fresh = LiveSettings.load(tmp_path / "new.toml", {}, vault=vault)
+    fresh.change({"level": "read-only"}, here=True)
+    assert tomllib.loads((tmp_path / "new.toml").read_text("utf-8")) == {"vaults": {str(vault): {"level": "read-only"}}}
+    for damaged in ("vaults = 1", "[vaults]\nx = 1", f"[vaults.'{vault}']\nlevel = 'all'"):
+        path.write_text(damaged, encoding="utf-8")
+        with pytest.raises(ConfigError):
+            LiveSettings.load(path, {}, vault=vault)
+
+
+def test_options_are_stronger_and_an_address_goes_with_its_model(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text("model = 'custom/a'\nbase_url = 'http://127.0.0.1:1/v1'\nshare_allow = ['A']\n", encoding="utf-8")
+    live = LiveSettings.load(path, {}, options={"model": "openai/x", "share_allow": ("B",)})
+    assert (live.chosen, live.current.base_url, live.current.share_allow) == ("openai/x", None, ("A", "B"))
+    assert {row.name for row in live.rows() if row.source == "option"} == {"model", "share_allow"}
+    live.set("model", "ollama/y")
+    assert (live.chosen, load_settings(path, {}).model) == ("openai/x", "ollama/y")
+    assert LiveSettings.load(path, {"OBSIDIAN_AGENT_MODEL": "ollama/z"}).current.base_url == "http://127.0.0.1:1/v1"
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.plan.active_content import CLOSELY, ActiveContent, added_content
-from obsidian_agent.plan.active_markdown import Found, Tangled, read_markup
+from obsidian_agent.plan.active_markdown import Found, Tangled, is_quiet, read_markdown, read_markup
 
 URL = "https://evil.test/p.png"
 
@@ -412,6 +412,7 @@ SIMPLE_RUNNING = [
 ]
 
 
+@example(["callout", "below properties", "footnote"], SIMPLE_LOADING[4])
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(sorted(CONTAINERS)), max_size=4), st.sampled_from(SIMPLE_LOADING + SIMPLE_RUNNING))
 def test_containers_hide_nothing(names: list[str], construct: str) -> None:
@@ -420,6 +421,21 @@ def test_containers_hide_nothing(names: list[str], construct: str) -> None:
         text = CONTAINERS[name](text)
     found = added(text)
     assert loads(found) if construct in SIMPLE_LOADING else found.code, text
+
+
+PIECES = """```|~~~|````|dataview|dataviewjs|bash|js|{.bash}|Bash|TXT |\n|\n\n|\t| |![|](|http://e.x/y|//e.x|\
+https:\n//e|<img src=|onerror=|<x|<style>|<a href=|>|x>|<a b/c|](<b c.md>)|src=//e.x>|[t](y>z)|`|`=|`$= x`|[[a]]|![[http://x.y]]|- |\
+> |[^1]: |[x]: |<%|%>|$$|%%|<!--|-->|&#47;|\\|script:|view[|button[|banner: |---\n|url(//e.x)|(|"|'"""
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(st.lists(st.sampled_from(PIECES.split("|")), max_size=14).map("".join))
+def test_what_a_quick_look_leaves_unread_has_nothing_in_it(text: str) -> None:
+    found = Found()
+    if is_quiet(text):
+        read_markdown(text, found)
+    assert not found.remote
+    assert not found.code
 
 
 @given(

@@ -15,7 +15,7 @@ from obsidian_agent.plan import preview
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.preview import FIRST_SCREEN
-from obsidian_agent.plan.result import Preview, diff_of, preview_document
+from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -226,6 +226,16 @@ def test_the_first_screen_comes_before_the_whole(make_vault: MakeVault) -> None:
     assert 0 < ready.timings.first_screen_ms < ready.timings.preview_ms
 
 
+def test_the_first_screen_comes_before_one_call_has_gone_through_all_notes(make_vault: MakeVault) -> None:
+    seen: list[Preview] = []
+    store = make_vault({f"{n:03}.md": "one\n" for n in range(300)})
+    document = plan(step("r", "vault.replaceText", {"find": "one", "replace": "two"}))
+    ready = dry_run(store, document, on_first_screen=seen.append)
+    assert [shown.change_set.changes for shown in seen] == [ready.change_set.changes[:FIRST_SCREEN]]
+    assert diff_of(seen[0].change_set.changes[0], DiskView(store)).endswith("-one\n+two\n")
+    assert 0 < ready.timings.first_screen_ms < ready.timings.preview_ms
+
+
 def test_the_document_has_the_contracts_fields(make_vault: MakeVault) -> None:
     store = make_vault({"a.md": "one\n", "old.md": ""})
     ready = dry_run(
@@ -236,7 +246,7 @@ def test_the_document_has_the_contracts_fields(make_vault: MakeVault) -> None:
             step("mv", "vault.rename", {"from": "old.md", "to": "new.md"}),
         ),
     )
-    document = preview_document(ready, lambda change: diff_of(change, DiskView(store)))
+    document = preview_document(ready, [change_document(change, diff_of(change, DiskView(store))) for change in ready.change_set.changes])
     assert set(document) == {"valid", "errors", "warnings", "flags", "riskLevel", "summary", "changes", "planHash"}
     assert document["changes"] == [
         {"kind": "mkdir", "path": "N", "diff": ""},

@@ -22,12 +22,12 @@ def llm_server() -> Iterator[LlmServer]:
 
 
 @pytest.fixture
-def connect(llm_server: LlmServer) -> Callable[[str], LiteLLMProvider]:
+def connect(llm_server: LlmServer) -> Callable[..., LiteLLMProvider]:
     """The client for a vendor's service, without anything around it, asking the fixture's."""
 
-    def connect(vendor: str) -> LiteLLMProvider:
+    def connect(vendor: str, *, streaming: bool = True) -> LiteLLMProvider:
         url = llm_server.openai_url if vendor in ("openai", "custom") else llm_server.url
-        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
+        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY), streaming=streaming)
         assert isinstance(provider, RetryingProvider)
         assert isinstance(provider.inner, LiteLLMProvider)
         inner = provider.inner

@@ -66,8 +66,8 @@ class Asked:
 
     def session(self) -> Session:
         store = VaultStore.open(self.vault)
-        settings = LiveSettings.load(self.folder / "config.toml", {})
-        return build_session(Wiring(store, self.folder / "state", settings=settings, model="acp/script"))
+        settings = LiveSettings.load(self.folder / "config.toml", {}, options={"model": "acp/script"})
+        return build_session(Wiring(store, self.folder / "state", settings=settings))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from obsidian_agent.providers.registry import VENDORS, ProviderManager, endpoint
 
 def manager(server: LlmServer, vendor: str, key: str | None = KEY) -> ProviderManager:
     url = server.url if vendor in ("anthropic", "ollama") else server.openai_url
-    return ProviderManager(url, vendor, find_key=lambda _: SecretStr(key) if key else None)
+    return ProviderManager({vendor: url}, find_key=lambda _: SecretStr(key) if key else None)
 
 
 @pytest.mark.parametrize("vendor", [vendor.name for vendor in VENDORS])
@@ -47,7 +47,7 @@ async def test_failures_are_named_and_hold_no_key(behaviour: Failure | Raw, code
 
 async def test_without_a_service_or_a_name_there_is_no_list() -> None:
     with pytest.raises(ProviderError) as caught:
-        await ProviderManager("http://127.0.0.1:9/v1", "custom").models("custom")
+        await ProviderManager({"custom": "http://127.0.0.1:9/v1"}).models("custom")
     assert caught.value.code == "API_NETWORK"
     with pytest.raises(ConfigError):
         await ProviderManager().models("nobody")
@@ -110,7 +110,7 @@ async def test_a_failure_is_not_asked_for_again_at_once() -> None:
 
 
 def test_a_provider_is_made_once_and_an_address_is_for_one_service_alone() -> None:
-    made = ProviderManager("https://mine.example/v1", "openai", find_key=lambda _: None)
+    made = ProviderManager({"openai": "https://mine.example/v1"}, find_key=lambda _: None)
     one: Provider = made.get("openai/x")
     assert made.get("openai/x") is one
     assert made.get("openai/y") is not one

@@ -10,9 +10,9 @@ from typing import cast
 import pytest
 from pydantic import SecretStr
 
-from llm_server import KEY, Failure, HangUp, LlmServer, Raw, Reply, Silence
+from llm_server import KEY, Call, Failure, HangUp, LlmServer, Raw, Reply, Silence
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Usage
+from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, ToolCallChunk, ToolOffer, Usage
 from obsidian_agent.providers.http_guard import ConnectionFailed, GuardedClient
 from obsidian_agent.providers.litellm_client import LiteLLMProvider
 from obsidian_agent.providers.middleware import LimitedProvider, RetryingProvider
@@ -21,7 +21,7 @@ from obsidian_agent.providers.registry import open_provider
 TEXT = "Añadir «notas» 日本語 😀👩‍👩‍👧 done. " * 8
 MESSAGES = (ChatMessage("system", "Answer in JSON."), ChatMessage("user", "Hello"))
 VENDORS = ("openai", "anthropic", "ollama")
-Open = Callable[[str], LiteLLMProvider]
+Open = Callable[..., LiteLLMProvider]
 
 
 async def answer(provider: LiteLLMProvider, **options: object) -> list[ChatDelta]:
@@ -53,6 +53,32 @@ async def test_streams_text_thinking_usage_and_reason(vendor: str, connect: Open
     assert sum(isinstance(delta, Finished) for delta in deltas) == 1
     assert len(deltas) > 5, "it arrives in pieces"
     assert len(llm_server.requests) == 1
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+async def test_an_answer_in_one_piece_is_the_same_answer(vendor: str, connect: Open, llm_server: LlmServer) -> None:
+    offers = (ToolOffer("look", "Look.", {"type": "object", "properties": {}}),)
+    calls = (Call("look", '{"at": "A"}', "call_1"), Call("look", '{"at": "B"}', "call_2"))
+    for reply in (Reply(TEXT, thinking="think", usage=(21, 34)), Reply("half", finish="length"), Reply("Hm.", calls=calls)):
+        llm_server.play(reply)
+        seen = []
+        for streaming in (True, False):
+            deltas = await answer(connect(vendor, streaming=streaming), tools=offers)
+            asked = [(each.number, each.name) for each in deltas if isinstance(each, ToolCallChunk) and each.name]
+            arguments = "".join(each.arguments for each in deltas if isinstance(each, ToolCallChunk)).replace(" ", "")
+            seen.append((said(deltas), said(deltas, thinking=True), asked, arguments, deltas[-1]))
+        assert seen[0] == seen[1]
+        assert [request.body.get("stream", False) for request in llm_server.requests[-2:]] == [True, False]
+        assert "stream_options" not in llm_server.requests[-1].body
+
+
+async def test_an_answer_in_one_piece_may_take_longer_than_silence(connect: Open, llm_server: LlmServer) -> None:
+    llm_server.play(Reply("late", delay=1.0))
+    assert said(await answer(connect("openai", streaming=False), timeout=0.5)) == "late"
+    for behaviour, code in ((Reply(finish="content_filter"), "API_CONTENT_BLOCKED"), (Raw(b"{}", "application/json"), "API_")):
+        llm_server.play(behaviour)
+        _, error = await failure(connect("openai", streaming=False))
+        assert error.code.startswith(code)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from llm_server import LlmServer, Reply
+from obsidian_agent.bootstrap import Wiring, build_keys, build_session
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.providers.base import ChatMessage, ChatRequest
 from obsidian_agent.providers.litellm_client import Endpoint, LiteLLMProvider
 from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider
 from obsidian_agent.providers.registry import VENDORS, environment_key, find_vendor, open_provider
 from obsidian_agent.providers.scripted import ScriptedProvider
+from support import MakeVault, settings_with
 
 
 def endpoint(spec: str, base_url: str | None = None) -> Endpoint:
@@ -50,6 +54,27 @@ def test_custom_needs_an_address() -> None:
     with pytest.raises(ConfigError, match="needs a base URL"):
         open_provider("custom/llama")
     assert endpoint("custom/llama", "https://models.example/v1/").base_url == "https://models.example/v1"
+
+
+async def test_each_named_service_is_asked_at_its_address_with_its_key(tmp_path: Path, make_vault: MakeVault) -> None:
+    with LlmServer([Reply("ok")], keyless=True) as work, LlmServer([Reply("ok")], keyless=True) as proxy:
+        addresses = {"custom:work": work.openai_url, "openai": proxy.openai_url}
+        settings = settings_with(model="custom:work/m", services=addresses, streaming=False)
+        wiring = Wiring(make_vault({}), tmp_path / "state", settings=settings, config=tmp_path)
+        for name in addresses:
+            build_keys(wiring).save(find_vendor(name), SecretStr(f"sk-{name}"))
+        models = build_session(wiring).models
+        assert models is not None
+        for spec in ("custom:work/m", "openai/gpt-x"):
+            async for _ in models.providers.get(spec).stream(ChatRequest((ChatMessage("user", "Hello"),))):
+                pass
+        assert await models.providers.models("custom:work") == ("custom:work/llama3", "custom:work/qwen3:8b")
+        assert {each.headers["authorization"] for each in work.requests} == {"Bearer sk-custom:work"}
+        assert [each.headers["authorization"] for each in proxy.requests] == ["Bearer sk-openai"]
+        assert [each.body.get("stream", False) for each in (work.requests[0], proxy.requests[0])] == [False, False]
+        with pytest.raises(ConfigError, match="needs a base URL"):
+            models.providers.get("custom:other/m")
+    assert find_vendor("custom:my-own").key_variables == ("OBSIDIAN_AGENT_API_KEY_MY_OWN",)
 
 
 def test_the_environment_gives_addresses(monkeypatch: pytest.MonkeyPatch) -> None:

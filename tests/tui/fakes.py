@@ -359,7 +359,10 @@ class FakeSession:
         changes = tuple(c for c in full.change_set.changes if c.kind != "create" or "notes" not in disabled)
         yield PreviewReady(replace(full, instances=kept, change_set=ChangeSet((), changes)))
 
-    async def execute(self, preview: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+    def reject(self, preview: Preview) -> None:
+        self.calls.append(("reject", preview))
+
+    async def execute(self, preview: Preview, cancel: threading.Event, by: str = "person") -> AsyncIterator[AgentEvent]:
         self.calls.append(("execute", preview))
         events = self.run_script if self.run_script is not None else sample_run(preview)
         done = 0

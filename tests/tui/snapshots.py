@@ -82,15 +82,27 @@ def unreadable(app: Driver) -> Iterator[str]:
                 yield f"{text!r} in row {y}: {contrast(fore, ground):.1f} ({fore} on {ground})"
 
 
-def check(name: str, app: Driver, found: str) -> None:
-    """Compare with the file; with `UPDATE_SNAPSHOTS` write it."""
+async def looks(name: str, app: Driver) -> None:
+    """Compare the screen on top with the file of its picture at this size; with `UPDATE_SNAPSHOTS` write it.
+
+    A screen that is drawn in several steps is looked at again; one that stays wrong fails after some seconds.
+    """
     width, height = app.app.size
     file = FOLDER / f"{name}-{width}x{height}.txt"
-    if UPDATE:
-        FOLDER.mkdir(exist_ok=True)
-        file.write_text(found, encoding="utf-8")
-    before, now = file.read_text(encoding="utf-8").splitlines(), found.splitlines()
-    assert now == before, "\n".join(unified_diff(before, now, str(file.name), "the screen", lineterm="", n=1))
+    for left in reversed(range(1 if UPDATE else 12)):
+        await app.settle()
+        app.app.clear_notifications()
+        try:
+            found = await picture(app)
+            if UPDATE:
+                file.write_text(found, encoding="utf-8")
+            before, now = file.read_text(encoding="utf-8").splitlines(), found.splitlines()
+            assert now == before, "\n".join(unified_diff(before, now, file.name, "the screen", lineterm="", n=1))
+            return
+        except AssertionError:
+            if not left:
+                raise
+            await app.pilot.pause(0.3)
 
 
 def _names(app: Driver) -> dict[str, str]:

@@ -23,6 +23,7 @@ from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.prompt import Likely
 from obsidian_agent.tui.widgets.transcript import Transcript
 from obsidian_agent.vault.filesystem.store import VaultStore
+from support import settings_with
 from tui.driving import Driver, driving, driving_real
 from tui.fakes import FakeSession, saved
 
@@ -36,16 +37,16 @@ NOTES = {
 
 @asynccontextmanager
 async def real(
-    tmp_path: Path, size: tuple[int, int] = (120, 40), settings: LiveSettings | None = None, *, first_start: bool = False, **wiring: str
+    tmp_path: Path, size: tuple[int, int] = (120, 40), settings: LiveSettings | None = None, *, first_start: bool = False, **values: str
 ) -> AsyncIterator[Driver]:
     """The app over a vault on disk."""
     vault = tmp_path / "Vault"
     for name, text in NOTES.items():
         (vault / name).parent.mkdir(parents=True, exist_ok=True)
         (vault / name).write_text(text)
-    settings = settings or LiveSettings()
+    settings = settings or settings_with(**values)
     with VaultStore.open(vault) as store:
-        parts = Wiring(store, tmp_path / "state", settings=settings, **wiring)  # type: ignore[arg-type]
+        parts = Wiring(store, tmp_path / "state", settings=settings)
         async with driving_real(parts, size, first_start=first_start) as driver:
             yield driver
 

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tui.commands import COMMANDS, called, starting_with
+from obsidian_agent.tui.commands import called, starting_with
+from obsidian_agent.tui.screens.main import MainScreen
+
+COMMANDS = MainScreen.commands()
 
 
 def test_names_are_unique_and_can_be_written() -> None:
@@ -22,19 +25,19 @@ def test_names_are_unique_and_can_be_written() -> None:
     ],
 )
 def test_a_command_is_called(message: str, name: str, known: bool, rest: str) -> None:
-    found = called(message)
+    found = called(message, COMMANDS)
     assert found is not None
     assert (found.name, found.command is not None, found.rest) == (name, known, rest)
 
 
 @pytest.mark.parametrize("message", ["", "/", "hello", "/Projects/Garden.md is old", "a /sent", "/sent/it", "//"])
 def test_other_messages_are_messages(message: str) -> None:
-    assert called(message) is None
+    assert called(message, COMMANDS) is None
 
 
 def test_what_is_typed_is_completed() -> None:
-    assert [command.name for command in starting_with("/")] == [command.name for command in COMMANDS]
-    assert [command.name for command in starting_with("/se")][:4] == ["sent", "settings", "set", "selection"]
-    assert "threads" in [command.name for command in starting_with("/ad")]
-    assert starting_with("/sent now") == []
-    assert starting_with("text") == []
+    assert [command.name for command in starting_with("/", COMMANDS)] == [command.name for command in COMMANDS]
+    assert [command.name for command in starting_with("/se", COMMANDS)][:4] == ["selection", "sent", "settings", "set"]
+    assert "threads" in [command.name for command in starting_with("/ad", COMMANDS)]
+    assert starting_with("/sent now", COMMANDS) == []
+    assert starting_with("text", COMMANDS) == []

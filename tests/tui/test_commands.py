@@ -18,6 +18,7 @@ from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
 from obsidian_agent.tui.screens.trust import CustomList, Reading, Trust
 from obsidian_agent.vault.filesystem.store import VaultStore
+from support import settings_with
 from tui.driving import Driver, driving_real
 
 ANSWERS = [
@@ -33,9 +34,9 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
     (vault / ".obsidian-agent" / "agent" / "gardener.md").write_text("---\ndescription: Knows plants\n---\nBe a gardener.\n")
     script = tmp_path / "answers.jsonl"
     script.write_text("\n".join(json.dumps(answer) for answer in ANSWERS))
-    settings = LiveSettings.load(tmp_path / "config.toml", {})
+    settings = LiveSettings.load(tmp_path / "config.toml", {}, options={"model": f"scripted/{script}", "share_allow": ("**",)})
     with VaultStore.open(vault) as store:
-        wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}", share_allow=("**",), policy=None, settings=settings)
+        wiring = Wiring(store, tmp_path / "state", policy=None, settings=settings)
         async with driving_real(wiring) as driver:
             app, pilot = driver.app, driver.pilot
 
@@ -179,7 +180,7 @@ async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path, monkeypatch
     answers = [{"calls": [{"name": "propose_plan", "arguments": {"plan": plan}}]}, {"text": "I would leave it."}]
     script.write_text("\n".join(json.dumps(answer) for answer in answers))
     with VaultStore.open(vault) as store:
-        wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}")
+        wiring = Wiring(store, tmp_path / "state", settings=settings_with(model=f"scripted/{script}"))
         async with driving_real(wiring) as driver:
             pilot, checked = driver.pilot, Plans.verify
 

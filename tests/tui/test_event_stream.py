@@ -110,7 +110,7 @@ async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does()
     session: Any = FakeSession(gate=asyncio.Event())
     stream = EventStream(screen.batches.append)
     assert stream.cancel_run() is False
-    task = asyncio.create_task(stream.execute(session, sample_preview(plan_of())))
+    task = asyncio.create_task(stream.execute(session, sample_preview(plan_of()), "person"))
     for _ in range(10):
         await asyncio.sleep(0)
     assert stream.writing

@@ -9,11 +9,10 @@ import pytest
 
 from llm_server import KEY, Call, LlmServer, Reply
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import Settings
 from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.widgets.transcript import Source
 from obsidian_agent.vault.filesystem.store import VaultStore
+from support import settings_with
 from tui.driving import Driver, driving_real
 
 NOTES = {
@@ -75,8 +74,9 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
     for name, text in NOTES.items():
         (vault / name).write_text(text)
     with LlmServer(SCRIPT) as server, VaultStore.open(vault) as store:
-        settings = LiveSettings(current=Settings(planning="plan"))  # what is tested is the agent, not the menu before it
-        wiring = Wiring(store, tmp_path / "state", model="custom/test", base_url=server.openai_url, settings=settings)
+        # What is tested is the agent, not the menu before it.
+        settings = settings_with(planning="plan", model="custom/test", base_url=server.openai_url)
+        wiring = Wiring(store, tmp_path / "state", settings=settings)
         async with driving_real(wiring) as driver:
             pilot = driver.pilot
             driver.prompt.text = "What about the garden?"

@@ -13,6 +13,8 @@ from tui.driving import driving
         ("/sent", "What was sent"),
         ("/stats", "This conversation"),
         ("/cache clear", "Conversations in memory"),
+        ("/record", "Nothing was done and nothing was sent"),
+        ("/log", "Nothing went wrong"),
         ("/files", "No model was shown anything"),
     ],
 )

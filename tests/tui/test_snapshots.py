@@ -28,7 +28,7 @@ from obsidian_agent.tui.screens.values_form import ValuesForm
 from tui.demo import demo_session
 from tui.driving import Driver, driving
 from tui.fakes import change, interrupted, mixed_run, plan_of, preview_of, sample_answer, sample_preview, vault_path
-from tui.snapshots import UPDATE, check, picture
+from tui.snapshots import looks
 
 Show = Callable[[Driver], Awaitable[object]]
 SCREENS: dict[str, Show] = {}
@@ -182,10 +182,6 @@ PUSHED: dict[str, Callable[[], object]] = {
 }
 
 
-TRIES = 1 if UPDATE else 12
-"""A screen that is drawn in several steps is looked at again; one that stays wrong fails after some seconds."""
-
-
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 @pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
 async def test_the_screen_looks_as_before_and_can_be_read(name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,13 +191,4 @@ async def test_the_screen_looks_as_before_and_can_be_read(name: str, size: tuple
             await SCREENS[name](app)
         else:
             app.app.push_screen(PUSHED[name]())  # type: ignore[call-overload]
-        for left in reversed(range(TRIES)):
-            await app.settle()
-            app.app.clear_notifications()
-            try:
-                check(name, app, await picture(app))
-                break
-            except AssertionError:
-                if not left:
-                    raise
-                await app.pilot.pause(0.3)
+        await looks(name, app)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
 from obsidian_agent.agent.privacy.untrusted_text import neutral
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.journal.writer import RecordWriter
 from obsidian_agent.plan.result import Instance, Preview

@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from time import perf_counter
 
 from obsidian_agent.agent.events import ExecutionResult, RunEvent, RunFinished, RunStarted, RunStatus
 from obsidian_agent.agent.execution.checks import Precheck, Work
 from obsidian_agent.agent.execution.instance_runner import Emit, InstanceRunner, RunCommand
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import Conflict, JournalError, ObsidianAgentError, Problem
 from obsidian_agent.journal.records import Cut, Effects, NewRecord, Record, cuts_between, effects_of
 from obsidian_agent.journal.recovery import settle

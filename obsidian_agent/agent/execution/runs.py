@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.record import Kind, Record
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
 from obsidian_agent.journal.records import Cut, HistoryEntry
@@ -31,15 +31,9 @@ class Runs:
         self._state = state
         self._clock = clock
 
-    def record(self, kind: str, run_id: str | None, **details: Any) -> tuple[Problem, ...]:
-        """Add to the record what was done to the vault; why that was not possible, which takes nothing back."""
-        record = Record(state_folder.find(self._state, self._store), self._clock)
-        try:
-            record.append([{"kind": kind, "runId": run_id, **details}])
-        except OSError as error:
-            message = f"This cannot be written into the record {record.file} ({error.strerror or type(error).__name__})."
-            return (Problem("RECORD_ERROR", message, path=None),)
-        return ()
+    def note(self, kind: Kind, **details: Any) -> tuple[Problem, ...]:
+        """As `Record.note`, in the record of this vault."""
+        return Record(state_folder.find(self._state, self._store), self._clock).note(kind, **details)
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
@@ -85,9 +79,9 @@ class Runs:
         with self.journal() as journal:
             return self._taken_back("undo", undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step))
 
-    def _taken_back(self, kind: str, result: UndoResult) -> UndoResult:
+    def _taken_back(self, kind: Literal["undo", "redo"], result: UndoResult) -> UndoResult:
         counts = {"restored": len(result.restored), "conflicts": len(result.conflicts), "errors": len(result.errors)}
-        return replace(result, warnings=(*result.warnings, *self.record(kind, result.run_id, **counts)))
+        return replace(result, warnings=(*result.warnings, *self.note(kind, runId=result.run_id, **counts)))
 
     def undo_preview(self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None) -> UndoResult:
         """What undo (or redo) would do just now."""
@@ -122,5 +116,5 @@ class Runs:
         with self.journal() as journal:
             ended = recover(journal, self._store, finish=finish, run_id=run_id)
         for one in ended:
-            self.record("recover", one.run_id, finished=finish, problems=len(one.problems))
+            self.note("recover", runId=one.run_id, finished=finish, problems=len(one.problems))
         return ended

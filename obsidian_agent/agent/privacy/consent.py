@@ -7,10 +7,10 @@ screen, at the level that was shown there. Whoever allowed the lines that a sear
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.paths.patterns import PathRules
 
@@ -81,7 +81,7 @@ class ShareItem:
         return self.path.name
 
 
-RequestKind = Literal["files", "results", "selection", "history"]
+RequestKind = Literal["files", "results", "selection", "history", "call", "tools"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ class ShareRequest:
     """A question to the person: may this go to `provider` at `address`?
 
     `kind`: "files" are to be read whole; "results" are the lines or names that a tool found; "selection" is the selected text; "history" is
-    what another service was shown in this conversation. `number` of `total` questions of one round.
+    what another service was shown in this conversation; "call": a tool of an MCP server is to be called with `args`; "tools": such a server's
+    tools are to be offered to the model. These two have no items, but a `text` that is all of it. `number` of `total` questions of one round.
     """
 
     call_id: str
@@ -102,6 +103,7 @@ class ShareRequest:
     address: str
     number: int = 1
     total: int = 1
+    text: str = ""
 
     @property
     def folder(self) -> str:
@@ -174,6 +176,8 @@ class Grants:
     folders: dict[str, Level] = field(default_factory=dict)
     excepted: dict[str, Level] = field(default_factory=dict)
     """Files inside such folders that were left out, with the least level at which they were."""
+    tools: set[str] = field(default_factory=set)
+    """Tools of MCP servers that are called without a question, by the names that models call."""
 
     def record(self, request: ShareRequest, decision: ShareDecision) -> None:
         """Keep what an answer allows beyond the request itself."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
 from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 
 

@@ -3,6 +3,18 @@
 A line is `{"n": NUMBER, "prev": HASH, "time": ISO, "kind": KIND, …, "hash": HASH}`; its hash is of everything before it in the line, `prev` that
 of the line before. So a line that was changed, added or taken away is noticed, and named. The last number and hash also stand in a file of
 their own, so that a cut at the end is noticed too; who may write both can take away the end unnoticed. There is no text of notes in it.
+
+| kind | fields |
+|---|---|
+| sent | provider, address, conversation, tool, callId, characters, sha256, files: what was handed over, written before it was |
+| grant, refusal | what a person answered who was asked: to share `paths` with `provider` (`scope`), or about a plan (`planHash`, `goal`) |
+| approval | planHash, goal, `by` "person", "options" (--yes) or "settings" |
+| denial | what a rule forbade without a question: goal or provider, `denied` with code, path and rule of each |
+| proposal | a plan that waits for the person: client, planId, goal |
+| call | agent, tool, decision, rule: what another agent asked of this program, or it of another |
+| trust | path, sha256 (null: no longer trusted) |
+| command | id, name, ok: a command that Obsidian was told to run |
+| run, undo, redo, recover | runId, and counts of what was done |
 """
 
 from __future__ import annotations
@@ -13,17 +25,26 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import Problem
 from obsidian_agent.journal.lock import wait_for_lock
 from obsidian_agent.state_files import make_private, replace_file
+
+Kind = Literal["sent", "grant", "refusal", "approval", "denial", "proposal", "call", "trust", "command", "run", "undo", "redo", "recover"]
+"""What a line is about; the table above says what else is in it."""
+
+KINDS: Final = frozenset(get_args(Kind))
 
 START: Final = "0" * 64
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of one file; the next line begins another, and the chain goes on in it."""
+
+MOST_DENIED: Final = 20
+"""Paths of one denial: a plan over a whole folder may have thousands of the same kind."""
 
 _LINE: Final = re.compile(rb'(\{"n": (\d+), "prev": "([0-9a-f]{64})".*), "hash": "([0-9a-f]{64})"\}\n', re.DOTALL)
 _TAIL: Final = 65_536
@@ -75,6 +96,15 @@ class Record:
             _write(fd, lines)
             os.fsync(fd)
             replace_file(self.head, f"{last.n} {last.hash}\n".encode("ascii"))
+
+    def note(self, kind: Kind, **details: Any) -> tuple[Problem, ...]:
+        """Append an entry; why that was not possible, for what must not fail because of it. Blocks until it is on the disk."""
+        try:
+            self.append([{"kind": kind, **details}])
+        except OSError as error:
+            message = f"This cannot be written into the record {self.file} ({error.strerror or type(error).__name__})."
+            return (Problem("RECORD_ERROR", message, path=None),)
+        return ()
 
     def entries(self) -> list[dict[str, Any]]:
         """Everything that is recorded, oldest first; lines that cannot be read are left out."""
@@ -168,6 +198,23 @@ class Record:
         if found is not None and int(found[1]) > head.n:
             return Place(int(found[1]), found[2].decode())
         return head
+
+
+def in_words(entry: Mapping[str, Any]) -> str:
+    """What an entry says besides its number, time and kind, in a line."""
+    return ", ".join(
+        f"{name} {_value(value)}" for name, value in entry.items() if name not in ("n", "time", "kind") and value not in (None, 0, [])
+    )
+
+
+def _value(value: object) -> str:
+    match value:
+        case Mapping():
+            return " ".join(_value(each) for each in value.values())
+        case list():
+            return "; ".join(_value(each) for each in value)
+        case _:
+            return str(value)
 
 
 def _write(fd: int, data: bytes) -> None:

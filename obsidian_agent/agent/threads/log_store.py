@@ -14,12 +14,12 @@ import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from obsidian_agent.agent.threads.state import FORMAT, VERSIONS_KEPT, Record, Said, ThreadState, line_of, records_in, thread_of
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import make_private, replace_file
 
@@ -159,6 +159,7 @@ TAIL: Final = 32 * 1024
 PREVIEW: Final = 160
 TITLE_LENGTH: Final = 80
 HITS: Final = 3
+"""Characters of a message and of a title in a list of conversations, and passages of one that a search shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from obsidian_agent.agent.conversation import Compacted, Conversation, compact
@@ -25,6 +24,7 @@ from obsidian_agent.agent.threads.log_store import ThreadStore, clean_title
 from obsidian_agent.agent.threads.recorder import Recorder, shared_record
 from obsidian_agent.agent.threads.state import ThreadFold, ThreadState
 from obsidian_agent.agent.turn.state_machine import IllegalStep, TurnMachine, TurnState
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 

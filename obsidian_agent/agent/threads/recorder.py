@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from obsidian_agent.agent.conversation import Conversation
@@ -28,6 +27,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.privacy.consent import Part
 from obsidian_agent.agent.threads.log_store import ThreadFile, summary_of, version_record
 from obsidian_agent.agent.threads.state import Record, ThreadFold, ThreadState, message_record, usage_record
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.providers.base import ChatMessage
 

@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
 from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK, Conversation
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, Part
+from obsidian_agent.dataclass import asdict, dataclass, field, replace
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 
 FORMAT: Final = 1
@@ -112,6 +112,7 @@ def _read(line: bytes) -> dict[str, Any] | None:
 
 
 VERSIONS_KEPT: Final = 20
+"""Of a conversation that was rewound: to go back is for slips, not for an archive."""
 CRASH_MARK: Final = "\n\n[The program ended here, before the answer did.]"
 
 _CUTS: Final = (CRASH_MARK, CUT_MARK, BROKEN_MARK)

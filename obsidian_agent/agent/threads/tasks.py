@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from obsidian_agent.agent.threads.state import Said, ThreadState
+from obsidian_agent.dataclass import dataclass
 
 MOST_TASKS: Final = 200
+"""Of one conversation; nobody reads more, and each is compared with each."""
 _LONGEST: Final = 300
 _BOX: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX-])\]\s+(\S.*)$")
 _TODO: Final = re.compile(r"^\s*(?:[-*+]\s+|#+\s+|>\s*)*(?:TODO|TO-DO|FIXME|Aufgabe)\s*:\s*(\S.*)$", re.IGNORECASE)

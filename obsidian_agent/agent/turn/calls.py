@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from obsidian_agent.agent.mcp_tools import Offered
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, describe, limits_of, signature
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.plan import arguments as plan_arguments
 from obsidian_agent.plan.arguments import parse_input
@@ -85,7 +86,21 @@ class HelpCall:
     answer: str
 
 
-Understood = ReadCall | ProposalCall | HelpCall | BadCall
+@dataclass(frozen=True, slots=True)
+class ServerCall:
+    """A call of a tool of an MCP server, whose arguments only that server understands."""
+
+    id: str
+    tool: Offered
+    args: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """Equal for two calls that ask the same."""
+        return json.dumps([self.tool.offer.name, self.args], sort_keys=True, default=str)
+
+
+Understood = ReadCall | ServerCall | ProposalCall | HelpCall | BadCall
 
 
 def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
@@ -106,10 +121,12 @@ def read_call(name: str, tools: Mapping[str, Tool]) -> ReadCall:
     return ReadCall("", name, _readable(name, tools, propose=False), READ_TOOLS[name], {}, limits, limits.usual_rows)
 
 
-def understand(call: ToolCall, tools: Mapping[str, Tool], *, propose: bool) -> Understood:
-    """What a call asks for. Never raises."""
+def understand(call: ToolCall, tools: Mapping[str, Tool], *, propose: bool, others: Mapping[str, Offered] | None = None) -> Understood:
+    """What a call asks for; `others` are the tools of MCP servers. Never raises."""
     try:
         arguments = _arguments(call.arguments)
+        if others and call.name in others:
+            return ServerCall(call.id, others[call.name], arguments)
         if call.name == PROPOSE_PLAN and propose:
             return ProposalCall(call.id, _plan(arguments))
         if call.name == DESCRIBE_TOOLS:
@@ -249,6 +266,7 @@ def _camel(name: str) -> str:
 
 LONGEST: Final = 200_000
 MOST: Final = 16
+"""Characters of an answer in which calls written as text are looked for, and how many of them count."""
 _TAGGED: Final = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
 _FENCED: Final = re.compile(r"\A(?:```|~~~)(?:json|tool_call|tool)?[ \t]*\n(.*?)\n?(?:```|~~~)\Z", re.DOTALL)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, assert_never
 
@@ -41,6 +40,7 @@ from obsidian_agent.agent.turn.proposals import FAILED, DryRun, Proposals, Rejec
 from obsidian_agent.agent.turn.read_calls import Asker
 from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound
 from obsidian_agent.agent.usage import Meter
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.acp import is_agent
@@ -158,7 +158,12 @@ class Agent:
         facts = await asyncio.to_thread(self.config.facts, self.provider.name)
         prefix = await asyncio.to_thread(self.prefix, facts)
         sampling = self.sampling if self.config.temperature is None else replace(self.sampling, temperature=self.config.temperature)
-        asker = Asker(Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.real), self.approve)
+        asker = Asker(
+            Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.real),
+            self.approve,
+            self.ledger.record,
+            self.provider.name,
+        )
         return Preparation(
             self.provider, self.config, self.conversation, asker, self.open_view, prefix, sampling, self.new_mark(), facts, context
         )
@@ -321,7 +326,7 @@ class _Turn:
         return TurnFailed(error.problem())
 
     async def _carry_out(self, calls: Sequence[ToolCall], proposals: Proposals | None) -> Verdict | None:
-        understood = [understand(call, self.agent.tools, propose=proposals is not None) for call in calls]
+        understood = [understand(call, self.agent.tools, propose=proposals is not None, others=self.prepared.others) for call in calls]
         meter = self.meter
 
         async def emit(event: AgentEvent) -> None:

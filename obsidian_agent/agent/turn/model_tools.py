@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import ToolOffer
 from obsidian_agent.tools.core.tool import Risk, Tool

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
 
 from obsidian_agent.agent.budget import UNKNOWN_WINDOW, Use, divide, estimate, estimate_messages
 from obsidian_agent.agent.context import ASKED_FOR, ContextFormat, ContextItem, Gathered, Gatherer, Missed, fitting, structured
 from obsidian_agent.agent.conversation import Conversation, old_part, summarise
 from obsidian_agent.agent.events import Emit, Notice
+from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, RequestKind, ShareItem, ShareRequest, tokens_of
 from obsidian_agent.agent.privacy.ledger import Sending
@@ -17,6 +17,7 @@ from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN, RequestPrefix
 from obsidian_agent.agent.turn.read_calls import Asker, Permission, selection_item
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import Provider, Usage
 from obsidian_agent.providers.prices import ModelFacts, facts_of
@@ -48,6 +49,8 @@ class TurnConfig:
     notices: tuple[Problem, ...] = ()
     trace: Trace | None = None
     facts: Callable[[str], ModelFacts] = facts_of
+    servers: McpTools | None = None
+    """The tools of MCP servers that the model may call besides."""
     detail: Detail | None = None
     """How much the model is told of tools and plans; None: as fits it."""
 
@@ -75,7 +78,10 @@ class Preparation:
     """The files in `parts` that the person asked for, by a mention for example."""
     usage: Usage | None = None
     """What a summary took, if one was made."""
-    may_summarise: bool = True
+    ahead: bool = False
+    """Whether this only looks ahead: neither a model nor a server is asked for anything."""
+    others: Mapping[str, Offered] = field(default_factory=dict)
+    """The tools of MCP servers that are on offer, by the names that models call."""
 
     @property
     def window(self) -> int:
@@ -95,6 +101,9 @@ class Preparation:
 
     async def run(self, message: str, emit: Emit) -> None:
         """Settle everything, ask what has to be asked, and make room where the window is full."""
+        if self.config.servers is not None and self.config.only is None and self.prefix.offers and not self.ahead:
+            self.others = await self.config.servers.offered(self.asker.approve, emit)
+            self.prefix = replace(self.prefix, offers=(*self.prefix.offers, *(each.offer for each in self.others.values())))
         for problem in (*self.config.notices, *self._trim()):
             await emit(Notice(problem))
         await self._change_provider(emit)
@@ -215,7 +224,7 @@ class Preparation:
     async def _make_room(self, message: str, emit: Emit) -> None:
         """Summarise older turns when the window is nearly full."""
         count = old_part(self.conversation.messages)
-        if not self.may_summarise or not count or not self.use(message=message).full:
+        if self.ahead or not count or not self.use(message=message).full:
             return
         summary = await summarise(self.provider, self.conversation.messages, count, self.mark)
         self.usage = summary.usage

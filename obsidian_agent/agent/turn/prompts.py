@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
@@ -21,6 +20,7 @@ from obsidian_agent.agent.context import beginning
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, visible
 from obsidian_agent.agent.turn.model_tools import Detail, envelope, offers, signatures
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem
 from obsidian_agent.offline.search import packaged_menu
 from obsidian_agent.plan.flags import Policy

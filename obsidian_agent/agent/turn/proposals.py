@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TurnFailed
@@ -17,6 +16,7 @@ from obsidian_agent.agent.turn.calls import ProposalCall
 from obsidian_agent.agent.turn.model_tools import usage_of
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.tool_round import ToolRound
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
@@ -35,6 +35,7 @@ Raises `MissingInput` when the person must give values first, else `PlanError` o
 """
 FAILED: Final = Problem("LLM_PLAN_INVALID", "LLM failed to generate valid plan. Try rephrasing your request.")
 MAX_CORRECTIONS: Final = 2
+"""So often a plan goes back to the model: what is wrong twice is seldom right the third time, and costs as much."""
 
 _MEANINGS: Final[Mapping[str, str]] = {
     "FILE_EXISTS": "A file or folder is there already. Choose another name, or say what is to happen with it.",

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from obsidian_agent.agent.events import Emit, ShareDecided, ShareRequested
@@ -24,9 +25,11 @@ from obsidian_agent.agent.privacy.consent import (
     ShareRequest,
     tokens_of,
 )
+from obsidian_agent.agent.privacy.record import MOST_DENIED, Kind, Record
 from obsidian_agent.agent.turn.calls import ReadCall
 from obsidian_agent.agent.turn.model_tools import Reveals
-from obsidian_agent.errors import ToolError, VaultError
+from obsidian_agent.dataclass import dataclass, field, replace
+from obsidian_agent.errors import PathRefused, ToolError, VaultError
 from obsidian_agent.plan.arguments import ArgMarks, marks_of, parse_input
 from obsidian_agent.tools.core.lookup import find_file
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
@@ -54,6 +57,8 @@ class Asker:
 
     gate: Gate
     approve: ApproveShare
+    record: Record
+    provider: str
 
     def settled(self, request: ShareRequest) -> dict[str, AllowedBy]:
         """What of a request needs no question."""
@@ -74,11 +79,30 @@ class Asker:
         await emit(ShareRequested(question))
         decision = await self._decide(question)
         self.gate.grants.record(question, decision)
-        for path in decision.chosen(question):
+        chosen = decision.chosen(question)
+        if chosen:
+            await self._note("grant", paths=sorted(chosen), scope=decision.scope)
+        if others := {item.path.text for item in left} - chosen:
+            await self._note("refusal", paths=sorted(others))
+        for path in chosen:
             assert decision.scope != "no", "then nothing is chosen"
             allowed[path] = decision.scope
         await emit(ShareDecided(question, decision))
         return Permission(allowed, decision.args if decision.scope == "no" and question.args else None)
+
+    def note_denied(self, call: ReadCall) -> None:
+        """Take down what a call names that a rule hides: for the model it does not exist. May block."""
+        paths = []
+        for text in _paths(call.args, marks_of(call.tool.input)):
+            with contextlib.suppress(PathRefused):
+                path = parse(text, PathUse.READ)
+                paths += [path.text] * self.gate.denied(path)
+        if paths:
+            denied = [{"code": "NOT_SHARED", "path": path, "rule": "share_deny"} for path in paths[:MOST_DENIED]]
+            self.record.note("denial", provider=self.provider, denied=denied)
+
+    async def _note(self, kind: Kind, **details: Any) -> None:
+        await asyncio.to_thread(self.record.note, kind, provider=self.provider, **details)
 
     async def _decide(self, question: ShareRequest) -> ShareDecision:
         try:

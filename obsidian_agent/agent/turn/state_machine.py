@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -19,6 +18,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 
 REPAIRS: Final = 2

@@ -10,7 +10,6 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar, assert_never
@@ -19,10 +18,11 @@ from obsidian_agent.agent.events import Emit, ToolCallFinished, ToolCallStarted
 from obsidian_agent.agent.privacy.consent import ShareRequest
 from obsidian_agent.agent.privacy.ledger import Sending
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
-from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, Understood, with_arguments
+from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, ServerCall, Understood, with_arguments
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.read_calls import Found, Permission, Shared, prepare
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.errors import redact
 
@@ -100,6 +100,7 @@ MOST_CHANGES: Final = 20
 Value = TypeVar("Value")
 
 NOT_SHARED = '{"note": "The person did not share this. Go on without it, or ask the person."}'
+NOT_CALLED = '{"note": "The person did not allow this call. Go on without it, or ask the person."}'
 ACCEPTED = '{"status": "shown", "note": "The plan is valid and was shown to the person, who decides."}'
 
 
@@ -128,12 +129,15 @@ class ToolRound:
     async def carry_out(self, calls: Sequence[Understood], emit: Emit) -> None:
         """Everything but proposals, with the events that belong to it."""
         reads: list[ReadCall] = []
+        others: list[ServerCall] = []
         for call in calls:
             match call:
                 case ReadCall() if len(reads) < MOST_CALLS:
                     reads.append(call)
                     await emit(ToolCallStarted(call.id, call.tool.name, call.read.purpose, call.args, call.why))
-                case ReadCall():
+                case ServerCall() if len(others) < MOST_CALLS:
+                    others.append(call)
+                case ReadCall() | ServerCall():
                     message = f"Only {MOST_CALLS} calls are carried out at once. Make this one again."
                     self._fail(call.id, Problem("TOO_MANY_CALLS", message))
                 case BadCall():
@@ -147,6 +151,9 @@ class ToolRound:
                 case _:
                     assert_never(call)
         await self._read(reads, emit)
+        for other in others:
+            await emit(ToolCallStarted(other.id, other.tool.offer.name, f"Ask the MCP server {other.tool.server}", other.args))
+            await self._ask_server(other, emit)
         for call in calls:
             if call.id in self.results:
                 await emit(self._finished(call))
@@ -171,6 +178,7 @@ class ToolRound:
 
     async def _read(self, reads: Sequence[ReadCall], emit: Emit) -> None:
         prepared = self.prepared
+        await _in_parallel([partial(prepared.asker.note_denied, call) for call in reads])
         looked = await _in_parallel([partial(prepare, call, prepared.open_view(), prepared.context) for call in reads])
         found: list[tuple[ReadCall, Found]] = []
         for call, outcome in zip(reads, looked, strict=True):
@@ -229,6 +237,24 @@ class ToolRound:
             total=total,
         )
 
+    async def _ask_server(self, call: ServerCall, emit: Emit) -> None:
+        """Call a tool of an MCP server, if the person lets it be called; what it answers is data of a stranger."""
+        servers, asker, name = self.prepared.config.servers, self.prepared.asker, call.tool.offer.name
+        assert servers is not None
+        try:
+            refused = call.key in self.refused
+            answered = None if refused else await servers.call(call.tool, call.args, asker.approve, asker.gate.grants, emit, call.id)
+        except ObsidianAgentError as error:
+            self._fail(call.id, error.problem())
+            return
+        if answered is None:
+            self.refused.add(call.key)
+            self.results[call.id] = Result(NOT_CALLED, complete=False)
+            return
+        text = fence(f"{'error' if answered.failed else 'result'} of {name}", _cut(answered.text), self.prepared.mark)
+        problem = Problem("MCP_TOOL_FAILED", f"{name} could not do what it was asked.") if answered.failed else None
+        self.results[call.id] = Result(text, problem=problem)
+
     def _result(self, call: ReadCall, shared: Shared, permission: Permission) -> Result:
         if shared.document is None:
             return Result(NOT_SHARED, complete=False)
@@ -242,6 +268,8 @@ def _name(call: Understood) -> str:
     match call:
         case ReadCall():
             return call.tool.name
+        case ServerCall():
+            return call.tool.offer.name
         case BadCall():
             return call.called[:60]
         case HelpCall():

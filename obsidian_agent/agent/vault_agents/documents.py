@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import frontmatter
@@ -15,6 +14,7 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.json_text import COMMAS, COMMENTS, Refused, decode
 
@@ -77,7 +77,7 @@ def _line(text: str, position: int) -> int:
 
 
 NAME: Final = r"^[a-z0-9][a-z0-9_-]*$"
-MODEL: Final = r"^[a-z0-9][a-z0-9_-]*/[^\s/][^\s]*$"
+MODEL: Final = r"^(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]*$"
 COLOUR: Final = r"^#[0-9a-fA-F]{6}$"
 MOST_INSTRUCTIONS: Final = 100
 """Patterns of instruction files."""

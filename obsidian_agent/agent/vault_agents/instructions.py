@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.vault_agents.documents import AgentText, SkillText
 from obsidian_agent.agent.vault_agents.library import Library
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.registry import from_wire
 

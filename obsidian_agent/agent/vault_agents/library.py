@@ -1,8 +1,8 @@
 """Everything in a vault that wants to tell the agent something: what of it is trusted, what is not yet, and what is wrong with some.
 
 Looked at are `.obsidian-agent/` and `.opencode/` (the first one wins where both have something of a name): `agent/*.md` or `agents/*.md`,
-`skill/*/SKILL.md` or `skills/*/SKILL.md`; one configuration, the first that there is of `.obsidian-agent/config.json`,
-`.opencode/config.json`, `.opencode/opencode.json`, `opencode.json` (each also as `.jsonc`); `AGENTS.md` in the vault; and what the
+`skill/*/SKILL.md` or `skills/*/SKILL.md`, also in `.claude/skills/` and `.agents/skills/`; one configuration, the first that there is of `.obsidian-agent/config.json`,
+`.opencode/config.json`, `.opencode/opencode.json`, `opencode.json` (each also as `.jsonc`); `AGENTS.md` and `CLAUDE.md` in the vault; and what the
 configuration names as instructions. A file is trusted by path and content: one that changes by a byte is a stranger again. Macros are trusted
 here too. May block.
 """
@@ -13,18 +13,21 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.paths.path import APP_FOLDER, OTHER_AGENTS, ROOT, PathUse, VaultPath, custom_path, parse
+from obsidian_agent.vault.paths.path import APP_FOLDER, OTHER_AGENTS, ROOT, SKILL_FOLDERS, PathUse, VaultPath, custom_path, parse
 from obsidian_agent.vault.paths.patterns import PathRules
 from obsidian_agent.vault.views.view import VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.privacy.record import Record
 
 
 def files_below(view: VaultView, start: str) -> Iterator[VaultPath]:
@@ -50,6 +53,7 @@ LIMITS: Final[dict[Kind, int]] = {"config": 2**20, "agent": 5 * 2**20, "skill": 
 MOST_FILES: Final = 500
 """Of each kind."""
 _ROOTS: Final = (APP_FOLDER, OTHER_AGENTS)
+USUAL: Final = ("AGENTS.md", "CLAUDE.md")
 _TEXTS: Final = (".md", ".txt", ".mdc")
 
 
@@ -91,10 +95,11 @@ class Finder:
     def skills(self) -> list[VaultAgentFile]:
         return self._each("skill", self._skill_paths())
 
-    def agents_md(self) -> VaultAgentFile | None:
-        """The instructions that many agents read: AGENTS.md in the vault."""
-        path = parse("AGENTS.md", PathUse.READ)
-        return None if self.denied(path) else self._read(path, "instructions", "AGENTS.md")
+    def usual(self) -> list[VaultAgentFile]:
+        """The instructions in the vault that many agents read; the second is left out where it says the same as the first."""
+        paths = [parse(name, PathUse.READ) for name in USUAL]
+        found = [self._read(path, "instructions", path.text) for path in paths if not self.denied(path)]
+        return list({file.sha256: file for file in reversed(found) if file is not None}.values())[::-1]
 
     def instructions(self, patterns: Sequence[str], files: FilesBelow, source: str) -> list[VaultAgentFile]:
         """What a configuration (`source`) names as instructions."""
@@ -120,11 +125,13 @@ class Finder:
                         yield custom_path(root, folder, name), name.removesuffix(".md")
 
     def _skill_paths(self) -> Iterator[tuple[VaultPath, str]]:
-        for root in _ROOTS:
-            for folder in ("skill", "skills"):
-                for name, is_file in self._listed(custom_path(root, folder)):
-                    if not is_file:
-                        yield custom_path(root, folder, name, "SKILL.md"), name
+        for root, folder in (
+            *((root, folder) for root in _ROOTS for folder in ("skill", "skills")),
+            *((root, "skills") for root in SKILL_FOLDERS),
+        ):
+            for name, is_file in self._listed(custom_path(root, folder)):
+                if not is_file:
+                    yield custom_path(root, folder, name, "SKILL.md"), name
 
     def _custom_files(self) -> Iterator[VaultPath]:
         """Files in the two folders, for patterns that name them; not the ones for agents and skills, and not deep."""
@@ -195,9 +202,10 @@ def standing(known: str | None, sha256: str) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class TrustStore:
-    """The file, outside of the vault, that holds the hashes of trusted files by their paths. Methods may block."""
+    """The file, outside of the vault, that holds the hashes of trusted files by their paths; `record` takes down each change. Methods may block."""
 
     file: Path
+    record: Record | None = None
 
     def hashes(self) -> dict[str, str]:
         """What is trusted; nothing when the file is missing or damaged."""
@@ -209,17 +217,19 @@ class TrustStore:
 
     def trust(self, path: str, sha256: str) -> None:
         """Trust a file with exactly this content. Raises `ConfigError`."""
-        self._write({**self.hashes(), path: sha256})
+        self._write({**self.hashes(), path: sha256}, path, sha256)
 
     def distrust(self, path: str) -> None:
-        self._write({name: value for name, value in self.hashes().items() if name != path})
+        self._write({name: value for name, value in self.hashes().items() if name != path}, path, None)
 
-    def _write(self, hashes: Mapping[str, str]) -> None:
+    def _write(self, hashes: Mapping[str, str], path: str, sha256: str | None) -> None:
         try:
             replace_file(self.file, json.dumps(hashes, ensure_ascii=False, indent=1).encode())
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ConfigError(f"What you trust cannot be written down in {self.file} ({reason}).", code="IO_ERROR") from error
+        if self.record is not None:
+            self.record.note("trust", path=path, sha256=sha256)
 
 
 Parsed = TypeVar("Parsed")
@@ -320,8 +330,7 @@ class _Reading:
             if skill is not None:
                 skills.setdefault(skill.name, skill)
         named = finder.instructions(config.instructions, self.files, "the configuration") if config.instructions else []
-        agents_md = finder.agents_md()
-        for file in ([agents_md] if agents_md is not None else []) + [each for each in named if each.path != "AGENTS.md"]:
+        for file in finder.usual() + [each for each in named if each.path not in USUAL]:
             text = self._parsed(file, lambda file: text_of(file.path, file.data), lambda text: "")
             if text is not None and text.strip():
                 texts.append((file.path, text.strip()))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.vault.links.link_text import link_target

@@ -11,9 +11,9 @@ import re
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ToolError
 
 if TYPE_CHECKING:

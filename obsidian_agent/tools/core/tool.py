@@ -8,12 +8,12 @@ an unknown `${head}` stays literal are annotated `LongText`. The plan package fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, Self, TypeVar, get_args
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths.path import VaultPath
@@ -159,6 +159,8 @@ class ToolContext:
     view: VaultView
     base: VaultView
     run: RunContext
+    show: Callable[[Sequence[FileChange]], None] = lambda changes: None
+    """For a tool that changes many files: shows the first of them while it goes on. To be called with all so far at each more."""
 
 
 Input = TypeVar("Input", bound="BaseModel")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.core.lookup import left_out
 from obsidian_agent.tools.core.tool import ToolContext

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from pydantic import Field
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.core.lookup import find_file, left_out, unread
 from obsidian_agent.tools.core.models import Items, NotesInput, ToolModel

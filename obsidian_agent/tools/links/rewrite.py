@@ -124,6 +124,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
             edits += [label] if label is not None else []
         counts.append(ChangedFile(path=source.text, count=len(links)))
         changes.append(ModifyFile(source, apply(data, edits)))
+        ctx.show(changes)
         problems += _warnings(links, before, target, source)
     said = f"“{args.name}” leads nowhere" if before is None else f"{before} is there"
     return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", f"No link to {said}, so nothing is changed.", path=args.path))
@@ -195,6 +196,7 @@ def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedFi
             _check_others_stay(data, content, texts, source)
             counts.append(ChangedFile(path=source.text, count=len(texts)))
             changes.append(ModifyFile(source, content))
+            ctx.show(changes)
     said = f" to {target or args.name}" if target or args.name else ""
     return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", f"There is no link{said}, so nothing is changed.", path=args.path))
 
@@ -395,6 +397,7 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
             paths.parse(source.text, PathUse.UPDATE)
             counts.append(ChangedFile(path=source.text, count=count))
             changes.append(ModifyFile(source, encode(content)))
+            ctx.show(changes)
     nothing = f"Nothing mentions {target} without a link, so nothing is changed."
     return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", nothing, path=args.path))
 

@@ -9,13 +9,13 @@ import fnmatch
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import date
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from pydantic import Field
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, unread, value_of, without_properties
 from obsidian_agent.tools.core.models import ToolModel

@@ -5,10 +5,10 @@ Nothing here is a pydantic model, so that a search on the command line need not 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import unread
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import open_note
 from obsidian_agent.tools.core.models import ToolModel, Whole

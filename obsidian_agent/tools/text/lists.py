@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import open_note, written
 from obsidian_agent.tools.core.models import Items, SparseOutput, ToolModel

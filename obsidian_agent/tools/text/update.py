@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from pydantic import Field, model_validator
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, notes_below, read_text, written
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, ToolModel, Whole
@@ -123,6 +123,7 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
             changed, count = replacement.apply(text)
             if changed != text:
                 changes.append(ModifyFile(paths.parse(path.text, PathUse.UPDATE), encode(changed)))
+                ctx.show(changes)
         except VaultError as error:
             if args.path is not None or args.paths is not None:
                 raise

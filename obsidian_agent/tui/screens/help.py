@@ -11,7 +11,6 @@ from textual.widgets import Static
 
 from obsidian_agent.tui import bindings, commands
 from obsidian_agent.tui.bindings import KEYS, PLACES, in_force, readable
-from obsidian_agent.tui.commands import COMMANDS
 from obsidian_agent.tui.screens.dialogs import Modal
 
 KEYS_WIDTH = 24
@@ -46,7 +45,7 @@ class Help(Modal[None]):
                 if key.place == place:
                     parts += _row(readable(in_force(self, key.id)), key.help, room)
         parts.append(("\nCommands, written as a message\n", "bold"))
-        for command in COMMANDS:
+        for command in _commands():
             called = f"/{command.name}" + (f" {command.hint}" if command.hint else "")
             parts += _row(called, f"{command.title}: {command.help}", room)
         return Content.assemble(*parts).rstrip()
@@ -63,6 +62,12 @@ def _row(left: str, right: str, room: int) -> list[tuple[str, str]]:
     ]
 
 
+def _commands() -> list[commands.Command]:
+    from obsidian_agent.tui.screens.main import MainScreen
+
+    return MainScreen.commands()
+
+
 def keys_page() -> str:
     """The text of docs/keys.md: all keys and commands."""
-    return bindings.markdown() + commands.markdown()
+    return bindings.markdown() + commands.markdown(_commands())

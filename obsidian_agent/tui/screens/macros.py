@@ -6,9 +6,8 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -17,8 +16,10 @@ from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.actions import MACRO, Actions
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 
 class MacroActions(Workspace):
     """Actions of the menu, the person's own among them, are chosen, filled in and previewed."""
+
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command("actions", "Show all actions", "Yours among them: find, run, change, delete, import", "actions", "[WORDS]"),
+    )
 
     def action_actions(self, query: str = "") -> None:
         """All actions."""

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -59,6 +59,17 @@ _ABOUT_SELECTION: Final = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s
 class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     """Its actions are what keys and the commands of the message box name; those with a subject of their own are in the classes above."""
 
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command("help", "Help", "All keys and commands", "app.help"),
+        Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", "tasks"),
+        Command("repair", "Repair what did not come out", "The model looks at it and proposes how", "repair"),
+        Command("open", "Open note", "Find a note by a few letters", "open_note"),
+        Command("plan", "Bring back the last plan", "Preview it again", "bring_back_plan"),
+        Command("retry", "Say the last message again", "After an error, for example", "say_again"),
+        Command("selection", "Use the selection, or don't", "Of the note, in the next message", "toggle_selection"),
+        Command("clear", "Clear conversation", "On the screen only", "clear"),
+        Command("quit", "Quit", "Asks first while a plan is being applied", "app.quit"),
+    )
     BINDINGS = bindings("main")
     AUTO_FOCUS = "Prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
@@ -234,7 +245,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def take(self, text: str) -> None:
         """What becomes of a message that was sent: a command, a turn, or a remark on why it is neither."""
         selection, no_text = self.panes.attention()[1], no_selection(self.key("main.open"))
-        if (call := called(text)) is not None:
+        if (call := called(text, self.commands())) is not None:
             if call.command is None:
                 self.hint(f"There is no command /{call.name}. /help lists all.")
             elif call.command.needs and not call.rest:
@@ -271,7 +282,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     def action_say_again(self) -> None:
         """The last message once more."""
-        last = next((text for text in reversed(self.panes.chat.prompt.said) if called(text) is None), None)
+        last = next((text for text in reversed(self.panes.chat.prompt.said) if called(text, self.commands()) is None), None)
         if last is not None:
             self.take(last)
         else:

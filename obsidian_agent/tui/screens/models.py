@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Modal, Pick, Secret
 from obsidian_agent.tui.screens.reports import ReportActions
 from obsidian_agent.tui.screens.settings import SettingActions
@@ -31,6 +32,13 @@ KEYS_HINT = "Keys are kept in the system's keyring, or where there is none in a 
 
 class ModelActions(ReportActions, SettingActions):
     """Models, keys and agents are chosen."""
+
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command("model", "Choose a model", "For this conversation", "choose_model", "[PROVIDER/NAME or offline]"),
+        Command("key", "Keep a key", "For a service, where no vault and no log sees it", "keep_key", "[PROVIDER]"),
+        Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", "trust"),
+        Command("agent", "Choose an agent", "Of the vault, or a program such as opencode", "choose_agent", "[NAME or none]"),
+    )
 
     @work(group="choice", exclusive=True, exit_on_error=False)
     async def action_choose_model(self, name: str = "") -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import report_lines
+from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Pick, Report
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.panes import TopBar
@@ -23,6 +24,18 @@ if TYPE_CHECKING:
 class ReportActions(Workspace):
     """Each gets its data in the background and shows it."""
 
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command("context", "What would be sent", "Exactly, with its size and price", "show_context", "[MESSAGE]"),
+        Command("compact", "Make room now", "Older turns are summarised for the model", "compact"),
+        Command("sent", "What was sent", "To which model, of which notes", "show_sent"),
+        Command("record", "The record", "What was done, sent, approved, refused and denied", "show_record"),
+        Command("files", "Notes read in this conversation", "Enter opens one", "show_files"),
+        Command("log", "The log", "What went wrong in the program itself", "show_log"),
+        Command("stats", "Statistics", "Tokens, cost and times", "show_stats"),
+        Command("cache", "What is kept ready", "/cache clear puts away what nobody uses", "show_cache", "[clear]"),
+        Command("plugins", "Search community plugins", "Nothing is installed", "search_plugins", "WORDS", needs=True),
+    )
+
     def _report(self, title: str, lines: Sequence[Line]) -> None:
         self.app.push_screen(Report(title, lines))
 
@@ -30,6 +43,23 @@ class ReportActions(Workspace):
     async def action_show_sent(self) -> None:
         """What was sent to which model, of which notes."""
         self._report("What was sent", report_lines.sent_lines(await asyncio.to_thread(self.services.ledger.entries), self.thread.id))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_record(self) -> None:
+        """Every entry of the record, newest first; letters find the ones that hold them."""
+        entries = await asyncio.to_thread(self.services.ledger.record.entries)
+        rows = report_lines.record_rows(entries)
+        self.app.push_screen(Pick("The record of this vault", rows, empty=" Nothing was done and nothing was sent."))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_log(self) -> None:
+        """The end of the log file."""
+        from obsidian_agent import log
+
+        file = log.current()
+        found = await asyncio.to_thread(log.lines, file) if file is not None else []
+        lines = [(terminal_text.line(each), "$foreground") for each in found[-report_lines.MOST :]]
+        self._report(f"The log: {file}", lines or [("Nothing went wrong.", "$quiet")])
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_stats(self) -> None:

@@ -129,6 +129,10 @@ class Router:
                     transcript.say("note", "You changed the arguments; looking again.")
                     activity.start("Looking around")
                     return
+                if event.request.text:
+                    transcript.say("note", "Allowed." if event.decision.scope != "no" else "Not allowed.")
+                    activity.start("Thinking")
+                    return
                 sent, asked = len(event.decision.chosen(event.request)), len(event.request.items)
                 transcript.say("note", f"Sent {sent} of {asked} to {event.request.provider}." if sent else "Nothing was sent.")
                 activity.start("Thinking")

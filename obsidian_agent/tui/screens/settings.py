@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -16,6 +16,7 @@ from textual.widgets import Static
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.tui.bindings import binding, bindings
+from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
@@ -44,11 +45,11 @@ class SettingsList(VirtualList["Row"]):
         if isinstance(row, str):
             return Content.styled(row, "bold $primary")
         changed = row.value != row.default
-        source = {"default": "", "file": "", "environment": f"  from {row.variable}"}[row.source]
+        told = {"vault": "  for this vault", "environment": f"  from {row.variable}", "option": "  from the command line"}
         return Content.assemble(
             (f" {terminal_text.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
             (terminal_text.shortened(shown(row.value), 200), "bold" if changed else "$quiet"),
-            (source, "$warning"),
+            (told.get(row.source, ""), "$warning"),
         )
 
 
@@ -119,8 +120,8 @@ class SettingsScreen(Modal[None]):
 
     async def _save(self, row: SettingRow, value: Any) -> None:
         await asyncio.shield(self._set(row.name, value))
-        if row.source == "environment":
-            self.problem(f"{row.variable} is set and stronger than the file.")
+        if row.stronger:
+            self.problem(row.stronger)
         await self._reload()
 
     async def _set(self, name: str, value: Any) -> None:
@@ -131,6 +132,11 @@ class SettingsScreen(Modal[None]):
 
 class SettingActions(Workspace):
     """Settings are shown and changed, and take effect at once."""
+
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command("settings", "Settings", "With their defaults", "settings"),
+        Command("set", "Change a setting", "Without a value: back to its default", "change_setting", "NAME [VALUE]", needs=True),
+    )
 
     def action_settings(self) -> None:
         """The settings, to be changed."""

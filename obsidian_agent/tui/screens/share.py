@@ -12,7 +12,8 @@ from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, shown
-from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.report_lines import Line
+from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrapped
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _TITLES = {
     "results": "Send what was found to the model?",
     "selection": "Send the selected text to the model?",
     "history": "Send what another model was shown?",
+    "call": "Call this tool with these arguments?",
+    "tools": "Tell the model of these tools?",
 }
 _PAGING = ("limit", "offset")
 
@@ -84,12 +87,20 @@ class Share(Modal["ShareDecision"]):
         if self._about:
             yield Static(Content.styled(f"In the conversation “{terminal_text.shortened(self._about, 100)}”", "$warning"), markup=False)
         yield Static(_head(self._request), markup=False)
+        if self._request.text:
+            self.hint = "What a server says of its tools is its own word, and so is what they answer."
+            yield ReportList(())
+            return
         yield ShareList(self._request.items)
         yield Static("", id="share-total", markup=False)
         yield Static("", id="share-preview", markup=False)
 
     def on_mount(self) -> None:
-        if self.query(ShareList):  # none when the turn that asks was cancelled just now
+        if self.query(ReportList):
+            self.query_one(ReportList).focus()
+            lines: list[Line] = [(line, _diff_style(line)) for line in terminal_text.block(self._request.text).split("\n")]
+            self.query_one(ReportList).set_rows(wrapped(lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0)
+        elif self.query(ShareList):  # none when the turn that asks was cancelled just now
             self.query_one(ShareList).focus()
             self._show(0)
 
@@ -130,12 +141,14 @@ class Share(Modal["ShareDecision"]):
     # --- answers --------------------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if self._request.text:
+            return action == "close" or parameters in (("once",), ("thread",)) and self._request.kind == "call" or parameters == ("once",)
         return self._check is not None and bool(self._request.args) if action == "edit" else True
 
     def action_send(self, scope: Scope) -> None:
         from obsidian_agent.agent.privacy.consent import ShareDecision
 
-        chosen = frozenset(self.query_one(ShareList).chosen)
+        chosen = frozenset() if self._request.text else frozenset(self.query_one(ShareList).chosen)
         self.dismiss(ShareDecision(scope, chosen))
 
     def action_edit(self) -> None:
@@ -162,6 +175,10 @@ class Share(Modal["ShareDecision"]):
         self.dismiss(REFUSED)
 
 
+def _diff_style(line: str) -> str:
+    return "$success" if line.startswith("+") else "$error" if line.startswith("-") else "$foreground"
+
+
 def _head(request: ShareRequest) -> Content:
     count = f"  ({request.number} of {request.total})" if request.total > 1 else ""
     address = f" at {terminal_text.shortened(request.address, 120)}" if request.address else ""
@@ -172,7 +189,7 @@ def _head(request: ShareRequest) -> Content:
         (terminal_text.shortened(request.purpose, 200), "$foreground"),
         (f"  {terminal_text.line(request.tool)}\n", "$quiet"),
     ]
-    args = [(name, value) for name, value in request.args.items() if name not in _PAGING]
+    args = [(name, value) for name, value in request.args.items() if name not in _PAGING and not request.text]
     for name, value in args[:ARGS_SHOWN]:
         parts += [
             (f"  {terminal_text.shortened(name, 40)}  ", "$quiet"),

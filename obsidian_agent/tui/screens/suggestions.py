@@ -41,7 +41,7 @@ class SuggestionActions(MacroActions):
         """Offer what the word before the cursor may become, or nothing."""
         chat = self.panes.chat
         before = chat.prompt.before_cursor
-        commands = starting_with(before) if chat.prompt.cursor_location[0] == 0 else []
+        commands = starting_with(before, self.commands()) if chat.prompt.cursor_location[0] == 0 else []
         if commands and not (len(commands) == 1 and before[1:] == commands[0].name):
             chat.suggestions.offer(
                 [

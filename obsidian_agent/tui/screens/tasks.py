@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.widgets.row_list import VirtualList

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, assert_never
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
 
 from textual import work
 from textual.app import ComposeResult
@@ -16,7 +15,9 @@ from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import binding, bindings
+from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
@@ -188,6 +189,14 @@ def age(time: str, now: datetime | None = None) -> str:
 
 class ThreadActions(Workspace):
     """Holds the plans that wait in threads which are not on the screen."""
+
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command("new", "New conversation", "What goes on in this one goes on", "new_thread"),
+        Command("threads", "Conversations", "Search, go on, rename, delete, export", "threads", "[WORDS]"),
+        Command("rename", "Rename the conversation", "Give it a title", "rename_thread", "TITLE", needs=True),
+        Command("export", "Export the conversation as a note", "A plan like any other", "export_thread"),
+        Command("insert", "Insert the answer into the open note", "A plan like any other", "insert_answer"),
+    )
 
     waiting: dict[str, Pending]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import work
 from textual.app import ComposeResult
@@ -14,9 +13,11 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import diff_model
 from obsidian_agent.tui.bindings import binding, bindings, shown
+from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
 from obsidian_agent.tui.screens.history import History, HistoryRequest
 from obsidian_agent.tui.screens.workspace import Workspace
@@ -37,6 +38,8 @@ _NAMED: Final = 5
 
 class UndoActions(Workspace):
     """What was done is taken back, or done again."""
+
+    SLASH: ClassVar[tuple[Command, ...]] = (Command("history", "Show history", "Undo and redo earlier runs", "history"),)
 
     def action_history(self) -> None:
         """Earlier runs."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerState
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import shown
 from obsidian_agent.tui.event_stream import EventsArrived, EventStream
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.backend import Backend
+    from obsidian_agent.tui.commands import Command
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.transcript_entries import Speaker
     from obsidian_agent.tui.turn.thread import Ask
@@ -45,6 +46,14 @@ class Signals:
 
 class Workspace(Screen[None]):
     """Shows the turn (`TurnView`). An error of the core that ends a worker of this screen is said in the conversation."""
+
+    SLASH: ClassVar[tuple[Command, ...]] = ()
+    """The commands of a class's own actions."""
+
+    @classmethod
+    def commands(cls) -> list[Command]:
+        """All commands."""
+        return [command for each in cls.__mro__ for command in vars(each).get("SLASH", ())]
 
     def __init__(self, backend: Backend, signals: Signals, keyboard: Keyboard, ask: Ask) -> None:
         super().__init__()

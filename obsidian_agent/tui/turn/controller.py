@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.event_stream import WorkEnded
 from obsidian_agent.tui.plan_rows import counts, does_something
 from obsidian_agent.tui.report_lines import result_in_words
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
+    from obsidian_agent.agent.plans import ApprovedBy
     from obsidian_agent.config.settings import Settings
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
@@ -227,7 +228,7 @@ class TurnController:
         preview, self._approve_when_idle = self._approve_when_idle, None
         if preview is not None and not message.cancelled:
             view.say("note", "Your settings let this run without a question.")
-            self.approve(preview)
+            self.approve(preview, "settings")
         following, self._next_stage = self._next_stage, None
         if following is not None:
             following()
@@ -326,7 +327,7 @@ class TurnController:
         self._view.lock_plan(self._disabled)
         self.preview(plan.to_json(), self._disabled, self.pending.preview.context.params, keep=True)
 
-    def approve(self, preview: Preview) -> None:
+    def approve(self, preview: Preview, by: ApprovedBy = "person") -> None:
         """Apply exactly the preview that was on the screen when the key was pressed."""
         pending = self.pending
         if self.phase != "idle" or pending is None or pending.preview is not preview:
@@ -337,7 +338,7 @@ class TurnController:
         self.stage = "run"
         self._view.show_run(preview)
         self._view.say("note", "Approved.")
-        self._begin("running", partial(self._stream.execute, self._backend.parts.session.plans, preview), exclusive=False)
+        self._begin("running", partial(self._stream.execute, self._backend.parts.session.plans, preview, by), exclusive=False)
         self._view.refresh_state()
 
     def reject(self) -> None:
@@ -347,6 +348,8 @@ class TurnController:
         self.cancel()
         if self.pending is not None:
             self.last, self.pending = self.pending, None
+            noted = partial(asyncio.to_thread, self._backend.parts.session.plans.reject, self.last.preview)
+            self._view.run_worker(noted, group="kept", exit_on_error=False)
             self._refuse(self.last.client)
             self._view.say("note", "Plan rejected. Nothing was changed.")
         self._show_nothing()

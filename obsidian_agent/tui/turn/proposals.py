@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from obsidian_agent.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

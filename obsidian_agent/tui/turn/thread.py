@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from obsidian_agent.dataclass import dataclass
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult

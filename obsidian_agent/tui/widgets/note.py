@@ -9,7 +9,6 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.style import Style
@@ -22,6 +21,7 @@ from textual.widgets import Static, TextArea
 from textual.widgets.text_area import Selection as Marked
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.terminal_text import ShownLine
 from obsidian_agent.tui.bindings import bindings, shown
 

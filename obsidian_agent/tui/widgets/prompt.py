@@ -6,7 +6,6 @@ Enter sends, Ctrl+J starts a new line, Alt+Up brings back what was said before (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from textual import events
 from textual.content import Content
@@ -14,6 +13,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.widgets.row_list import VirtualList
 from obsidian_agent.tui.widgets.safe_input import TextEntry

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from textual import events
@@ -16,6 +15,7 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.tui.bindings import binding, bindings
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
@@ -14,6 +13,7 @@ from textual.timer import Timer
 from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.report_lines import result_in_words
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested

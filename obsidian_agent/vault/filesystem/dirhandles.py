@@ -8,11 +8,11 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore, io_error
 from obsidian_agent.vault.filesystem.walk import close_quietly
@@ -24,6 +24,7 @@ MAX_AGE: Final = 0.1
 """Seconds after which a folder is walked to anew: one that another program has moved away is not written to for longer."""
 
 MAX_OPEN: Final = 32
+"""Folders that are held open at once: a process may have 256 files on macOS."""
 READ_FLAGS: Final = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
 )

@@ -15,11 +15,11 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles, content_of
 from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of
 from obsidian_agent.vault.paths.path import VaultPath

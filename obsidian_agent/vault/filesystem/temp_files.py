@@ -16,9 +16,9 @@ import signal
 import sys
 import time
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, read_all
 from obsidian_agent.vault.filesystem.system_calls import rename_beside

@@ -20,9 +20,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault.filesystem.system_calls import PATH_FLAGS
 from obsidian_agent.vault.paths.path import VaultPath, is_reserved, protected

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault.frontmatter import yaml_scalars, yaml_splice
 from obsidian_agent.vault.frontmatter.yaml_scalars import invalid

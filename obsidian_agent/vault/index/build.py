@@ -155,6 +155,7 @@ WORTH_A_PROCESS: Final = 1_500
 """Files for which processes are started."""
 
 CHILDREN: Final = 2
+"""Processes that scan; this one serves the screen meanwhile."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is told how many files of how many are done."""

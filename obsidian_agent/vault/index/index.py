@@ -14,10 +14,10 @@ import marshal
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, Self
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.name_search import NameFinder, NameSearch
 from obsidian_agent.vault.index.text_search import Needle

@@ -17,10 +17,11 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from obsidian_agent.dataclass import dataclass
 
 INITIALS: Final = 68.0
 NEAR: Final = 85.0

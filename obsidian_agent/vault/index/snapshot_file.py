@@ -19,11 +19,11 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.index.stamps import Stamp
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.index import Delta, Facts, KnownPaths, NoteText, VaultIndex, asks_content, is_note_text, read_note, tag_key

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.text import split_lines
 
 _ASCII_RUN: Final = re.compile(r"[\x00-\x7f]+")

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.index.index import NoteText, VaultIndex
 from obsidian_agent.vault.index.text_search import folded_needle

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.links.resolve import LinkResolver, normal_text
 from obsidian_agent.vault.markdown import note as scan

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 from urllib.parse import quote
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.resolve import LinkResolver, link_key
 from obsidian_agent.vault.markdown.canvas import json_text

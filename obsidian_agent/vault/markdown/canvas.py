@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate
 from json import JSONDecoder
 from typing import Any, Final, NamedTuple
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.markdown.blocks import LineFinder
 from obsidian_agent.vault.markdown.model import Link, ScannedNote
 from obsidian_agent.vault.markdown.note import scan_text

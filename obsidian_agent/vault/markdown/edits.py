@@ -6,8 +6,8 @@ Inserted text takes the note's line ends and ends with one. Lines are 1-based, o
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.markdown.lines import headings_of, read_heading, scan

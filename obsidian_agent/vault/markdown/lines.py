@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.text import BOM
 

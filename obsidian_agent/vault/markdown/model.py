@@ -6,8 +6,9 @@ Named tuples, because a large vault has a million of these and they are made on 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+from obsidian_agent.dataclass import dataclass
 
 LinkKind = Literal["wikilink", "embed", "markdown", "markdown-embed", "property", "canvas", "base", "definition", "html"]
 """`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a canvas, a file that a base names; and what

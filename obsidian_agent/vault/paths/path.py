@@ -30,6 +30,8 @@ APP_FOLDER: Final = ".obsidian-agent"
 CONFIG_FOLDER: Final = ".obsidian"
 OTHER_AGENTS: Final = ".opencode"
 """Where another agent keeps what we read too: agents, skills, its configuration."""
+SKILL_FOLDERS: Final = (".claude", ".agents")
+"""Where other programs keep skills in a folder `skills`."""
 
 
 class PathUse(StrEnum):
@@ -209,8 +211,10 @@ def app_path(sub: str, name: str | None = None) -> VaultPath:
 
 
 def custom_path(root: str, *parts: str) -> VaultPath:
-    """A file or folder below `.obsidian-agent` or `.opencode`, or `opencode.json` and `opencode.jsonc` in the vault itself."""
-    if root not in (APP_FOLDER, OTHER_AGENTS) and (parts or root not in (f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc")):
+    """A file or folder below `.obsidian-agent`, `.opencode` or `SKILL_FOLDERS`, or `opencode.json` and `opencode.jsonc` in the vault itself."""
+    if root not in (APP_FOLDER, OTHER_AGENTS, *SKILL_FOLDERS) and (
+        parts or root not in (f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc")
+    ):
         raise _refused("PATH_NOT_ALLOWED", root, f"{root!r} is no place for agents and skills.")
     return _new("/".join([root, *(_plain(part) for part in parts)]))
 

@@ -8,9 +8,9 @@ so a rule cannot be got round by another spelling.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.paths.rules import collision_key

@@ -8,11 +8,11 @@ JSON give a meaning, the new bytes are scanned again before they are proposed: e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, links_where

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.index.index import tag_key, tag_within

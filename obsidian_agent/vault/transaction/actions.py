@@ -16,9 +16,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.vault.filesystem.editor import Editing
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import VaultPath

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import assert_never
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles
 from obsidian_agent.vault.filesystem.store import io_error

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.paths.path import VaultPath
 

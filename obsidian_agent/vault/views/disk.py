@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import TypeVar
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory, differences, inventory_of
 from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of, missing, not_a_file, not_a_folder

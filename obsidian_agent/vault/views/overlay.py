@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import assert_never
 
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex

@@ -6,10 +6,10 @@ so far, so that one that fails half way leaves nothing behind (`Rollback`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.filesystem.inventory import HASHED_FILE, Inventory
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.views.changes import Deletion, FolderMove, MakeDir, Move, Operation, OwnedOperation, content_hash

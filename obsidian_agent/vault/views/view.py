@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths.path import VaultPath

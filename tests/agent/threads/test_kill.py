@@ -15,7 +15,7 @@ from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.agent.threads.state import CRASH_MARK
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
-from support import MakeVault
+from support import MakeVault, settings_with
 
 PIECES = [f"word{n} " for n in range(2000)]
 PROGRAM = textwrap.dedent("""
@@ -25,10 +25,13 @@ PROGRAM = textwrap.dedent("""
     from obsidian_agent.agent.privacy.consent import refuse_all
     from obsidian_agent.agent.threads.manager import Ended, Happened
     from obsidian_agent.bootstrap import Wiring, build_threads, build_session
+    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config.settings import Settings
     from obsidian_agent.vault.filesystem.store import VaultStore
 
     vault, state, model, short = sys.argv[1:]
-    wiring = Wiring(VaultStore.open(vault), Path(state), model=model)
+    settings = LiveSettings(current=Settings(model=model))
+    wiring = Wiring(VaultStore.open(vault), Path(state), settings=settings)
     chats = build_threads(wiring, build_session(wiring))
 
     async def no(thread_id, request):
@@ -67,7 +70,7 @@ def test_after_a_kill_every_thread_is_as_it_was(make_vault: MakeVault, tmp_path:
         cancelled, finished, streaming = program.stdout.readline().split()
         shown = [(time.monotonic(), int(program.stdout.readline())) for _ in range(120)]
         program.send_signal(signal.SIGKILL)
-    wiring = Wiring(store, tmp_path / "state", model=model)
+    wiring = Wiring(store, tmp_path / "state", settings=settings_with(model=model))
     chats = build_threads(wiring, build_session(wiring))
     assert {each.id for each in chats.store.summaries()} == {cancelled, finished, streaming}
     texts = {thread: chats.open(thread).state.said[-1] for thread in (cancelled, finished, streaming)}

@@ -30,7 +30,7 @@ from obsidian_agent.agent.threads.manager import (
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.filesystem.store import VaultStore
-from support import MakeVault
+from support import MakeVault, settings_with
 
 PLAN: dict[str, Any] = {
     "version": "1.0",
@@ -55,7 +55,7 @@ def make_chats(store: VaultStore, tmp_path: Path) -> MakeChats:
         for name, answers in scripts.items():
             (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
         model = f"scripted/{tmp_path}/a.jsonl" if scripts else None
-        wiring = Wiring(store, tmp_path / "state", model=model, auto_title=auto_title)
+        wiring = Wiring(store, tmp_path / "state", settings=settings_with(model=model, auto_title=auto_title))
         return build_threads(wiring, build_session(wiring))
 
     return make

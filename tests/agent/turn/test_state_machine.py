@@ -17,7 +17,7 @@ from obsidian_agent.agent.turn.state_machine import ENDS, FOLLOWING, REPAIRS, Il
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.flags import Policy
-from support import MakeVault
+from support import MakeVault, settings_with
 
 S = TurnState
 WRONG = (Problem("NOT_AS_PREVIEWED", "A.md has another content."),)
@@ -109,7 +109,7 @@ async def test_a_threads_turn_is_somewhere_at_every_moment(make_vault: MakeVault
 
     plan = {"version": "1.0", "goal": "Make", "riskLevel": "writes", "steps": STEPS[:1]}
     (tmp_path / "a.jsonl").write_text(json.dumps(propose(plan)), encoding="utf-8")
-    wiring = Wiring(make_vault(NOTES), tmp_path / "state", model=f"scripted/{tmp_path}/a.jsonl")
+    wiring = Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=f"scripted/{tmp_path}/a.jsonl"))
     chats = build_threads(wiring, build_session(wiring))
     thread = chats.create().id
     seen = []

@@ -29,7 +29,8 @@ def wiring(make_vault: MakeVault, tmp_path: Path) -> Wiring:
     settings = LiveSettings.load(tmp_path / "config.toml", {})
     settings.set("model", f"scripted/{script}")
     settings.set("system_message", "Speak German.")
-    return Wiring(make_vault({**NOTES, **FILES}), tmp_path / "state", settings=settings, share_deny=("Private",))
+    settings.set("share_deny", "Private")
+    return Wiring(make_vault({**NOTES, **FILES}), tmp_path / "state", settings=settings)
 
 
 def provider(session: Session) -> ScriptedProvider:

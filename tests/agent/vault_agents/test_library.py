@@ -101,6 +101,17 @@ def test_what_is_trusted_is_merged_in_marked_sections(make_customs: MakeCustoms)
     assert any("mcp" in message and "cannot set" in message for message in messages(library))
 
 
+def test_what_other_programs_keep_is_found_too_and_heard_once(make_customs: MakeCustoms) -> None:
+    files = {f"{folder}/skills/{name}/SKILL.md": SKILL.replace("dates", name) for folder, name in ((".claude", "pdf"), (".agents", "csv"))}
+    customs = make_customs({**files, "AGENTS.md": "Use plain words.", "CLAUDE.md": "Use plain words."})
+    assert {file.path for file in customs.library().untrusted} == {*files, "AGENTS.md"}
+    assert customs.library().skills == {}
+    assert set(trust_all(customs).skills) == {"pdf", "csv"}
+    (Path(customs.store.real_path) / "CLAUDE.md").write_text("Use short words.", encoding="utf-8")
+    assert [file.path for file in customs.library().untrusted] == ["CLAUDE.md"]
+    assert [path for path, _ in trust_all(customs).instructions] == ["AGENTS.md", "CLAUDE.md"]
+
+
 def test_one_changed_byte_is_a_stranger_again(make_customs: MakeCustoms) -> None:
     customs = make_customs()
     trust_all(customs)

@@ -1,0 +1,211 @@
+"""The tools of the person's MCP servers, for the model's looking around: which are offered, what the person is asked, what a call comes to.
+
+A tool is offered once the person has read all that a model would be told of it, and as long as its server tells the same: another name,
+description or schema is asked about anew, with the difference. Before a call its arguments are shown, unless a rule of the settings or an
+answer in the conversation covers the tool; a line of the record is written before anything goes out. Plans never hold such a tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from obsidian_agent.agent.events import Emit, Notice, ShareDecided, ShareRequested
+from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, ShareRequest
+from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.untrusted_text import neutral
+from obsidian_agent.config.settings import McpServer
+from obsidian_agent.dataclass import dataclass, field, replace
+from obsidian_agent.errors import ConfigError, Problem, ServerError
+from obsidian_agent.providers.base import ToolOffer
+from obsidian_agent.state_files import replace_file
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.mcp_client import Answered, Connection, ServerTool
+
+LONGEST_TEXT: Final = 2000
+"""Characters of a description."""
+LARGEST_SCHEMA: Final = 16_000
+"""Characters of the JSON of a schema; a tool with a larger one is not offered."""
+MOST_ARGUMENTS: Final = 100_000
+"""Characters of the JSON of one call's arguments."""
+AGAIN_SECONDS: Final = 60.0
+"""So long a server that failed is left alone: a turn must not wait for it each time."""
+_WIRE: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A tool that a model may call as `offer.name`. `rule`: the settings let it be called without a question."""
+
+    server: str
+    tool: str
+    offer: ToolOffer
+    rule: bool
+
+
+@dataclass(slots=True)
+class McpTools:
+    """The servers of the settings, for as long as the program runs. `pins` is the file with the tools that the person has accepted."""
+
+    configured: Callable[[], Mapping[str, McpServer]]
+    pins: Path
+    logs: Path
+    record: Record
+    _connections: dict[str, Connection] = field(default_factory=dict)
+    _refused: set[str] = field(default_factory=set)
+    _down: dict[str, tuple[float, Problem]] = field(default_factory=dict)
+
+    async def offered(self, approve: ApproveShare, emit: Emit) -> dict[str, Offered]:
+        """The tools on offer in a turn, by the names that models call; asks about what is new or has changed, and tells what failed."""
+        servers = self.configured()
+        for name in [name for name, each in self._connections.items() if servers.get(name) != each.server]:
+            await self._connections.pop(name).close()
+            self._down.pop(name, None)
+        listed = await asyncio.gather(*(self._listed(name, server) for name, server in servers.items()))
+        found: dict[str, Offered] = {}
+        for (name, server), tools in zip(servers.items(), listed, strict=True):
+            if isinstance(tools, Problem):
+                await emit(Notice(tools))
+                continue
+            for tool in await self._accepted(name, tools, approve, emit):
+                offer = _offer(name, tool)
+                if offer is None:
+                    await emit(
+                        Notice(Problem("MCP_TOOL_LEFT_OUT", f"A tool of the MCP server {name} cannot be offered: {tool.name[:60]!r}."))
+                    )
+                else:
+                    found[offer.name] = Offered(name, tool.name, offer, any(fnmatchcase(tool.name, pattern) for pattern in server.allow))
+        return found
+
+    async def call(
+        self, called: Offered, args: Mapping[str, Any], approve: ApproveShare, grants: Grants, emit: Emit, call_id: str
+    ) -> Answered | None:
+        """What a tool answers; None when the person refuses the call. Raises `ServerError` and `ConfigError`."""
+        text = json.dumps(args, indent=2, ensure_ascii=False)
+        if len(text) > MOST_ARGUMENTS:
+            raise ServerError(f"The arguments are longer than {MOST_ARGUMENTS:,} characters.", code="ARGUMENT_INVALID")
+        by = "rule" if called.rule else "granted" if called.offer.name in grants.tools else ""
+        if not by:
+            request = _question("call", called.server, f"Call {called.tool}", text, self._place(called.server))
+            decision = await _decide(replace(request, tool=called.offer.name, call_id=call_id, args=args), approve, emit)
+            if not decision:
+                return None
+            by = decision
+            if decision == "thread":
+                grants.tools.add(called.offer.name)
+        entry = {"kind": "call", "server": called.server, "tool": called.tool, "address": self._place(called.server), "allowedBy": by}
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        try:
+            await asyncio.to_thread(self.record.append, [{**entry, "characters": len(text), "sha256": digest}])
+        except OSError as error:
+            raise ConfigError(f"The call cannot be written down ({error.strerror}), so it was not made.", code="LEDGER_ERROR") from error
+        return await (await self._connection(called.server, self.configured()[called.server])).call(called.tool, args)
+
+    def _place(self, name: str) -> str:
+        server = self.configured()[name]
+        return server.url or " ".join([server.command, *server.args])
+
+    async def _connection(self, name: str, server: McpServer) -> Connection:
+        if name not in self._connections:
+            # Takes half a second the first time, which nobody else is to wait for.
+            client = await asyncio.to_thread(import_module, "obsidian_agent.agent.mcp_client")
+            self._connections.setdefault(name, client.Connection(name, server, self.logs / f"mcp-{name}.log"))
+        return self._connections[name]
+
+    async def _listed(self, name: str, server: McpServer) -> tuple[ServerTool, ...] | Problem:
+        again, problem = self._down.get(name, (0.0, None))
+        if problem is not None and time.monotonic() < again:
+            return problem
+        try:
+            return await (await self._connection(name, server)).tools()
+        except ServerError as error:
+            problem = error.problem()
+            self._down[name] = (time.monotonic() + AGAIN_SECONDS, problem)
+            return problem
+        except ImportError:
+            return Problem("NOT_INSTALLED", "MCP servers need the package mcp: install obsidian-agent[mcp].")
+
+    # --- what was accepted ---------------------------------------------------------------------------------------------------------
+
+    async def _accepted(self, server: str, tools: Iterable[ServerTool], approve: ApproveShare, emit: Emit) -> list[ServerTool]:
+        """Those that are as the person has accepted them, after asking about the others."""
+        pinned = await asyncio.to_thread(self._pinned)
+        known = pinned.get(server, {})
+        listed = {tool.name: tool for tool in tools}
+        fresh = [tool for tool in listed.values() if known.get(tool.name) != tool.text]
+        asked = [tool for tool in fresh if tool.sha256 not in self._refused]
+        if asked:
+            changed = sorted(tool.name for tool in asked if tool.name in known)
+            what = f"Changed since you accepted them: {', '.join(changed)}" if changed else "New"
+            text = "\n\n".join(_difference(known.get(tool.name), tool.text) for tool in asked)
+            if await _decide(_question("tools", server, what, text, self._place(server)), approve, emit):
+                pinned[server] = known | {tool.name: tool.text for tool in asked}
+                await asyncio.to_thread(replace_file, self.pins, json.dumps(pinned).encode("ascii"))
+                fresh = [tool for tool in fresh if tool not in asked]
+            else:
+                self._refused |= {tool.sha256 for tool in asked}
+        return [tool for tool in listed.values() if tool not in fresh]
+
+    def _pinned(self) -> dict[str, dict[str, str]]:
+        try:
+            found = json.loads(self.pins.read_bytes())
+            return {server: {tool: str(text) for tool, text in tools.items()} for server, tools in found.items()}
+        except (OSError, ValueError, AttributeError):
+            return {}  # everything is asked about again
+
+
+def _difference(old: str | None, new: str) -> str:
+    if old is None:
+        return new
+    return "\n".join(list(difflib.unified_diff(old.split("\n"), new.split("\n"), "as accepted", "as it is now", lineterm="", n=1000)))
+
+
+def _question(kind: Any, server: str, purpose: str, text: str, place: str) -> ShareRequest:
+    return ShareRequest("", kind, "", purpose, {}, (), f"the MCP server {server}", place, text=text)
+
+
+async def _decide(request: ShareRequest, approve: ApproveShare, emit: Emit) -> str:
+    """The scope of a yes; "" for a no, which is also what a question comes to that fails."""
+    await emit(ShareRequested(request))
+    try:
+        decision = await approve(request)
+    except Exception:
+        decision = REFUSED
+    await emit(ShareDecided(request, decision))
+    return "" if decision.scope == "no" else decision.scope
+
+
+def _offer(server: str, tool: ServerTool) -> ToolOffer | None:
+    """A tool as models are told of it; None when they cannot be."""
+    name = f"mcp__{server}__{tool.name}"
+    try:
+        size = len(json.dumps(tool.schema))
+    except (ValueError, RecursionError):
+        return None
+    if not _WIRE.fullmatch(name) or size > LARGEST_SCHEMA or tool.schema.get("type") != "object":
+        return None
+    description = f"Of the MCP server {server}, which says: {neutral(tool.description)[:LONGEST_TEXT]}"
+    return ToolOffer(name, description, _harmless(tool.schema))
+
+
+def _harmless(value: Any) -> Any:
+    """A schema without texts that could pass for anything else."""
+    match value:
+        case str():
+            return neutral(value)[:LONGEST_TEXT]
+        case dict():
+            return {name: _harmless(each) for name, each in value.items()}
+        case list():
+            return [_harmless(each) for each in value]
+        case _:
+            return value

@@ -1,0 +1,104 @@
+"""`dataclass` as the standard library has it, at a sixth of what a definition costs.
+
+The standard library writes six methods a class as text and compiles each: 0.6 ms a class, a third of a short command for the 250 classes that it
+needs. Here `__init__` alone is compiled; the others are functions over the fields' names. Only what this program uses is there: the flags `frozen`,
+`slots` and `eq`, and fields with `default`, `default_factory`, `init`, `repr` and `compare`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import asdict, field, fields, replace
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+
+    def dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True) -> Any:
+        """Give a class the methods of a dataclass; those that it defines itself stay."""
+        return _completed(cls, frozen, slots, eq) if cls is not None else lambda cls: _completed(cls, frozen, slots, eq)
+
+
+__all__ = ["asdict", "dataclass", "field", "fields", "replace"]
+
+
+def _completed(cls: type, frozen: bool, slots: bool, eq: bool) -> type:
+    cls.__doc__ = cls.__doc__ or cls.__name__
+    own = set(cls.__dict__)
+    if "__eq__" in own and cls.__dict__.get("__hash__") is None:
+        own.discard("__hash__")  # Python put it there
+    if not eq:
+        own |= {"__eq__", "__hash__"}
+    cls = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
+    compared = [each.name for each in fields(cls) if each.compare]
+    values: Callable[[object], Any] = attrgetter(*compared) if compared else lambda _: ()
+
+    def __eq__(self: object, other: object) -> bool:
+        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __hash__(self: object) -> int:
+        return hash(values(self))
+
+    methods: dict[str, Any] = {
+        "__init__": _init(cls, frozen),
+        "__repr__": _repr,
+        "__eq__": __eq__,
+        "__hash__": __hash__ if frozen else None,
+    }
+    if frozen:
+        methods |= {"__setattr__": _refuse, "__delattr__": _refuse, "__getstate__": _state, "__setstate__": _set_state}
+    for name, method in methods.items():
+        if name not in own:
+            setattr(cls, name, method)
+    return cls
+
+
+def _init(cls: type, frozen: bool) -> Callable[..., None]:
+    names: dict[str, object] = {"MISSING": dataclasses.MISSING, "put": object.__setattr__}
+    parameters, lines = ["self"], []
+    for each in fields(cls):
+        name, value = each.name, each.name
+        if each.default is not dataclasses.MISSING:
+            names[f"default_{name}"] = each.default
+            default = f"default_{name}"
+        elif each.default_factory is not dataclasses.MISSING:
+            names[f"make_{name}"] = each.default_factory
+            default, value = "MISSING", f"make_{name}() if {name} is MISSING else {name}"
+        else:
+            default = ""
+        if each.init:
+            parameters.append(f"{name}={default}" if default else name)
+        elif default:
+            value = default if default != "MISSING" else f"make_{name}()"
+        else:
+            continue
+        lines.append(f" put(self, {name!r}, {value})" if frozen else f" self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append(" self.__post_init__()")
+    exec(f"def __init__({', '.join(parameters)}):\n" + ("\n".join(lines) or " pass"), names)
+    made: Any = names["__init__"]
+    made.__module__, made.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
+    return made  # type: ignore[no-any-return]
+
+
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{self.__class__.__qualname__}({shown})"
+
+
+def _refuse(self: object, name: str, *value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, each.name) for each in fields(self)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for each, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, each.name, value)
