@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 
@@ -15,6 +16,8 @@ def main() -> int:
         return 0
     # What is imported stays: looking for garbage meanwhile would cost a tenth of the start. The command line says when to look again.
     gc.disable()
+    # Nobody gives this program plugins of pydantic; looking for them reads the metadata of every package that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from obsidian_agent.cli.main import main as run
 
     try:

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import os
-import re
-import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import cached_property
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.hooks import Hooks
 from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import ENVIRONMENT_PREFIX
 from obsidian_agent.dataclass import dataclass, field, replace
-from obsidian_agent.errors import ObsidianError, Problem
+from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
-from obsidian_agent.plan.flags import Policy, WriteRules
+from obsidian_agent.plan.policy import Limits, Policy, SharingRules, vault_rules
+from obsidian_agent.plan.result import SETTINGS
 from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.filesystem.app_folder import AppFolder
+from obsidian_agent.vault.filesystem.app_folder import FILE_LIMIT, AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import app_path
 from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.plugins import PluginIndex
-    from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
     from obsidian_agent.agent.privacy.record import Record
     from obsidian_agent.agent.shared_vault import SharedVault
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.usage import MonthlyCost
     from obsidian_agent.agent.vault_agents.library import FilesBelow, VaultAgents
     from obsidian_agent.obsidian.live import Obsidian
-    from obsidian_agent.providers.acp import AcpAgent
+    from obsidian_agent.providers.acp import AcpAgent, AgentState
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
@@ -54,8 +53,9 @@ if TYPE_CHECKING:
     from obsidian_agent.vault.filesystem.editor import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
-_WORKSPACE: Final = re.compile(r"\.obsidian/workspace[^/]*\.json")
-"""What Obsidian writes whenever somebody looks at something else."""
+
+VAULT_POLICY: Final = app_path("policy.json")
+"""What a vault itself forbids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,11 @@ def build_session(wiring: Wiring) -> Session:
     saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
-    plans = Plans(vault, TOOLS, lambda: policy_of(wiring), runs)
+    hooks = Hooks(wiring.store.real_path, lambda: wiring.settings.current.hooks)
+    plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, hooks)
     lasting = _Lasting(wiring, vault.files_below)
     session = Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
-    lasting.open_agent = lambda name: _open_agent(wiring, name, session)
+    lasting.tell = lambda state: session.on_agent(state)
     return session
 
 
@@ -148,7 +149,7 @@ def build_shared_vault(wiring: Wiring) -> SharedVault:
     session = build_session(wiring)
     given = os.environ.get(VARIABLE)
     place = Path(given) if given else app_socket(wiring)
-    return SharedVault(session.vault, session.plans, sharing_of(wiring), open_ledger(wiring), proposals_folder(wiring), place)
+    return SharedVault(session.vault, session.plans, policy_of(wiring).sharing, open_ledger(wiring), proposals_folder(wiring), place)
 
 
 def app_socket(wiring: Wiring) -> Path:
@@ -183,7 +184,7 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.planner import Sampling
 
-    settings, rules = wiring.settings.current, sharing_of(wiring)
+    settings, rules = wiring.settings.current, policy_of(wiring).sharing
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec,
@@ -195,14 +196,6 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
         settings.planning,
         settings.note_models,
     )
-
-
-def sharing_of(wiring: Wiring) -> SharingRules:
-    """What may leave this machine, as the settings have it."""
-    from obsidian_agent.agent.privacy.consent import SharingRules
-
-    settings = wiring.settings.current
-    return SharingRules.of(settings.share_allow, settings.share_deny, local=settings.share_local)
 
 
 def _providers(wiring: Wiring, spec: str, lasting: _Lasting) -> ProviderManager:
@@ -217,74 +210,8 @@ def _providers(wiring: Wiring, spec: str, lasting: _Lasting) -> ProviderManager:
         # Scripts are played, not asked.
         return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_monthly_cost(wiring))
 
-    return ProviderManager(
-        addresses,
-        find_key=find_key,
-        limits=lasting.limits,
-        streaming=settings.streaming,
-        wrap=counted,
-        open_agent=lasting.agent,
-    )
-
-
-def _open_agent(wiring: Wiring, name: str, session: Session) -> AcpAgent:
-    """An agent that looks around by itself, with our MCP server over this vault. Raises `ConfigError`."""
-    from obsidian_agent.agent.proposal_socket import VARIABLE, Outcome, Proposal, listening
-    from obsidian_agent.providers.acp import ACP, SERVER, AcpAgent, Take, agent_command
-    from obsidian_agent.vault.filesystem.inventory import stamps
-
-    command = agent_command(name, wiring.settings.current.agents)
-    folder = wiring.state / "agents" / f"{_vault_state(wiring).name}-{name}"
-    socket = _vault_state(wiring) / f"agent-{os.getpid()}-{name}.sock"
-    places = ["--vault", wiring.store.real_path, "--state-dir", str(wiring.state)]
-    if wiring.settings.file is not None:
-        places += ["--config", str(wiring.settings.file)]
-    told = {VARIABLE: str(socket)}
-    if wiring.settings.options.get("share_allow"):
-        told[f"{ENVIRONMENT_PREFIX}SHARE_ALLOW"] = ";".join(wiring.settings.current.share_allow)
-
-    @asynccontextmanager
-    async def proposals(take: Take) -> AsyncIterator[bool]:
-        async def handed(proposal: Proposal) -> Outcome:
-            return Outcome("shown", take(proposal.plan))
-
-        async with listening(socket, handed) as there:
-            yield there
-
-    def watch() -> Callable[[], Problem | None]:
-        runs = session.runs
-        known, before = {entry.run_id for entry in runs.history()}, stamps(wiring.store)
-
-        def changed() -> Problem | None:
-            after = stamps(wiring.store)
-            done = [entry.effects for entry in runs.history() if entry.run_id not in known]
-            own = {path for each in done for path in (*each.created, *each.modified, *each.deleted, *each.folders, *sum(each.renamed, ()))}
-            below = tuple(f"{path}/" for path in own)
-            paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-            others = [path for path in paths if path not in own and not path.startswith(below) and not _WORKSPACE.fullmatch(path)]
-            return _behind_our_back(name, others)
-
-        return changed
-
-    server = {
-        "name": SERVER,
-        "command": sys.executable,
-        "args": ["-m", "obsidian_agent", "mcp", "serve", *places],
-        "env": [{"name": key, "value": value} for key, value in told.items()],
-    }
-    return AcpAgent(f"{ACP}/{name}", command, folder, server, proposals, watch, lambda state: session.on_agent(state))
-
-
-def _behind_our_back(name: str, paths: Sequence[str]) -> Problem | None:
-    """What is told of changes in the vault that no plan made while an agent worked."""
-    if not paths:
-        return None
-    more = f" and {len(paths) - 10} more" if len(paths) > 10 else ""
-    message = (
-        f"While {name} worked, this changed in the vault, and no plan did it: {', '.join(paths[:10])}{more}. "
-        "If it was neither you nor another program of yours, the agent did it behind your back, and the history cannot take it back."
-    )
-    return Problem("CHANGED_BEHIND", message)
+    limits, agent = lasting.limits, lasting.agent
+    return ProviderManager(addresses, find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted, open_agent=agent)
 
 
 def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
@@ -307,14 +234,16 @@ class _Lasting:
 
     wiring: Wiring
     files: FilesBelow
-    open_agent: Callable[[str], AcpAgent] | None = None
+    tell: Callable[[AgentState], object] = lambda state: None
     _agents: dict[str, AcpAgent] = field(default_factory=dict)
 
     def agent(self, name: str) -> AcpAgent:
         """An agent by name; the same one every time, with its sessions. Raises `ConfigError`."""
-        assert self.open_agent is not None
+        from obsidian_agent.agent.other_agents import open_agent
+
         if name not in self._agents:
-            self._agents[name] = self.open_agent(name)
+            wiring = self.wiring
+            self._agents[name] = open_agent(name, wiring.store, wiring.state, wiring.settings, lambda state: self.tell(state))
         return self._agents[name]
 
     @cached_property
@@ -349,7 +278,9 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
     from obsidian_agent.agent.vault_agents.instructions import resolve
 
     settings = wiring.settings.current
+    policy = policy_of(wiring)
     resolved = resolve(build_vault_agents(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
+    offered = frozenset(READ_TOOLS) if resolved.only is None else resolved.only
     return TurnConfig(
         instructions=resolved.instructions,
         gatherer=Gatherer(settings.context_active_note, settings.context_notes),
@@ -357,7 +288,8 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
         window=settings.context_window,
         detail=None if settings.prompt == "auto" else settings.prompt,
         tools=settings.tool_calling,
-        only=resolved.only,
+        only=frozenset(name for name in offered if policy.on_call(name).decision != "deny"),
+        agent=resolved.agent,
         temperature=resolved.temperature,
         model=resolved.model,
         trace=lasting.trace if settings.tracing else None,
@@ -369,11 +301,9 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
 
 def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> VaultAgents:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
-    from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.vault_agents.library import VaultAgents, files_below
 
-    settings = wiring.settings.current
-    known = rules or SharingRules.of((), settings.share_deny)
+    known = rules or policy_of(wiring).sharing
     return VaultAgents(
         wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), _trusted(wiring), known.deny.cover
     )
@@ -384,11 +314,41 @@ def _trusted(wiring: Wiring) -> TrustStore:
     return TrustStore(_vault_state(wiring) / "trusted.json", open_record(wiring))
 
 
-def policy_of(wiring: Wiring) -> Policy:
-    """What plans may do, as options and settings have it now."""
+def policy_of(wiring: Wiring, agent: str = "") -> Policy:
+    """What may happen, as options and settings have it now, and the vault's own file narrows it; `agent` plans ("": the person). May block."""
     settings = wiring.settings.current
-    policy = wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
-    return replace(policy, writing=WriteRules.of(settings.level, settings.write_allow, settings.write_deny))
+    base = wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
+    own = Limits.of(
+        SETTINGS,
+        settings.level,
+        settings.write_allow,
+        settings.write_deny,
+        extensions=settings.write_extensions,
+        largest=settings.write_largest,
+        tools_deny=settings.tools_deny,
+        commands_deny=settings.commands_deny,
+    )
+    vaults, told = vault_rules(_vault_policy(wiring.store), VAULT_POLICY.text, settings.level)
+    levels = [level for name, level in settings.agent_levels.items() if agent and fnmatchcase(agent.casefold(), name.casefold())]
+    deny = (*settings.share_deny, *vaults.share_deny.patterns)
+    return replace(
+        base,
+        limits=(own, vaults, *(Limits("agent_levels", level) for level in levels)),
+        confirm_writes=settings.confirm_writes,
+        auto_approve_read_only=settings.auto_approve_read_only,
+        tools_allow=settings.tools_allow,
+        commands_allow=settings.commands_allow,
+        sharing=SharingRules.of(settings.share_allow, deny, local=settings.share_local),
+        told=told,
+        agent=agent,
+    )
+
+
+def _vault_policy(store: VaultStore) -> bytes | None:
+    try:
+        return store.read(VAULT_POLICY, FILE_LIMIT)
+    except VaultError as error:
+        return None if error.code == "FILE_NOT_FOUND" else b""  # what cannot be read counts as broken
 
 
 def _vault_state(wiring: Wiring) -> Path:

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left
 
 from obsidian_agent.dataclass import dataclass
+from obsidian_agent.expression import expression
 
 _HIDDEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
@@ -24,19 +25,19 @@ _MARKS = (
 _LONGEST_STACK = 4
 _LONGEST_RUN = 8
 
-_LINE_ODD = re.compile(f"[{_CONTROL}{_HIDDEN}]+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
-_BLOCK_ODD = re.compile(f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
-_MARK = re.compile(f"[{_MARKS}]")
-LINE_END = re.compile("\r\n?")
+_LINE_ODD = expression(f"[{_CONTROL}{_HIDDEN}]+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
+_BLOCK_ODD = expression(f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
+_MARK = expression(f"[{_MARKS}]")
+LINE_END = expression("\r\n?")
 """Ends of lines as terminals and other systems write them."""
 
-_EMOJI = re.compile(
+_EMOJI = expression(
     "[\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
     "\U0001f000-\U0001faff]"
 )
 _SELECTORS = frozenset("\ufe0e\ufe0f")
 _JOINERS = frozenset(("\u200d", "\ufe0f\u200d"))
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = expression(r"[^\W\d_]+")
 _LOOKALIKES = (
     ("Latin", re.compile("[A-Za-z\u00c0-\u024f]")),
     ("Cyrillic", re.compile("[\u0400-\u052f]")),

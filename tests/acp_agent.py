@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from acp import PROTOCOL_VERSION
 from mcp import Client, StdioServerParameters
 
 SESSIONS: dict[str, dict[str, Any]] = {}
@@ -148,7 +149,7 @@ async def main() -> None:
         number, params = message.get("id"), message.get("params") or {}
         match message.get("method"):
             case "initialize":
-                send(id=number, result={"protocolVersion": 1, "agentCapabilities": {"loadSession": True}})
+                send(id=number, result={"protocolVersion": PROTOCOL_VERSION, "agentCapabilities": {"loadSession": True}})
             case "session/new":
                 session = f"session-{os.getpid()}-{len(SESSIONS)}"
                 SESSIONS[session] = params

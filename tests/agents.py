@@ -12,11 +12,12 @@ from typing import Any
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Emit, TextDelta, stream
 from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.hooks import Hooks
 from obsidian_agent.agent.model_turns import ModelTurns
 from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.plans import Plans
-from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.agent.session import Session
@@ -24,7 +25,7 @@ from obsidian_agent.agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.tool_round import Scrubber
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.providers.base import ChatMessage, Provider
@@ -179,7 +180,7 @@ class Desk:
 
         vault = OpenVault(store, lambda: NOW)
         vault.focus = self.focus
-        plans = Plans(vault, TOOLS, lambda: self.policy, Runs(store, self.state))
+        plans = Plans(vault, TOOLS, lambda agent: self.policy, Runs(store, self.state), Hooks(store.real_path, dict))
         return Agent(
             provider=provider,
             tools=TOOLS,

@@ -104,11 +104,13 @@ class NeedsInput:
 
 @dataclass(frozen=True, slots=True)
 class PlanReady:
-    """A plan was made and is about to be previewed. `notes` name what the parser mended; `preview` is its dry run, if there was one already."""
+    """A plan was made and is about to be previewed. `notes` name what the parser mended; `preview` is its dry run, if there was one already;
+    `agent` made it, "" for nobody whom the policy knows."""
 
     plan: ActionPlan
     notes: tuple[str, ...] = ()
     preview: Preview | None = None
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

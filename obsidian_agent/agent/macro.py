@@ -14,9 +14,9 @@ from typing import Any
 from obsidian_agent.agent.vault_agents.library import Standing
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan, ParameterType
 from obsidian_agent.plan.parameters import bind, typed, with_implied_parameters
+from obsidian_agent.plan.policy import ANYTHING
 from obsidian_agent.plan.references import CONTEXT_NAMES, RESERVED_NAMES
 from obsidian_agent.plan.validate import shape, validate
 from obsidian_agent.tools.core.tool import Tool
@@ -24,8 +24,6 @@ from obsidian_agent.tools.core.tool import Tool
 MAX_NAME = 100
 _SAID = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)(?:\|[^}]*)?\}")
 _FIELDS = frozenset({"name", "description", "phrases", "plan", "parameters"})
-_ANYTHING_GOES = Policy(allow_deletes=True, allow_commands=True)
-"""Whether deletes and commands are allowed is asked when a macro runs, not when it is kept."""
 
 
 class MacroError(ObsidianAgentError):
@@ -105,7 +103,7 @@ def read_macro(document: object, tools: Mapping[str, Tool], *, judge: bool = Tru
         raise PlanError(f"The plan of the macro “{name}” is not valid.", problems=shaped.problems)
     plan = with_implied_parameters(shaped.plan, tools)
     if judge:
-        checked = validate(plan, tools, _ANYTHING_GOES)
+        checked = validate(plan, tools, ANYTHING)
         if checked.plan is None:
             raise PlanError(f"The plan of the macro “{name}” is not valid.", problems=checked.problems)
         warnings += checked.warnings

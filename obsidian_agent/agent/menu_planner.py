@@ -16,7 +16,7 @@ from obsidian_agent.agent.conversation import new_id
 from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
-from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, SharingRules
+from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, listen
@@ -33,6 +33,7 @@ from obsidian_agent.offline.sentence import Found, names_in
 from obsidian_agent.offline.values import out_of_bounds
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.acp import is_agent
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider

@@ -22,7 +22,7 @@ from obsidian_agent.agent.offline import OfflinePlanner
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.plans import Plans
-from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
@@ -30,6 +30,7 @@ from obsidian_agent.agent.turn.prompts import exact_text
 from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, Problem, VaultError
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.registry import SCRIPTED, find_vendor
 from obsidian_agent.vault.frontmatter.properties import read_properties
@@ -96,7 +97,7 @@ class ModelTurns:
         return Agent(
             provider=models.providers.get(choice.spec),
             tools=self.plans.tools,
-            policy=self.plans.policy,
+            policy=self.plans.make_policy(config.agent),
             vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder))),
             rules=models.rules,
             approve=approve,

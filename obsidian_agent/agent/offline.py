@@ -25,8 +25,8 @@ from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sentence import Sentence
 from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
+from obsidian_agent.plan.policy import ANYTHING, Policy
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.result import Preview
@@ -268,9 +268,8 @@ class OfflineTurn:
 
     def tried(self, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan; None when it is not valid."""
-        policy = Policy(allow_deletes=True, allow_commands=True)
         try:
-            return dry_run(plan.to_json(), self.planner.tools, policy, self.around.view, self.request.context)
+            return dry_run(plan.to_json(), self.planner.tools, ANYTHING, self.around.view, self.request.context)
         except PlanError:
             return None
 

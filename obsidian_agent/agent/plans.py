@@ -23,20 +23,22 @@ from obsidian_agent.agent.events import (
     PreviewStarted,
     RunEvent,
     RunFinished,
+    RunStatus,
     TurnFailed,
     in_thread,
     stream,
 )
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.hooks import Hooks
 from obsidian_agent.agent.open_vault import OpenVault, moved_selection, run_context
 from obsidian_agent.agent.privacy.record import MOST_DENIED
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
-from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.preview import dry_run
-from obsidian_agent.plan.result import Preview, diff_of
+from obsidian_agent.plan.result import Preview, diff_of, summary_document
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.tools.core.tool import RunContext, Tool
 from obsidian_agent.vault.index.build import no_collection
@@ -50,17 +52,18 @@ ApprovedBy = Literal["person", "options", "settings"]
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """Plans over one vault. `make_policy` says what they may do now."""
+    """Plans over one vault. `make_policy` says what those of an agent, by name, may do now; "" for the person's."""
 
     vault: OpenVault
     tools: Mapping[str, Tool]
-    make_policy: Callable[[], Policy]
+    make_policy: Callable[[str], Policy]
     runs: Runs
+    hooks: Hooks
 
     @property
     def policy(self) -> Policy:
-        """What plans may do, as the settings have it now."""
-        return self.make_policy()
+        """What the person's plans may do, as the settings have it now. May block."""
+        return self.make_policy("")
 
     def context(self) -> RunContext:
         """The focus and the clock, frozen, and what is typed in an editor beside this program saved. May block."""
@@ -81,10 +84,11 @@ class Plans:
         on_first_screen: Callable[[Preview], None] | None = None,
         done: Mapping[str, Any] | None = None,
         now: datetime | None = None,
+        agent: str = "",
     ) -> Preview:
         """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values.
 
-        `done`: the outputs of the steps that ran already, of a plan that runs in stages, and `now` when it began.
+        `done`: the outputs of the steps that ran already, of a plan that runs in stages, and `now` when it began. `agent` made the plan.
         """
         how: dict[str, Any] = {
             "disabled": disabled,
@@ -92,28 +96,41 @@ class Plans:
             "on_first_screen": on_first_screen,
             "done": done,
             "now": now,
+            "agent": agent,
         }
         return self._over(self.vault.view(), document, values, **how)
 
     def expected(self, stage: Preview, document: object, values: Mapping[str, Any]) -> Preview:
         """The stage that follows another, if what could not be previewed changes nothing. Raises as `dry_run`."""
         assert stage.after is not None
-        return self._over(stage.after, document, values, done=outputs_of(stage), now=stage.context.now)
+        return self._over(stage.after, document, values, done=outputs_of(stage), now=stage.context.now, agent=stage.agent)
 
     def proposed(self, checked: Validated, view: VaultView, instruction: str) -> Preview:
         """The preview of a plan that a model proposes, over what the model may know of. Raises as `dry_run`."""
         return self._over(view, checked, instruction=instruction)
 
     def _over(
-        self, view: VaultView, plan: object, values: Mapping[str, Any] | None = None, *, now: datetime | None = None, **how: Any
+        self,
+        view: VaultView,
+        plan: object,
+        values: Mapping[str, Any] | None = None,
+        *,
+        now: datetime | None = None,
+        agent: str = "",
+        **how: Any,
     ) -> Preview:
         context = self.context()
+        use = context if now is None else replace(context, now=now)
+        if not how.get("done"):
+            self.hooks.fire("before_plan", plan=plan.plan.to_json() if isinstance(plan, Validated) and plan.plan else plan)
         try:
-            preview = dry_run(plan, self.tools, self.policy, view, context if now is None else replace(context, now=now), values, **how)
+            preview = dry_run(plan, self.tools, self.make_policy(agent), view, use, values, **how)
         except PlanError as error:
             self._note_denied(error.problems)
+            self.hooks.failed(error.problem())
             raise
         self._note_denied(preview.errors)
+        self.hooks.fire("after_plan", planHash=preview.plan_hash, valid=preview.valid, summary=summary_document(preview))
         moved = moved_selection(view, context) if not how.get("done") else None
         return preview if moved is None else replace(preview, warnings=(*preview.warnings, moved))
 
@@ -131,6 +148,7 @@ class Plans:
         instruction: str | None,
         emit: Emit,
         done: Mapping[str, Any] | None = None,
+        agent: str = "",
     ) -> tuple[str, ...]:
         """Emit the preview of a plan as it comes, or why there is none; the parameters without values, of which NeedsInput tells."""
         missing: tuple[str, ...] = ()
@@ -145,6 +163,7 @@ class Plans:
                     instruction=instruction,
                     on_first_screen=lambda part: tell(PreviewStarted(part)),
                     done=done,
+                    agent=agent,
                 )
                 tell(PreviewReady(ready))
             except MissingInput as error:
@@ -164,8 +183,13 @@ class Plans:
         """Do exactly what was approved. Blocks; always answers a result."""
         plan = {"planHash": approved.plan_hash, "goal": approved.plan.goal[:200]}
         self.runs.note("approval", **plan, by=by)
-        if (moved := self._moved(approved)) is not None:
-            refused = ExecutionResult(None, "conflict", False, "refused", total_steps=len(approved.instances), errors=(moved,))
+        about = {"planHash": approved.plan_hash, "plan": approved.plan.to_json(), "summary": summary_document(approved)}
+        moved = self._moved(approved)
+        against = (moved,) if moved is not None else tuple(self._denied(approved)) or self.hooks.fire("before_run", **about)
+        if against:
+            self._note_denied(against)
+            status: RunStatus = "conflict" if moved is not None else "refused"
+            refused = ExecutionResult(None, status, False, "refused", total_steps=len(approved.instances), errors=against)
             emit(RunFinished(refused))
             return refused
         with no_collection(), self.runs.journal() as journal:
@@ -173,11 +197,24 @@ class Plans:
         self.vault.learn(result.effects)
         if result.success:
             result = replace(result, warnings=(*result.warnings, *self._open_in_obsidian(approved, result)))
+        for problem in result.errors:
+            self.hooks.failed(problem)
         if result.run_id is None:
             return result
         counts = {name: len(paths) for name, paths in effects_document(result.effects).items() if paths}
         more = self.runs.note("run", runId=result.run_id, status=result.status, **plan, **counts)
+        errors = [problem.to_json() for problem in result.errors]
+        self.hooks.fire("after_run", runId=result.run_id, status=result.status, effects=effects_document(result.effects), errors=errors)
         return replace(result, warnings=(*result.warnings, *more))
+
+    def _denied(self, approved: Preview) -> Iterator[Problem]:
+        """What the policy, which may be another since the preview, does not allow."""
+        if not approved.valid:
+            return
+        policy = self.make_policy(approved.agent)
+        for step in approved.approved_plan.steps:
+            yield from (problem.at(step.id) for problem in policy.step_problems(self.tools[step.tool]))
+        yield from policy.refusals(approved.change_set, approved.instances, self.vault.view())
 
     def _moved(self, approved: Preview) -> Problem | None:
         """Whether a plan that is about the selection is to run over another one. Its own first stage may have replaced it."""

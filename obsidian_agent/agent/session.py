@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.agent.events import (
@@ -51,6 +51,7 @@ class _Open:
     instruction: str | None = None
     plan: ActionPlan | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    agent: str = ""
 
 
 class Session:
@@ -213,10 +214,28 @@ class Session:
                 await self._answer(message, lambda turns: turns.agent(asked, self.conversation), emit)
             else:
                 await emit(TurnStarted(message))
-                planner, request = await asyncio.to_thread(lambda: (self.planner, self.request(message)))
-                await self._follow(await planner.plan(request, emit), message, emit)
+                await self._follow(await self.plan(message, {}, None, emit), message, emit)
 
         return stream(work)
+
+    async def plan(self, message: str, params: Mapping[str, str], pick: int | None, emit: Emit) -> Verdict:
+        """What whoever plans where nobody is asked makes of a message; `params` and `pick` as `answer`. It is not previewed."""
+
+        async def verdict() -> Verdict:
+            planner, request = await asyncio.to_thread(lambda: (self.planner, self.request(message, params, pick)))
+            return await planner.plan(request, emit)
+
+        return await self._with_hooks(message, verdict)
+
+    async def _with_hooks(self, message: str, turn: Callable[[], Awaitable[Verdict]]) -> Verdict:
+        hooks = self.plans.hooks
+        await asyncio.to_thread(hooks.fire, "before_prompt", message=message)
+        verdict = await turn()
+        outcome = {PlanReady: "plan", NeedsInput: "question", TurnFailed: "failed"}.get(type(verdict), "answer")
+        if isinstance(verdict, TurnFailed):
+            await asyncio.to_thread(hooks.failed, verdict.problem)
+        await asyncio.to_thread(hooks.fire, "after_prompt", message=message, outcome=outcome)
+        return verdict
 
     def answer(
         self,
@@ -257,18 +276,20 @@ class Session:
         from obsidian_agent.agent.model_turns import traced
 
         await emit(TurnStarted(question))
-        try:
-            turns = await asyncio.to_thread(lambda: self.model_turns)
-            if turns is None:
-                raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
-            agent = await asyncio.to_thread(make_agent, turns)
-        except ConfigError as error:
-            await emit(TurnFailed(error.problem()))
-            return
-        request = await asyncio.to_thread(self.request, question, params, pick)
-        planner = turns.menu(agent)
-        verdict = await traced(lambda emit: planner.plan(request, emit), question, agent, emit)
-        await self._follow(verdict, question, emit)
+
+        async def verdict() -> Verdict:
+            try:
+                turns = await asyncio.to_thread(lambda: self.model_turns)
+                if turns is None:
+                    raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
+                agent = await asyncio.to_thread(make_agent, turns)
+            except ConfigError as error:
+                return TurnFailed(error.problem())
+            request = await asyncio.to_thread(self.request, question, params, pick)
+            planner = turns.menu(agent)
+            return await traced(lambda emit: planner.plan(request, emit), question, agent, emit)
+
+        await self._follow(await self._with_hooks(question, verdict), question, emit)
 
     async def _follow(self, verdict: Verdict, message: str, emit: Emit) -> None:
         """Tell what a message came to, and preview a plan."""
@@ -277,7 +298,7 @@ class Session:
             case NeedsInput():
                 self._open = _Open(message)
             case PlanReady(preview=None):
-                await self._preview(verdict.plan.to_json(), {}, frozenset(), message, emit)
+                await self._preview(verdict.plan.to_json(), {}, frozenset(), message, emit, agent=verdict.agent)
             case PlanReady(preview=preview):
                 assert preview is not None
                 await emit(PreviewReady(preview))
@@ -294,7 +315,7 @@ class Session:
 
         async def work(emit: Emit) -> None:
             if plan is not None:
-                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit)
+                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit, agent=opened.agent)
 
         return stream(work)
 
@@ -305,10 +326,11 @@ class Session:
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
         done: Mapping[str, Any] | None = None,
+        agent: str = "",
     ) -> AsyncGenerator[AgentEvent, None]:
         """Preview a plan: an edited one, one with steps left out, a macro's, or what is left of one. `instruction` is the message that it was
-        made from, `done` the outputs of the steps that ran."""
-        return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit, done))
+        made from, `done` the outputs of the steps that ran, `agent` who made it."""
+        return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit, done, agent))
 
     def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Preview a recipe with values, mostly texts, or answer its question; NeedsInput when values are missing or are none."""
@@ -344,6 +366,7 @@ class Session:
         instruction: str | None,
         emit: Emit,
         done: Mapping[str, Any] | None = None,
+        agent: str = "",
     ) -> None:
-        if await self.plans.preview(document, values, disabled, instruction, emit, done):
-            self._open = _Open(instruction, ActionPlan.model_validate(document), values)
+        if await self.plans.preview(document, values, disabled, instruction, emit, done, agent):
+            self._open = _Open(instruction, ActionPlan.model_validate(document), values, agent)

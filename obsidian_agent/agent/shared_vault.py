@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.plans import Plans
-from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part, SharingRules
+from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.proposal_socket import Outcome, Proposal
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
@@ -24,6 +24,7 @@ from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, PlanError, VaultError
 from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import change_document, diff_of, preview_document
 from obsidian_agent.plan.validate import validate
@@ -56,6 +57,8 @@ class SharedVault:
 
     def read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()) -> dict[str, Any]:
         """The output of a reading tool over what is shared, `only` these of its fields (none: all). Raises the tool's errors. Blocks."""
+        if (rule := self.plans.make_policy(self.client).on_call(tool)).decision == "deny":
+            raise ConfigError(f"{tool} may not be used here: {rule.rule} ({rule.source}).", code="PERMISSION_DENIED")
         view = self._view()
         call = with_arguments(read_call(tool, self.plans.tools), args)
         try:
@@ -74,7 +77,7 @@ class SharedVault:
     def preview(self, plan: object) -> dict[str, Any]:
         """What a plan would do to the notes that are shared, as `preview --json` says it. Raises `PlanError` for an invalid one. Blocks."""
         view = self._view()
-        done = dry_run(plan, self.plans.tools, self.plans.policy, view, self._context(view), {})
+        done = dry_run(plan, self.plans.tools, self.plans.make_policy(self.client), view, self._context(view), {})
         # A folder that is shared takes along what is not, when it goes.
         changes = tuple(each for each in done.change_set.changes if each.before is None or not view.hidden(each.before))
         known = replace(
@@ -87,7 +90,7 @@ class SharedVault:
 
     def propose(self, plan: object) -> tuple[Proposal, dict[str, Any]]:
         """Keep a valid plan for the person; the plan, and what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""
-        checked = validate(plan, self.plans.tools, self.plans.policy)
+        checked = validate(plan, self.plans.tools, self.plans.make_policy(self.client))
         if checked.plan is None:
             raise PlanError("The plan is not valid.", problems=checked.problems)
         try:
@@ -144,8 +147,8 @@ def keep_proposal(folder: Path, document: Mapping[str, Any]) -> str:
     return plan_id
 
 
-def proposal(folder: Path, plan_id: str) -> Mapping[str, Any]:
-    """The plan that a client proposed. Raises `ConfigError` PLAN_NOT_FOUND."""
+def proposal(folder: Path, plan_id: str) -> tuple[Mapping[str, Any], str]:
+    """The plan that a client proposed, and the client. Raises `ConfigError` PLAN_NOT_FOUND."""
     try:
         if _PLAN_ID.fullmatch(plan_id) is None:
             raise FileNotFoundError
@@ -154,4 +157,4 @@ def proposal(folder: Path, plan_id: str) -> Mapping[str, Any]:
     except (OSError, ValueError, KeyError) as error:
         message = f"There is no proposed plan {plan_id} for this vault."
         raise ConfigError(message, code="PLAN_NOT_FOUND", hint="A client that proposes a plan is told its id.") from error
-    return plan
+    return plan, str(document.get("client", ""))

@@ -100,12 +100,19 @@ def _check(name: str, value: str) -> None:
 
             for key in _table(value):
                 _known("key", key, [each.id for each in KEYS])
+        case "hooks":
+            from typing import get_args
+
+            from obsidian_agent.config.settings import HookEvent
+
+            for event in _table(value):
+                _known("event", event, get_args(HookEvent))
         case "services":
             from obsidian_agent.providers.registry import known_vendors
 
             known_vendors(map(str, _table(value)))
-        case "share_allow" | "share_deny":
-            from obsidian_agent.agent.privacy.consent import SharingRules
+        case "share_allow" | "share_deny" | "write_allow" | "write_deny":
+            from obsidian_agent.plan.policy import SharingRules
 
             SharingRules.of(tuple(part.strip() for part in value.split(";") if part.strip()))
 

@@ -36,7 +36,9 @@ EXIT_CODES: Final = (
     "  5 the model or another service failed, 130 interrupted"
 )
 
-PERMISSION_CODES = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "NOT_APPROVED", "MACRO_UNTRUSTED"})
+PERMISSION_CODES = frozenset(
+    {"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "HOOK_REFUSED", "NOT_APPROVED", "MACRO_UNTRUSTED"}
+)
 
 
 def of_problems(problems: Sequence[Problem]) -> Exit:

@@ -118,7 +118,7 @@ def actions(command: Parser, *, required: bool = True) -> Commands:
 
 
 def build_parser(called: str | None) -> Parser:
-    """The parser of a command line that calls this command; the others have their names in it. None: all of them, whole."""
+    """The parser of a command line that calls this command. Of no command: with the names of all. None: with all of them, whole."""
     parser = Parser(prog="obsidian-agent", description=DESCRIPTION, epilog=_epilog(EXAMPLES), parents=[everywhere()])
     parser.add_argument("--version", "-V", action="version", version=f"obsidian-agent {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
@@ -126,9 +126,8 @@ def build_parser(called: str | None) -> Parser:
         wanted = dict.fromkeys(command.module for command in COMMANDS.values())
     else:
         wanted = dict.fromkeys([COMMANDS[called].module] if called in COMMANDS else [])
-        for name, command in COMMANDS.items():
-            if command.module not in wanted:
-                subparsers.add_parser(name, help=command.summary)
+        for name, command in COMMANDS.items() if not wanted else ():
+            subparsers.add_parser(name, help=command.summary)
     for module in wanted:
         import_module(f"obsidian_agent.cli.{module}").arguments(Commands(subparsers))
     return parser

@@ -58,11 +58,13 @@ def run_command(options: argparse.Namespace, out: Output) -> Exit:
 
     if (options.plan is None) == (options.proposed is None):
         raise UsageError("Give PLAN.json, or --plan ID for a plan that an MCP client has proposed.")
-    document = _document(options.plan) if options.plan is not None else _proposed(options)
-    return run_document(open_session(options), document, parameters(options), options.yes, out, expect_hash=options.expect_hash)
+    document, agent = (_document(options.plan), "") if options.plan is not None else _proposed(options)
+    return run_document(
+        open_session(options), document, parameters(options), options.yes, out, expect_hash=options.expect_hash, agent=agent
+    )
 
 
-def _proposed(options: argparse.Namespace) -> object:
+def _proposed(options: argparse.Namespace) -> tuple[object, str]:
     from obsidian_agent.agent.shared_vault import proposal
     from obsidian_agent.bootstrap import proposals_folder
 
@@ -140,11 +142,11 @@ def _parse(options: argparse.Namespace, out: Output) -> Exit:
 
 def _shown(document: object, out: Output) -> Exit:
     """Print a plan, or why it is none. What only the settings of a run can allow is asked when it runs."""
-    from obsidian_agent.plan.flags import Policy
+    from obsidian_agent.plan.policy import ANYTHING
     from obsidian_agent.plan.validate import validate
     from obsidian_agent.tools.registry import TOOLS
 
-    checked = validate(document, TOOLS, Policy(allow_deletes=True, allow_commands=True))
+    checked = validate(document, TOOLS, ANYTHING)
     if checked.plan is None:
         return _invalid(checked.problems, out)
     out.problems(checked.warnings)
@@ -176,7 +178,7 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
             case _:
                 pass
 
-    verdict = await session.planner.plan(session.request(instruction, given, pick), emit)
+    verdict = await session.plan(instruction, given, pick, emit)
     match verdict:
         case events.PlanReady():
             for note in verdict.notes:

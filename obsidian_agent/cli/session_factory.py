@@ -95,7 +95,7 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
 
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.config.directories import directories
-    from obsidian_agent.plan.flags import Policy
+    from obsidian_agent.plan.policy import Policy
 
     folders = directories(options.state_dir, options.config)
     store = open_vault(options)

@@ -25,9 +25,20 @@ def _patterns(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(";") if part.strip()) if isinstance(value, str) else value
 
 
+def _extensions(value: Any) -> Any:
+    found = _patterns(value)
+    return (
+        tuple(each.lstrip(".").lower() if isinstance(each, str) else each for each in found) if isinstance(found, (list, tuple)) else found
+    )
+
+
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
 """A list of patterns; in an environment variable they are separated by `;`."""
 
+
+Extensions = Annotated[tuple[str, ...], BeforeValidator(_extensions)]
+Level = Literal["read-only", "scoped-write", "full-write"]
+HookEvent = Literal["before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error"]
 
 Group = Literal["Model", "What goes along", "Sharing", "Safety", "App"]
 
@@ -62,7 +73,7 @@ class McpServer(BaseModel):
 class Settings(BaseModel):
     """Every field is a key of the file and, in capitals behind OBSIDIAN_AGENT_, an environment variable. Nothing here comes from a vault."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     model: str | None = _field(None, "Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.")
     base_url: str | None = _field(
@@ -137,7 +148,7 @@ class Settings(BaseModel):
     share_local: bool = _field(
         False, "Sharing", "Share with local models", "Models on this machine may read everything but what is never shared."
     )
-    level: Literal["read-only", "scoped-write", "full-write"] = _field(
+    level: Level = _field(
         "full-write",
         "Safety",
         "What plans may change",
@@ -147,13 +158,28 @@ class Settings(BaseModel):
         (), "Safety", "May be changed", "With scoped-write, what plans may change: patterns such as Projects/**."
     )
     write_deny: Patterns = _field((), "Safety", "Never change", "Notes and folders that no plan may change, such as Private or *.key.")
+    write_extensions: Extensions = _field(
+        (), "Safety", "Kinds of files", "The only kinds of files that plans may change, such as md; empty: all."
+    )
+    write_largest: int | None = _field(None, "Safety", "Largest file", "Bytes that a file may have after a change; empty: any size.", ge=0)
+    agent_levels: dict[str, Level] = _field(
+        {}, "Safety", "What agents' plans may change", "The name of another agent, or * for all of them, and a level; the lower one counts."
+    )
+    tools_allow: Patterns = _field(
+        (), "Safety", "Tools that need no question", "What is not asked about, such as vault.createFile or mcp__time__*."
+    )
+    tools_deny: Patterns = _field((), "Safety", "Tools that nobody may use", "Neither plans nor models, such as vault.rename or editor.*.")
     confirm_writes: bool = _field(True, "Safety", "Confirm changes", "Ask before a plan that changes notes runs.")
     allow_commands: bool = _field(
         False,
         "Safety",
         "Allow commands",
-        "Plans in the app may run Obsidian commands; they are always asked about. On the command line: --allow-commands.",
+        "Plans in the app may run Obsidian commands, and models are told their names. On the command line: --allow-commands.",
     )
+    commands_allow: Patterns = _field(
+        (), "Safety", "Commands that need no question", "Ids of commands, such as daily-notes or templater-*."
+    )
+    commands_deny: Patterns = _field((), "Safety", "Commands that are never run", "Ids of commands, such as app:delete-file.")
     allow_deletes: bool = _field(
         False,
         "Safety",
@@ -177,6 +203,10 @@ class Settings(BaseModel):
         "Other programs' tools for the model to look around with: a command or url each, and in allow what is called without a question.",
     )
     keymap: dict[str, str] = _field({}, "App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
+
+    hooks: dict[HookEvent, Annotated[tuple[str, ...], Field(min_length=1)]] = _field(
+        {}, "App", "Hooks", 'Commands of yours at events, such as before_run = ["~/bin/check"], which may stop a run. docs/hooks.md.'
+    )
 
     @field_validator("base_url", "services")
     @classmethod

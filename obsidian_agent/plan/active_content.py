@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
+from obsidian_agent.expression import expression
 from obsidian_agent.plan.active_markdown import Found, Tangled, addresses, host_of, is_quiet, read_css, read_markdown, read_markup
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 
@@ -30,15 +31,15 @@ _DATA: Final = (".json", ".jsonl", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".b
 
 _WORDS: Final = frozenset({"text", "label", "id", "type", "color", "fromNode", "toNode"})
 """Keys of a canvas whose values are words; what Markdown is in them counts, an address alone does not."""
-_PICTURE: Final = re.compile(r"banner|cover|image|img|thumb|poster|photo|picture|avatar|icon|logo|background", re.I)
-_DECLARATION: Final = re.compile(r"<(?:!ENTITY|\?xml-stylesheet)[^>]*", re.I)
-_FORMULA: Final = re.compile(r"\b(?:image|html|icon)\s*\([^)\"']{0,200}[\"'][^)+]{0,200}\+|\+\s*[\"'][^\"']{0,200}//", re.I)
-_ROUGH_CODE: Final = re.compile(
+_PICTURE: Final = expression(r"banner|cover|image|img|thumb|poster|photo|picture|avatar|icon|logo|background", re.I)
+_DECLARATION: Final = expression(r"<(?:!ENTITY|\?xml-stylesheet)[^>]*", re.I)
+_FORMULA: Final = expression(r"\b(?:image|html|icon)\s*\([^)\"']{0,200}[\"'][^)+]{0,200}\+|\+\s*[\"'][^\"']{0,200}//", re.I)
+_ROUGH_CODE: Final = expression(
     r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[^\S\n]*+[^\s`]+|<%|`\s*\$?=|<script|\bon[a-z]+\s*=|script\s*:(?=\S)|(?:button|view)\[|obsidian:[\\/]*[\w-]+\?",
     re.I,
 )
-_JSON_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([/\"\\]))")
-_SHAPING: Final = re.compile(r"[`~<>%$!\[\]()\"'{}\\&:/=-]")
+_JSON_ESCAPE: Final = expression(r"\\(?:u([0-9a-fA-F]{4})|([/\"\\]))")
+_SHAPING: Final = expression(r"[`~<>%$!\[\]()\"'{}\\&:/=-]")
 
 
 @dataclass(frozen=True, slots=True)

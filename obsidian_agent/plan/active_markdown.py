@@ -19,29 +19,30 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.dataclass import dataclass, field
+from obsidian_agent.expression import expression
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 
-_INNER = re.compile(
+_INNER = expression(
     r"(?<![\w+.-])(?:(?:https?|wss?|ftps?):[\\/]*|(?<![^\s\"'`(,;=\[|])[\\/]{2}(?=[^\s\"'`<>()\\/]*\.\w))[^\s\"'`<>()\\/|,;]+[^\s\"'`<>|]*",
     re.I,
 )
-_WHOLE = re.compile(r"(?:(?:https?|wss?|ftps?):[\\/]*|[\\/]{2,})[^\s\\/].*", re.I | re.S)
-_FILE = re.compile(r"file:(?:[\\/]{2}(?![\\/]|localhost[\\/])|[\\/]{4,})[^\\/]", re.I)
-_HOST = re.compile(r"^(?:[a-z]+:)?[\\/]*([^\\/?#\s\"'<>()]*)", re.I)
-_DROPPED = re.compile(r"[\t\n\r]")
+_WHOLE = expression(r"(?:(?:https?|wss?|ftps?):[\\/]*|[\\/]{2,})[^\s\\/].*", re.I | re.S)
+_FILE = expression(r"file:(?:[\\/]{2}(?![\\/]|localhost[\\/])|[\\/]{4,})[^\\/]", re.I)
+_HOST = expression(r"^(?:[a-z]+:)?[\\/]*([^\\/?#\s\"'<>()]*)", re.I)
+_DROPPED = expression(r"[\t\n\r]")
 _BLANK = "".join(map(chr, range(0x21)))
 
-_SCRIPT = re.compile(r"(?:java|vb|live)script:\s*\S|data:\s*(?:text/(?:html|xml)|application/(?:xhtml|xml))", re.I)
-_SVG_DATA = re.compile(r"data:\s*image/svg", re.I)
-_COMMAND = re.compile(r"obsidian:[\\/]*(?!(?:open|search|daily|new|choose-vault|vault|show-plugin)\b)[\w-]", re.I)
+_SCRIPT = expression(r"(?:java|vb|live)script:\s*\S|data:\s*(?:text/(?:html|xml)|application/(?:xhtml|xml))", re.I)
+_SVG_DATA = expression(r"data:\s*image/svg", re.I)
+_COMMAND = expression(r"obsidian:[\\/]*(?!(?:open|search|daily|new|choose-vault|vault|show-plugin)\b)[\w-]", re.I)
 """Links that plugins take as commands (Advanced URI, Shell commands, …); the actions of Obsidian itself run nothing."""
 
-_TAG = re.compile(r"<([a-z][^\s/>]*)", re.I)
-_ATTRIBUTE = re.compile(r"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?")
+_TAG = expression(r"<([a-z][^\s/>]*)", re.I)
+_ATTRIBUTE = expression(r"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?")
 _INERT_ATTRIBUTES: Final = frozenset(
     {"title", "alt", "class", "id", "cite", "xmlns", "placeholder", "lang", "rel", "name", "label", "summary", "d"}
 )
@@ -50,8 +51,8 @@ _INERT_PREFIXES = ("aria-", "data-", "xmlns:")
 _FRAMES = frozenset({"iframe", "frame", "object", "embed", "webview", "a", "use", "portal"})
 """Elements that open what they name as a document of its own."""
 
-_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.S)
-_CSS_ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(\n|\r\n?|\f)|(.))", re.I)
+_CSS_COMMENT = expression(r"/\*.*?(?:\*/|\Z)", re.S)
+_CSS_ESCAPE = expression(r"\\(?:([0-9a-f]{1,6})\s?|(\n|\r\n?|\f)|(.))", re.I)
 
 
 class Tangled(Exception):
@@ -177,18 +178,18 @@ _ONLY_COLOURED: Final = frozenset(
     )
 )
 """Languages that are only coloured. Of any other a plugin may make what it likes; most of them draw Markdown."""
-_RUNS: Final = re.compile(
+_RUNS: Final = expression(
     r"\w*js|.*[-_]js(?:[-_].*)?|js[-_].*|\w*(?:jsx|tsx|ts):?.*|run-?\w*|execute.*|templater|button|meta-bind|meta-bind-button|quickadd|react|"
     r"svelte|vue|emera|mdx|datacore\w*|shell-?commands?|customjs|modal-?form.*|wasm|.*-script",
     re.I,
 )
 _NOT_RUN: Final = _ONLY_COLOURED | {"nodejs"}
 
-_MATHS_OR_COMMENT: Final = re.compile(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
-_FENCE_INFO: Final = re.compile(r"```(?<!````)`*+[^\S\n]*+([^\s`][^\n`]*)|~~~(?<!~~~~)~*+[^\S\n]*+(\S[^\n]*)")
-_CODE_SPAN: Final = re.compile(r"`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
-_HANDLER: Final = re.compile(r"(?<![a-z0-9])on[a-z]{2,}\s*=", re.I)
-_LOADING_MARK: Final = re.compile(
+_MATHS_OR_COMMENT: Final = expression(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
+_FENCE_INFO: Final = expression(r"```(?<!````)`*+[^\S\n]*+([^\s`][^\n`]*)|~~~(?<!~~~~)~*+[^\S\n]*+(\S[^\n]*)")
+_CODE_SPAN: Final = expression(r"`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
+_HANDLER: Final = expression(r"(?<![a-z0-9])on[a-z]{2,}\s*=", re.I)
+_LOADING_MARK: Final = expression(
     r"""
     !\[(?!\[[^\[\]\n:]*\]\](?![(\[]))                       # an image, but not an embed of a note
     | <style | <[a-z](?!(?:[\w /.,'-]*+|[a-z0-9+.-]*+:[^\s<>=&\\]*+)>)  # a tag whose attributes may have values
@@ -197,19 +198,19 @@ _LOADING_MARK: Final = re.compile(
     re.I | re.X,
 )
 _PICTURES: Final = ("banner", "cover", "image", "img", "thumb", "poster", "photo", "picture", "avatar", "icon", "logo", "background")
-_PICTURE_KEY: Final = re.compile(rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:", re.I)
-_LINK_CODE: Final = re.compile(r"script:|data:|obsidian:|(?:\]\( *<?|\]: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)", re.I)
+_PICTURE_KEY: Final = expression(rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:", re.I)
+_LINK_CODE: Final = expression(r"script:|data:|obsidian:|(?:\]\( *<?|\]: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)", re.I)
 _LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
 _ADDRESS_SIGNS: Final = ("//", "/\\", "http:", "https:", "ws:", "wss:", "ftp:", "ftps:", "file:")
-_ADDRESS_ESCAPE: Final = re.compile(r"\\[\\/0-9a-fux]|&[#a-z]")
+_ADDRESS_ESCAPE: Final = expression(r"\\[\\/0-9a-fux]|&[#a-z]")
 """In a small text without tabs and line ends: one of these is in every remote address, however it is written."""
-_TEMPLATER: Final = re.compile(r"<%")
-_WEB_EMBED: Final = re.compile(r"!\[\[([^\]\n]+)")
-_LOOSE_IMAGE: Final = re.compile(r"!\[[^\n]{0,500}?\]\(\s*<?([^)\n]{1,4000})")
-_LOOSE_REFERENCE: Final = re.compile(r"!\[([^\]\n]{0,300})\](?:\[([^\]\n]{0,300})\])?")
-_LOOSE_DEFINITION: Final = re.compile(r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \t]*\n?[ \t>]*<?(\S+)", re.M)
-_DEEP: Final = re.compile(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
-_MARKER: Final = re.compile(r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M)
+_TEMPLATER: Final = expression(r"<%")
+_WEB_EMBED: Final = expression(r"!\[\[([^\]\n]+)")
+_LOOSE_IMAGE: Final = expression(r"!\[[^\n]{0,500}?\]\(\s*<?([^)\n]{1,4000})")
+_LOOSE_REFERENCE: Final = expression(r"!\[([^\]\n]{0,300})\](?:\[([^\]\n]{0,300})\])?")
+_LOOSE_DEFINITION: Final = expression(r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \t]*\n?[ \t>]*<?(\S+)", re.M)
+_DEEP: Final = expression(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
+_MARKER: Final = expression(r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M)
 """Footnotes and boxes of tasks, which CommonMark does not know: blocks may begin behind them."""
 _QUOTE_MARK: Final = re.compile(r"\n[ \t]*>[> \t]*")
 _STRUCTURE: Final = "<>`![]()"

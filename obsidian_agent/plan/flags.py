@@ -1,28 +1,18 @@
-"""What a person should notice before approving, and what the person allows: both judged by the net changes, never by what a model says.
-
-Nothing in a plan or a vault can widen the policy.
-"""
+"""What a person should notice before approving, judged by the net changes and never by what a model says."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import reduce
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.result import Flag, Instance
 from obsidian_agent.tools.core.tool import RunContext
-from obsidian_agent.vault.paths.path import VaultPath, from_disk
-from obsidian_agent.vault.paths.patterns import PathRules
-from obsidian_agent.vault.views.changes import ChangeSet, Move, NetChange, Operation
+from obsidian_agent.vault.views.changes import ChangeSet, Move, NetChange
 from obsidian_agent.vault.views.view import VaultView
-
-NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED"})
-"""Codes of problems that the person's settings make: only the person can do something about them."""
 
 MANY_FILES = 50
 """Changes from which on their number itself is worth a look."""
@@ -33,83 +23,6 @@ SHRINK_RATIO = 0.5
 """A note that loses more bytes and is left with less of itself is flagged."""
 MOST_NAMES = 5
 """Hosts and the like in one remark."""
-
-
-Level = Literal["read-only", "scoped-write", "full-write"]
-"""Nothing is written; only what `write_allow` names; everything but what `write_deny` names."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriteRules:
-    """What of a vault plans may change, as the person's settings have it. What is denied is denied whatever is allowed."""
-
-    level: Level = "full-write"
-    allow: PathRules = PathRules()
-    deny: PathRules = PathRules(anywhere=True)
-
-    @classmethod
-    def of(cls, level: Level = "full-write", allow: Collection[str] = (), deny: Collection[str] = ()) -> WriteRules:
-        """From patterns as people write them. Raises `ConfigError`."""
-        return cls(level, PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True))
-
-    def against(self, path: VaultPath) -> str | None:
-        """The rule that forbids changing a file or folder, as it stands in the settings; None when it may be changed."""
-        if (pattern := self.deny.covering(path)) is not None:
-            return f"write_deny {pattern}"
-        if self.level == "read-only":
-            return "level read-only"
-        if self.level == "scoped-write" and not self.allow.cover(path):
-            return "level scoped-write, and no pattern of write_allow names it"
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What validation enforces for every call that can do nothing else, and the preview for what the calls come to.
-
-    Without `allow_writes` a plan may only read (PERMISSION_DENIED). `by_options`: options of the command line allow things, not the settings.
-    """
-
-    allow_deletes: bool = False
-    allow_commands: bool = False
-    allow_writes: bool = True
-    by_options: bool = False
-    writing: WriteRules = WriteRules()
-
-    def way_to_allow(self, what: Literal["deletes", "commands"]) -> str:
-        """What a person can do who wants it allowed."""
-        return f"Allow them with --allow-{what}." if self.by_options else "Allow them in the settings (F5)."
-
-
-def refusals(
-    policy: Policy, change_set: ChangeSet, instances: Sequence[Instance], real: Callable[[VaultPath], VaultPath]
-) -> Iterator[Problem]:
-    """What a change set does that is not allowed: whichever call leads there, something of the vault that goes to the trash is a delete
-    (DELETE_DISABLED), and a path that a rule protects is protected (PERMISSION_DENIED), also where a link leads to it (`real`). A file that
-    the plan made itself does not go to the trash."""
-    for owned in change_set.operations:
-        if policy.writing != WriteRules():
-            for path in _changed(owned.operation):
-                rule = policy.writing.against(path) or policy.writing.against(real(path))
-                if rule is not None:
-                    instance = instances[owned.instance]
-                    message = f"{path} may not be changed: {rule} (settings)."
-                    yield Problem("PERMISSION_DENIED", message, path=path.text).at(instance.step_id, instance.name)
-                    break
-        if not policy.allow_deletes and isinstance(owned.operation, Move) and owned.operation.trash:
-            path, instance = owned.operation.path, instances[owned.instance]
-            message = f"{path} would go to .trash, and deletes are off. {policy.way_to_allow('deletes')}"
-            yield Problem("DELETE_DISABLED", message, path=path.text).at(instance.step_id, instance.name)
-
-
-def _changed(operation: Operation) -> Iterator[VaultPath]:
-    """Every path of the vault at which an operation changes something; a folder that moves takes along what is in it."""
-    yield operation.path
-    if isinstance(operation, Move):
-        places = [operation.path] if operation.trash else [operation.path, operation.new_path]
-        yield from places[1:]
-        if operation.inventory is not None:
-            yield from (reduce(from_disk, item.name.split("/"), place) for place in places for item in operation.inventory.items)
 
 
 def links_astray(change_set: ChangeSet, instances: Sequence[Instance]) -> Iterator[Problem]:

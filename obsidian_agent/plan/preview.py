@@ -15,18 +15,18 @@ from itertools import islice
 from typing import Any
 
 from obsidian_agent.dataclass import dataclass, field, replace
-from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError, VaultError
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.arguments import parse_input
-from obsidian_agent.plan.flags import Policy, flags_of, links_astray, opaque_flags, refusals
+from obsidian_agent.plan.flags import flags_of, links_astray, opaque_flags
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.parameters import MissingInput, bind
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.references import CompiledStep, Scope, context_values, path_parameters
 from obsidian_agent.plan.result import Instance, Preview, Timings, diff_of
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.vault.index.build import no_collection
-from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet, FileChange, MakeDir, Move, Operation, WriteFile
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
@@ -126,7 +126,9 @@ class _DryRun:
             else:
                 self._step(step, self.checked.compiled[step.id])
         change_set = self.overlay.change_set()
-        self.errors.extend(islice(refusals(self.checked.policy, change_set, self.instances, self._real), MAX_PROBLEMS))
+        policy = self.checked.policy
+        self.errors.extend(islice(policy.refusals(change_set, self.instances, self.base), MAX_PROBLEMS))
+        self._warn(policy.told)
         self._warn(links_astray(change_set, self.instances))
         flags = (
             *self.checked.flags,
@@ -148,6 +150,8 @@ class _DryRun:
             plan_hash=digest,
             left_out=frozenset(self.left_out),
             waits=tuple(self.waits),
+            approval=policy.approval(change_set, self.instances, self.tools),
+            agent=policy.agent,
             after=self.overlay,
             timings=Timings(preview_ms=elapsed, first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms),
         )
@@ -253,12 +257,6 @@ class _DryRun:
         for problem in problems:
             if len(self.warnings) < MAX_PROBLEMS:
                 self.warnings.append(problem)
-
-    def _real(self, path: VaultPath) -> VaultPath:
-        try:
-            return self.base.real(path)
-        except VaultError:
-            return path  # leads to nowhere or out of the vault, which the view refuses by itself
 
     def _elapsed(self) -> float:
         return (time.perf_counter() - self.started) * 1000

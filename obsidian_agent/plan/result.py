@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
@@ -15,6 +15,17 @@ from obsidian_agent.vault.views.view import VaultView
 
 FlagKind = Literal["remoteUrl", "runsAsCode", "shrink", "manyFiles", "notNamed", "opaque", "riskRaised"]
 InstanceState = Literal["ready", "skipped", "failed"]
+
+
+SETTINGS: Final = "settings"
+
+
+class Verdict(NamedTuple):
+    """What becomes of something, the rule that says so as it stands where it comes from, and where that is."""
+
+    decision: Literal["allow", "ask", "deny"]
+    rule: str
+    source: str = SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,10 @@ class Preview:
     """Ids of the steps that are switched off, and of those that need one of them."""
     waits: tuple[str, ...] = ()
     """Ids of the steps behind a step whose effect nobody knows: they are previewed, and asked about, when that has run."""
+    approval: Verdict = Verdict("ask", "it is not complete")
+    """Whether the person's rules let it run without a question."""
+    agent: str = ""
+    """Who planned it, as the policy knows agents; "" for the person."""
     after: VaultView | None = field(default=None, compare=False, repr=False)
     """The vault as the plan would leave it."""
 

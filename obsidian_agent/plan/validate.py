@@ -14,11 +14,11 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, PlanError, Problem
 from obsidian_agent.plan import arguments
 from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, argument_problems, check, control_characters, marks_of
-from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.grammar import Malformed, Reference, pieces
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, MAX_INSTANCES, MAX_STEPS, ActionPlan, Step
 from obsidian_agent.plan.nearest import did_you_mean, nearest
 from obsidian_agent.plan.parameters import default_problems
+from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.references import BUILTIN_VARS, CONTEXT_NAMES, RESERVED_NAMES, CompiledStep, compile_step
 from obsidian_agent.plan.result import Flag
 from obsidian_agent.tools.core.tool import Risk, Tool
@@ -322,14 +322,8 @@ def _step_problems(step: Step, index: int, tools: Mapping[str, Tool], policy: Po
         message = f"There is no tool '{step.tool[:60]}'.{_nearest_tool(step.tool, tools)}"
         yield Problem("TOOL_NOT_FOUND", message, step.id, path=f"{where}/tool")
         return
-    if tool.deletes and not policy.allow_deletes:
-        message = f"{tool.name} deletes, and deletes are off. {policy.way_to_allow('deletes')}"
-        yield Problem("DELETE_DISABLED", message, step.id)
-    if tool.risk is Risk.COMMANDS and not policy.allow_commands:
-        message = f"{tool.name} runs commands, and they are off. {policy.way_to_allow('commands')}"
-        yield Problem("COMMANDS_DISABLED", message, step.id)
-    if tool.risk is not Risk.READ_ONLY and not policy.allow_writes:
-        yield Problem("PERMISSION_DENIED", f"{tool.name} changes the vault, and only reading is permitted here.", step.id)
+    for problem in policy.step_problems(tool):
+        yield problem.at(step.id)
     for problem in argument_problems(tool, step.args, ("steps", index, "args")):
         yield problem.at(step.id)
     for problem in _path_problems(step.args, marks_of(tool.input)):

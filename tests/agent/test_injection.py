@@ -13,8 +13,9 @@ import pytest
 
 from agents import Desk, Person, check_pairs, only, played
 from obsidian_agent.agent.events import PlanReady, ShareRequested, ToolCallFinished
-from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "injections.jsonl").read_text(encoding="utf-8").splitlines()]

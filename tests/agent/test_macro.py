@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from obsidian_agent.agent.macro import MacroError, literals, macro_from_run, promote, read_macro
 from obsidian_agent.errors import PlanError
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.tools.core.tool import RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS

@@ -11,8 +11,8 @@ from obsidian_agent.agent.macro import Macro
 from obsidian_agent.agent.offline import NO_SELECTION, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.recipe import packaged, recipe_named
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.tools.registry import TOOLS

@@ -23,7 +23,8 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
-from obsidian_agent.agent.privacy.consent import ShareDecision, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.registry import open_provider
 

@@ -1,111 +1,363 @@
-"""What may be changed and read, as the settings have it: told by `policy explain`, and held by every way to a run."""
+"""One table of what may happen, by settings, tool and path; the same answer from `policy explain` and by every way to a run."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agents import call, calls, propose, yes
+from obsidian_agent.agent.events import AgentEvent, PreviewReady, TurnFailed
+from obsidian_agent.agent.macro import read_macro
+from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.shared_vault import SharedVault
+from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, open_ledger
 from obsidian_agent.cli.main import main
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
+from obsidian_agent.plan.policy import NOT_PERMITTED
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.tools.core.tool import Risk
+from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
 NOTES = {
     "Open/a.md": "See [[b]] and [[secret]]\n",
     "Open/b.md": "---\ntags: [x]\n---\n",
-    "Private/secret.md": "[[a]]\n",
     "Open/Deep/Private/c.md": "",
+    "Open/style.css": "",
+    "Private/secret.md": "[[a]]\n",
     "key.key.md": "",
 }
-SETTINGS = 'write_deny = ["Private", "*.key.md"]\nshare_deny = ["Private"]\nshare_allow = ["Open/**"]\n'
+RULES = 'write_deny = ["Private", "*.key.md"]\nshare_deny = ["Private"]\nshare_allow = ["Open/**"]\n'
+SCOPED = 'level = "scoped-write"\nwrite_allow = ["Open/**"]\n'
+COMMANDS = "allow_commands = true\n"
+READ, WRITE, CREATE, DELETE, RENAME = "vault.readFile", "vault.writeFile", "vault.createFile", "vault.delete", "vault.rename"
+
+ASK, ALLOW, DENY = "ask", "allow", "deny"
+CONFIRM = "confirm_writes is on"
+
+Row = tuple[str, str, str, str, str]
+"""Settings, tool, path (or a command's id), decision, rule."""
+TABLE: Sequence[Row] = [
+    # paths
+    (RULES, WRITE, "Open/a.md", ASK, CONFIRM),
+    (RULES, CREATE, "Open/new.md", ASK, CONFIRM),
+    (RULES, WRITE, "Private/secret.md", DENY, "write_deny Private"),
+    (RULES, CREATE, "Open/PRIVATE/new.md", DENY, "write_deny Private"),
+    (RULES, WRITE, "Open/Deep/Private/c.md", DENY, "write_deny Private"),
+    (RULES, WRITE, "key.key.md", DENY, "write_deny *.key.md"),
+    (RULES, WRITE, "door.md", DENY, "write_deny Private"),
+    ('write_extensions = ["md"]', WRITE, "Open/a.md", ASK, CONFIRM),
+    ('write_extensions = [".MD"]', WRITE, "Open/style.css", DENY, "write_extensions, without css"),
+    # levels
+    ('level = "read-only"', WRITE, "Open/a.md", DENY, "level read-only"),
+    ('level = "read-only"\nshare_allow = ["**"]', READ, "Open/a.md", ALLOW, "share_allow **"),
+    (SCOPED, WRITE, "Open/a.md", ASK, CONFIRM),
+    (SCOPED, CREATE, "Other/new.md", DENY, "level scoped-write, and no pattern of write_allow names it"),
+    ('level = "full-write"', CREATE, "Other/new.md", ASK, CONFIRM),
+    # deletes
+    ("", DELETE, "Open/a.md", DENY, "allow_deletes is off"),
+    ("allow_deletes = true\nconfirm_writes = false", DELETE, "Open/a.md", ASK, "deletes are always asked about"),
+    (f"allow_deletes = true\n{RULES}", DELETE, "Private/secret.md", DENY, "write_deny Private"),
+    # tools
+    ('tools_deny = ["vault.write*"]', WRITE, "Open/a.md", DENY, "tools_deny vault.write*"),
+    ('tools_deny = ["vault.write*"]', CREATE, "Open/new.md", ASK, CONFIRM),
+    ('tools_deny = ["vault.readFile"]\nshare_allow = ["**"]', READ, "Open/a.md", DENY, "tools_deny vault.readFile"),
+    ('tools_allow = ["vault.CREATEFILE"]', CREATE, "Open/new.md", ALLOW, "tools_allow vault.CREATEFILE"),
+    ('tools_allow = ["*"]\ntools_deny = ["vault.createFile"]', CREATE, "Open/new.md", DENY, "tools_deny vault.createFile"),
+    ("confirm_writes = false", WRITE, "Open/a.md", ALLOW, "confirm_writes is off"),
+    (f"confirm_writes = false\n{RULES}", WRITE, "Private/secret.md", DENY, "write_deny Private"),
+    # reading, by a model
+    (RULES, READ, "Open/a.md", ALLOW, "share_allow Open/**"),
+    (RULES, READ, "key.key.md", ASK, "no pattern of share_allow names it"),
+    (RULES, READ, "Private/secret.md", DENY, "share_deny Private"),
+    (RULES, READ, "door.md", DENY, "share_deny Private"),
+    # commands
+    ("", "commands.run", "app:reload", DENY, "allow_commands is off"),
+    (COMMANDS, "commands.run", "app:reload", ASK, "allow_commands is on, and no pattern of commands_allow names it"),
+    (COMMANDS + 'commands_allow = ["app:*"]', "commands.run", "app:reload", ALLOW, "commands_allow app:*"),
+    (COMMANDS + 'commands_deny = ["app:*"]\ncommands_allow = ["*"]', "commands.run", "app:reload", DENY, "commands_deny app:*"),
+    (COMMANDS + 'level = "read-only"', "commands.run", "app:reload", DENY, "level read-only"),
+    ('commands_allow = ["app:reload"]', "commands.run", "app:reload", DENY, "allow_commands is off"),
+    # what the path gate says
+    ("", WRITE, "../x.md", DENY, "PATH_OUTSIDE_VAULT"),
+    ("", WRITE, ".obsidian/app.json", DENY, "PATH_NOT_ALLOWED"),
+]
 
 
+class Command:
+    """One that a stand-in for Obsidian has."""
+
+    id, name, source = "app:reload", "Reload", "app"
+
+
+@dataclass
 class Desk:
-    def __init__(self, vault: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.vault, self.folder, self.capsys = Path(vault), folder, capsys
+    """A vault under some settings."""
+
+    store: VaultStore
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
 
     def settings(self, text: str) -> None:
         (self.folder / "config.toml").write_text(text)
 
-    def ask(self, *words: str) -> tuple[int, Any]:
-        places = ["--vault", str(self.vault), "--state-dir", str(self.folder / "s"), "--config", str(self.folder / "config.toml"), "--json"]
+    def explain(self, path: str, *more: str) -> dict[str, Any]:
+        places = ["--vault", self.store.real_path, "--state-dir", str(self.folder / "s"), "--config", str(self.folder / "config.toml")]
         self.capsys.readouterr()
-        code = main([*words, *places])
-        return code, json.loads(self.capsys.readouterr().out)
+        assert main(["policy", "explain", path, *more, "--json", *places]) == 0
+        told: dict[str, Any] = json.loads(self.capsys.readouterr().out)
+        return told
 
-    def run(self, tool: str, **args: Any) -> tuple[int, set[str]]:
-        plan = self.folder / "plan.json"
-        step = {"id": "s", "tool": tool, "args": args}
-        plan.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
-        code, result = self.ask("run", str(plan), "--yes", "--allow-deletes")
-        return code, {error["code"] for error in result["errors"]}
+    def wiring(self, *answers: Mapping[str, Any]) -> Wiring:
+        """As the app has it, with a model that gives these answers."""
+        script = self.folder / "script.jsonl"
+        script.write_text("\n".join(json.dumps(answer) for answer in (*answers, {"text": "Done."})))
+        live = LiveSettings.load(self.folder / "config.toml", {"OBSIDIAN_AGENT_MODEL": f"scripted/{script}"})
+        return Wiring(self.store, self.folder / "s", policy=None, settings=live)
+
+    @contextmanager
+    def session(self, *answers: Mapping[str, Any]) -> Iterator[Session]:
+        session = build_session(self.wiring(*answers))
+        session.vault.commands = lambda: lambda: [Command()]  # type: ignore[method-assign]
+        session.vault.run_command = lambda id, name: None  # type: ignore[method-assign]
+        yield session
+
+    def contents(self) -> dict[str, bytes]:
+        root = Path(self.store.real_path)
+        return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file() and ".obsidian-agent" not in path.parts}
 
 
 @pytest.fixture
 def desk(make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
-    made = Desk(make_vault(NOTES).real_path, tmp_path, capsys)
-    (made.vault / "door.md").symlink_to("Private/secret.md")
-    made.settings(SETTINGS)
+    made = Desk(make_vault(NOTES), tmp_path, capsys)
+    (Path(made.store.real_path) / "door.md").symlink_to("Private/secret.md")
+    made.settings("")
     return made
 
 
+def plan_of(tool: str, path: str) -> dict[str, Any]:
+    more: dict[str, Any] = {"content": "x"} if tool in (WRITE, CREATE) else {"updateLinks": False} if tool == RENAME else {}
+    args = {"id": path} if tool == "commands.run" else {"path": path, **more}
+    return {"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": [{"id": "s", "tool": tool, "args": args}]}
+
+
+async def last_of(events: AsyncIterator[AgentEvent]) -> AgentEvent:
+    return [event async for event in events][-1]
+
+
+def decided(event: AgentEvent | Preview | PlanError) -> str:
+    """What a preview, or why there is none, amounts to."""
+    if isinstance(event, PreviewReady):
+        event = event.preview
+    if isinstance(event, Preview):
+        return event.approval.decision if event.valid else refused(event.errors)
+    assert isinstance(event, TurnFailed | PlanError), event
+    return refused(event.problems)
+
+
+def refused(problems: Sequence[Problem]) -> str:
+    codes = {problem.code for problem in problems}
+    assert codes & (NOT_PERMITTED | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED"}), problems
+    return DENY
+
+
+def by_preview(desk: Desk, plan: dict[str, Any]) -> str:
+    with desk.session() as session:
+        try:
+            return decided(session.plans.dry_run(plan))
+        except PlanError as error:
+            return decided(error)
+
+
+def by_run(desk: Desk, plan: dict[str, Any]) -> str:
+    """A preview that was made when everything was allowed, and is run under these settings."""
+    with desk.session() as session:
+        rules = session.plans.make_policy
+        free = replace(rules(""), limits=(), allow_deletes=True, allow_commands=True)
+        try:
+            approved = replace(session.plans, make_policy=lambda agent: free).dry_run(plan)
+        except PlanError as error:
+            return decided(error)
+        before = desk.contents()
+        result = session.plans.apply(approved, lambda event: None, threading.Event())
+        if result.success:
+            if result.undo_available:
+                session.runs.undo(result.run_id)
+            return rules("").approval(approved.change_set, approved.instances, TOOLS).decision
+        assert (result.run_id, desk.contents()) == (None, before)
+        return refused(result.errors)
+
+
+def by_macro(desk: Desk, plan: dict[str, Any]) -> str:
+    with desk.session() as session:
+        try:
+            session.saved.put(read_macro({"name": "m", "plan": plan}, TOOLS).macro, replacing=True)
+        except PlanError as error:
+            return decided(error)
+        return decided(asyncio.run(last_of(session.run_macro("m", {}))))
+
+
+def by_model(desk: Desk, plan: dict[str, Any]) -> str:
+    """A model proposes it; what it may not do is shown to the person with what is wrong, and cannot be approved."""
+
+    async def approve(request: Any) -> Any:
+        return yes(request)
+
+    with desk.session(propose(plan), propose(plan), propose(plan)) as session:
+        return decided(asyncio.run(last_of(session.answer("g", approve))))
+
+
+def by_other_agent(desk: Desk, plan: dict[str, Any]) -> str:
+    """An MCP client proposes it, and the person runs what was kept."""
+    shared = served(desk)
+    try:
+        shared.propose(plan)
+    except PlanError as error:
+        return decided(error)
+    with desk.session() as session:
+        return decided(session.plans.dry_run(plan, agent="client"))
+
+
+def served(desk: Desk, client: str = "client") -> SharedVault:
+    return replace(build_shared_vault(desk.wiring()), client=client)
+
+
+WAYS: Sequence[Callable[[Desk, dict[str, Any]], str]] = [by_preview, by_run, by_macro, by_model, by_other_agent]
+
+
+@pytest.mark.parametrize(("settings", "tool", "path", "decision", "rule"), TABLE)
+def test_every_way_gives_the_same_answer(desk: Desk, settings: str, tool: str, path: str, decision: str, rule: str) -> None:
+    desk.settings(settings)
+    told = desk.explain(path, "--tool", tool)
+    assert (told["decision"], told["rule"]) == (decision, rule)
+    assert told["source"] in ("file", "default", "the path itself", "settings")
+    before = desk.contents()
+    if TOOLS[tool].risk is Risk.READ_ONLY:
+        assert (read_by_model(desk, path), read_by_client(desk, path)) == (decision, ALLOW if decision == ALLOW else DENY)
+    else:
+        assert {way.__name__: way(desk, plan_of(tool, path)) for way in WAYS} == {way.__name__: decision for way in WAYS}
+    assert desk.contents() == before
+
+
+def read_by_model(desk: Desk, path: str) -> str:
+    asked: list[Any] = []
+
+    async def approve(request: Any) -> Any:
+        asked.append(request)
+        return yes(request)
+
+    with desk.session(calls(call("vault__readFile", path=path))) as session:
+        asyncio.run(last_of(session.answer("g", approve)))
+    sent = [entry for entry in open_ledger(desk.wiring()).entries() if path in str(entry)]
+    return ASK if asked else ALLOW if sent else DENY
+
+
+def read_by_client(desk: Desk, path: str) -> str:
+    try:
+        served(desk).read("vault.readFile", {"path": path})
+    except ObsidianAgentError:
+        return DENY
+    return ALLOW
+
+
 @pytest.mark.parametrize(
-    ("path", "tool", "decision", "rule"),
+    ("tool", "args", "codes"),
     [
-        ("Open/a.md", None, "ask", "confirm_writes is on"),
-        ("Open/new.md", "vault.createFile", "ask", "confirm_writes is on"),
-        ("Private/secret.md", None, "deny", "write_deny Private"),
-        ("PRIVATE/new.md", "vault.createFile", "deny", "write_deny Private"),
-        ("Open/Deep/Private/c.md", "vault.updateFile", "deny", "write_deny Private"),
-        ("key.key.md", "vault.writeFile", "deny", "write_deny *.key.md"),
-        ("door.md", "vault.writeFile", "deny", "write_deny Private"),
-        ("Open/a.md", "vault.delete", "deny", "allow_deletes is off"),
-        ("Open/a.md", "vault.readFile", "allow", "share_allow Open/**"),
-        ("key.key.md", "vault.readFile", "ask", "no pattern of share_allow names it"),
-        ("Private/secret.md", "vault.readFile", "deny", "share_deny Private"),
-        ("door.md", "vault.readFile", "deny", "share_deny Private"),
-        ("../x.md", None, "deny", "PATH_OUTSIDE_VAULT"),
-        (".obsidian/app.json", None, "deny", "PATH_NOT_ALLOWED"),
-        ("Open/a.md", "commands.run", "deny", "allow_commands is off"),
+        ("vault.rename", {"from": "Open/b.md", "to": "Private/b.md"}, {"PERMISSION_DENIED"}),
+        ("vault.rename", {"from": "Open", "to": "Closed"}, {"PERMISSION_DENIED"}),
+        ("vault.delete", {"path": "Open", "recursive": True}, {"PERMISSION_DENIED"}),
+        ("vault.rename", {"from": "Open/a.md", "to": "Open/z.md"}, {"PERMISSION_DENIED"}),
+        ("vault.renameTag", {"from": "x", "to": "y"}, set()),
+        ("vault.writeFile", {"path": "Open/a.md", "content": "123456"}, {"PERMISSION_DENIED"}),
+        ("vault.writeFile", {"path": "Open/a.md", "content": "12345"}, set()),
+        ("vault.updateFile", {"path": "Open/a.md", "mode": "append", "content": "1"}, {"PERMISSION_DENIED"}),
+        ("vault.rename", {"from": "Open/b.md", "to": "Open/style.css", "overwrite": True}, {"DELETE_DISABLED"}),
     ],
 )
-def test_the_decision_and_its_rule_are_told(desk: Desk, path: str, tool: str | None, decision: str, rule: str) -> None:
-    code, told = desk.ask("policy", "explain", path, *(["--tool", tool] if tool else []))
-    assert (code, told["decision"], told["rule"]) == (0, decision, rule)
-    assert told["source"]
+def test_what_counts_is_what_a_call_comes_to(desk: Desk, tool: str, args: Mapping[str, Any], codes: set[str]) -> None:
+    size = "write_largest = 5\n" if "content" in args else ""
+    desk.settings(f"{RULES}{size}allow_deletes = {'false' if args.get('overwrite') else 'true'}\n")
+    plan = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [{"id": "s", "tool": tool, "args": dict(args)}]}
+    with desk.session() as session:
+        assert {error.code for error in session.plans.dry_run(plan).errors} == codes
+
+
+def vault_says(desk: Desk, rules: object) -> None:
+    file = Path(desk.store.real_path) / ".obsidian-agent" / "policy.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(rules if isinstance(rules, str) else json.dumps(rules))
 
 
 @pytest.mark.parametrize(
-    ("tool", "args"),
+    ("rules", "tool", "path", "decision", "rule"),
     [
-        ("vault.writeFile", {"path": "Private/secret.md", "content": "x"}),
-        ("vault.createFile", {"path": "Private/new.md", "content": "x"}),
-        ("vault.updateFile", {"path": "door.md", "mode": "append", "content": "x"}),
-        ("vault.delete", {"path": "Private/secret.md"}),
-        ("vault.rename", {"from": "Open/b.md", "to": "Private/b.md"}),
-        ("vault.rename", {"from": "Open", "to": "Closed"}),
-        ("vault.delete", {"path": "Open", "recursive": True}),
-        ("vault.rename", {"from": "Open/a.md", "to": "Open/z.md"}),
-        ("vault.renameTag", {"from": "x", "to": "y"}),
+        ({"level": "read-only"}, WRITE, "Open/a.md", DENY, "level read-only"),
+        (
+            {"level": "scoped-write", "write_allow": ["Open"]},
+            CREATE,
+            "Else/new.md",
+            DENY,
+            "level scoped-write, and no pattern of write_allow names it",
+        ),
+        ({"write_deny": ["Open"]}, WRITE, "Open/a.md", DENY, "write_deny Open"),
+        ({"tools_deny": ["vault.*"]}, WRITE, "Open/a.md", DENY, "tools_deny vault.*"),
+        ({"allow_deletes": False}, DELETE, "Open/a.md", DENY, "allow_deletes is off"),
+        ("{broken", WRITE, "Open/a.md", DENY, "level read-only"),
+        ({"level": "none at all"}, WRITE, "Open/a.md", DENY, "level read-only"),
     ],
 )
-def test_what_is_denied_cannot_be_run_whatever_leads_there(desk: Desk, tool: str, args: Mapping[str, Any]) -> None:
-    before = {str(path): path.read_bytes() for path in desk.vault.rglob("*") if path.is_file()}
-    code, errors = desk.run(tool, **args)
-    if tool == "vault.renameTag":
-        assert (code, errors) == (0, set()), "it touches nothing that is denied"
-        return
-    assert (code, errors) == (3, {"PERMISSION_DENIED"})
-    assert {str(path): path.read_bytes() for path in desk.vault.rglob("*") if path.is_file()} == before
+def test_a_vault_may_take_away(desk: Desk, rules: object, tool: str, path: str, decision: str, rule: str) -> None:
+    desk.settings("allow_deletes = true\n")
+    vault_says(desk, rules)
+    assert desk.explain(path, "--tool", tool) == {"decision": decision, "rule": rule, "source": ".obsidian-agent/policy.json"}
+    assert {way(desk, plan_of(tool, path)) for way in WAYS} == {decision}
 
 
-@pytest.mark.parametrize(
-    ("level", "codes"),
-    [("read-only", (3, 3)), ("scoped-write", (0, 3)), ("full-write", (0, 0))],
-)
-def test_a_level_says_what_may_be_changed_at_all(desk: Desk, level: str, codes: tuple[int, int]) -> None:
-    desk.settings(f'level = "{level}"\nwrite_allow = ["Open/**"]\n')
-    found = tuple(desk.run("vault.createFile", path=path, content="x")[0] for path in ("Open/new.md", "Other/new.md"))
-    assert found == codes
+def test_what_a_vault_does_not_share_is_not_read(desk: Desk) -> None:
+    desk.settings('share_allow = ["**"]\n')
+    vault_says(desk, {"share_deny": ["Open"]})
+    assert desk.explain("Open/a.md", "--tool", READ)["source"] == ".obsidian-agent/policy.json"
+    assert (read_by_model(desk, "Open/a.md"), read_by_client(desk, "Open/a.md")) == (DENY, DENY)
+
+
+def test_a_vault_that_gives_permissions_is_not_heard_and_that_is_told(desk: Desk) -> None:
+    desk.settings(f'{SCOPED}share_deny = ["Private"]\n')
+    wide = {
+        "level": "full-write",
+        "write_allow": ["**"],
+        "allow_deletes": True,
+        "allow_commands": True,
+        "confirm_writes": False,
+        "tools_allow": ["*"],
+        "commands_allow": ["*"],
+        "share_allow": ["**"],
+        "agent_levels": {"*": "full-write"},
+    }
+    rows = [(CREATE, "Other/new.md"), (WRITE, "Open/a.md"), (DELETE, "Open/a.md"), ("commands.run", "app:reload"), (READ, "Open/a.md")]
+    before = [desk.explain(path, "--tool", tool) for tool, path in rows]
+    vault_says(desk, wide)
+    assert [desk.explain(path, "--tool", tool) for tool, path in rows] == before
+    with desk.session() as session:
+        told = {warning.message.split(":")[1].split()[0] for warning in session.plans.dry_run(plan_of(WRITE, "Open/a.md")).warnings}
+    assert told == wide.keys() - {"write_allow"}, "which patterns a level is about is not more than the level"
+
+
+def test_another_agent_may_be_held_to_less_than_the_person(desk: Desk) -> None:
+    desk.settings('confirm_writes = false\n[agent_levels]\n"claude*" = "read-only"\n')
+    plan = plan_of(WRITE, "Open/a.md")
+    with desk.session() as session:
+        decisions = [decided(session.plans.dry_run(plan, agent=name)) for name in ("", "opencode", "Claude-Code")]
+    assert decisions == [ALLOW, ALLOW, DENY]
+    assert desk.explain("Open/a.md", "--agent", "claude") == {"decision": DENY, "rule": "level read-only", "source": "agent_levels"}
+    _, told = served(desk, "claude").propose(plan)
+    assert told["preview"]["errors"][0]["code"] == "PERMISSION_DENIED"

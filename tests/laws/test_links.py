@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.graph import links_of
 from obsidian_agent.vault.links.references import references_in

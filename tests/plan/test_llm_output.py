@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.llm_output import MAX_BYTES, Parsed, ParsedPlan, ParsedProse, ParseFailed, parse_plan
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.tool import Tool
 

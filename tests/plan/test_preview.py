@@ -12,8 +12,8 @@ import pytest
 
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan import preview
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import FIRST_SCREEN
 from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection

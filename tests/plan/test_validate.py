@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import PlanError
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.references import CompiledStep, compile_step
 from obsidian_agent.plan.validate import Validated, edges, execution_order, validate
 from obsidian_agent.tools.core.tool import Risk, Tool

@@ -342,6 +342,7 @@ class FakeSession:
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
         done: Mapping[str, Any] | None = None,
+        agent: str = "",
     ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("preview_plan", dict(document), disabled))
         if self.script:

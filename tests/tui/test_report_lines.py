@@ -12,15 +12,12 @@ from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.agent.threads.state import Said
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.result import Flag
-from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
 from obsidian_agent.tui.screens.threads import age, insertion
 from obsidian_agent.tui.transcript_entries import Cited, entries_of, look_in_words
-from obsidian_agent.tui.turn.controller import auto_approval
-from tui.fakes import change, plan_of, preview_of, vault_path
+from tui.fakes import vault_path
 
 BAD = "x\x1b[2J"
 
@@ -133,19 +130,6 @@ def test_settings_for_people() -> None:
     rows = grouped(LiveSettings().rows())
     assert rows[0] == "Model"
     assert sum(isinstance(row, str) for row in rows) == len({row.group for row in LiveSettings().rows()})
-
-
-def test_what_runs_without_a_question() -> None:
-    settings = LiveSettings().current
-    writes = preview_of(plan_of(), [change("create", "A.md", content=b"x")])
-    deletes = preview_of(plan_of(), [change("delete", "A.md")])
-    reads = preview_of(plan_of(), [], risk=Risk.READ_ONLY)
-    commands = preview_of(plan_of(), [], risk=Risk.COMMANDS)
-    assert not any(auto_approval(each, settings) for each in (writes, deletes, reads, commands))
-    free = settings.model_copy(update={"confirm_writes": False, "auto_approve_read_only": True})
-    assert [auto_approval(each, free) for each in (writes, deletes, reads, commands)] == [True, False, True, False]
-    flagged = preview_of(plan_of(), [change("create", "A.md", content=b"x")], flags=(Flag("opaque", "x"),))
-    assert not auto_approval(flagged, free), "what cannot be previewed is asked about"
 
 
 def test_an_answer_goes_into_the_note_as_it_is() -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.widgets import TextArea
 
 from obsidian_agent.agent.events import Answer, Candidate, PlanReady, PreviewReady, StepFinished, StepRetrying, StepSkipped, TextDelta
@@ -147,8 +148,14 @@ async def tasks(app: Driver) -> None:
     await app.press("f8")
 
 
+@screen
+async def help(app: Driver) -> None:
+    """Without the bar, whose length says how many keys and commands there are."""
+    await app.press("f1")
+    app.app.screen.query_one(VerticalScroll).styles.scrollbar_size_vertical = 0
+
+
 SCREENS |= {
-    "help": keys("f1"),
     "actions": keys("f2"),
     "history": keys("f3"),
     "conversations": conversations,

@@ -6,13 +6,13 @@ screen, at the level that was shown there. Whoever allowed the lines that a sear
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, Literal
 
 from obsidian_agent.dataclass import dataclass, field
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.paths.patterns import PathRules
 
 
 def common_folder(paths: Iterable[VaultPath]) -> str:
@@ -151,23 +151,6 @@ async def refuse_all(request: ShareRequest) -> ShareDecision:
     return REFUSED
 
 
-@dataclass(frozen=True, slots=True)
-class SharingRules:
-    """The person's rules. Files and folders under `deny` do not exist for any model; those under `allow` are shared without asking.
-
-    `local`: models on this machine get everything that is not denied without asking.
-    """
-
-    allow: PathRules = PathRules()
-    deny: PathRules = PathRules(anywhere=True)
-    local: bool = False
-
-    @classmethod
-    def of(cls, allow: Collection[str] = (), deny: Collection[str] = (), *, local: bool = False) -> SharingRules:
-        """From patterns as people write them. Raises `ConfigError`."""
-        return cls(PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), local)
-
-
 @dataclass(slots=True)
 class Grants:
     """What the person allowed for the rest of one conversation."""
@@ -233,16 +216,14 @@ class Gate:
 
     def denied(self, path: VaultPath) -> bool:
         """Whether a rule hides it, or what it leads to."""
-        return bool(self.rules.deny) and (self.rules.deny.cover(path) or self.rules.deny.cover(self.real(path)))
+        return self.rules.verdict(path, self.real).decision == "deny"
 
     def allowed(self, path: VaultPath, level: Level) -> AllowedBy | None:
         """Why so much of it may be sent without asking; None when it may not."""
-        if self.denied(path):
+        decision = self.rules.verdict(path, self.real, local=self.local).decision
+        if decision == "deny":
             return None
-        if self.open:
-            return "local"
-        real = self.real(path)
-        if self.rules.allow.cover(path) and self.rules.allow.cover(real):
-            return "rule"
-        granted = self.grants.named(path, level) or (self.grants.cover(path, level) and self.grants.cover(real, level))
+        if decision == "allow":
+            return "local" if self.open else "rule"
+        granted = self.grants.named(path, level) or (self.grants.cover(path, level) and self.grants.cover(self.real(path), level))
         return "granted" if granted else None

@@ -20,11 +20,12 @@ from obsidian_agent.agent.budget import estimate_messages
 from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation, within
 from obsidian_agent.agent.events import AgentEvent, Answer, Emit, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest, Sampling
-from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part, SharingRules
+from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
+from obsidian_agent.agent.turn.model_tools import READ_TOOLS
 from obsidian_agent.agent.turn.preparation import Preparation, TurnConfig
 from obsidian_agent.agent.turn.prompts import (
     RequestPrefix,
@@ -41,12 +42,12 @@ from obsidian_agent.agent.turn.read_calls import Asker
 from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.dataclass import dataclass, field, replace
-from obsidian_agent.errors import ConfigError, Problem, ProviderError
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.errors import ConfigError, ObsidianError, Problem, ProviderError
+from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.providers.acp import is_agent
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
 from obsidian_agent.providers.prices import ModelFacts
-from obsidian_agent.tools.core.tool import RunContext, Tool
+from obsidian_agent.tools.core.tool import AppCommand, RunContext, Tool
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
@@ -137,6 +138,12 @@ class Agent:
         """Whether the model does not look around: it may not, or it cannot call tools."""
         return not is_agent(self.provider) and (not self.config.tools or self.provider.name in self.conversation.plain)
 
+    @property
+    def callable_tools(self) -> Mapping[str, Tool]:
+        """All tools but those for looking around that are not on offer: a model may call them all the same."""
+        only = self.config.only
+        return self.tools if only is None else {name: tool for name, tool in self.tools.items() if name in only or name not in READ_TOOLS}
+
     def open_view(self) -> VaultView:
         """The vault as the model may know of it."""
         view = self.vault.open_view()
@@ -164,9 +171,29 @@ class Agent:
             self.ledger.record,
             self.provider.name,
         )
+        commands = await asyncio.to_thread(self._commands, context)
         return Preparation(
-            self.provider, self.config, self.conversation, asker, self.open_view, prefix, sampling, self.new_mark(), facts, context
+            self.provider,
+            self.config,
+            self.conversation,
+            asker,
+            self.open_view,
+            prefix,
+            sampling,
+            self.new_mark(),
+            facts,
+            context,
+            commands,
         )
+
+    def _commands(self, context: RunContext) -> tuple[AppCommand, ...]:
+        """The commands of Obsidian that a plan may run; none where it cannot be asked. Their names are not notes, so nobody is asked."""
+        if self.dry_run is None or not (context.runs_commands and self.policy.allow_commands):
+            return ()
+        try:
+            return tuple(each for each in context.commands() if self.policy.on_command(each.id).decision != "deny")
+        except ObsidianError:
+            return ()
 
     def message(self, request: PlanRequest, prepared: Preparation) -> ChatMessage:
         """The person's message as the model gets it."""
@@ -180,6 +207,7 @@ class Agent:
             show_selection=prepared.show_selection,
             extra=prepared.extra,
             tools=prepared.prefix.more(request.message),
+            commands=prepared.commands,
         )
 
     @property
@@ -190,7 +218,8 @@ class Agent:
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
         turn = _Turn(self, request, emit)
         try:
-            return await turn.run()
+            verdict = await turn.run()
+            return replace(verdict, agent=self.policy.agent) if isinstance(verdict, PlanReady) else verdict
         except ConfigError as error:
             return TurnFailed(error.problem())
         finally:
@@ -326,7 +355,8 @@ class _Turn:
         return TurnFailed(error.problem())
 
     async def _carry_out(self, calls: Sequence[ToolCall], proposals: Proposals | None) -> Verdict | None:
-        understood = [understand(call, self.agent.tools, propose=proposals is not None, others=self.prepared.others) for call in calls]
+        tools = self.agent.callable_tools
+        understood = [understand(call, tools, propose=proposals is not None, others=self.prepared.others) for call in calls]
         meter = self.meter
 
         async def emit(event: AgentEvent) -> None:

@@ -21,7 +21,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import Provider, Usage
 from obsidian_agent.providers.prices import ModelFacts, facts_of
-from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.tools.core.tool import AppCommand, RunContext
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
 
@@ -42,6 +42,8 @@ class TurnConfig:
     window: int | None = None
     tools: bool = True
     only: frozenset[str] | None = None
+    agent: str = ""
+    """The vault's agent whose instructions hold."""
     temperature: float | None = None
     model: str | None = None
     """The model that the vault's agent wishes for."""
@@ -71,6 +73,8 @@ class Preparation:
     mark: str
     facts: ModelFacts
     context: RunContext
+    commands: tuple[AppCommand, ...] = ()
+    """Those of Obsidian that a plan may run."""
     show_selection: bool = False
     extra: str = ""
     parts: list[tuple[Part, AllowedBy]] = field(default_factory=list)

@@ -18,10 +18,10 @@ from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.tool_round import ToolRound
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
-from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.providers.base import FinishReason

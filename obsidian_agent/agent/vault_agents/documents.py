@@ -9,9 +9,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
-import frontmatter
-import yaml
-from frontmatter.default_handlers import YAMLHandler
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from obsidian_agent.dataclass import dataclass
@@ -97,7 +94,7 @@ Switches = Mapping[str, bool]
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class AgentHead(_Document):
@@ -130,7 +127,20 @@ class ConfigDocument(_Document):
     default_agent: Annotated[str | None, Field(pattern=NAME)] = None
 
 
-NOT_TAKEN: Final = ("provider", "mcp", "permission", "plugin", "keybinds", "command", "env", "baseUrl", "base_url", "apiKey", "api_key")
+NOT_TAKEN: Final = (
+    "provider",
+    "mcp",
+    "permission",
+    "plugin",
+    "hooks",
+    "keybinds",
+    "command",
+    "env",
+    "baseUrl",
+    "base_url",
+    "apiKey",
+    "api_key",
+)
 """Keys of configuration files that mean something elsewhere and nothing here: a vault cannot set them."""
 
 
@@ -205,6 +215,10 @@ def flaw(path: str, field: str, message: str) -> Problem:
 
 
 def _parts(path: str, data: bytes) -> tuple[dict[str, Any], str]:
+    import frontmatter
+    import yaml
+    from frontmatter.default_handlers import YAMLHandler
+
     text = text_of(path, data)
     handler = YAMLHandler()
     if not handler.detect(text):

@@ -27,11 +27,12 @@ _FAMILIES: Mapping[str, str] = {
 class Resolved:
     """`instructions` is text for the system prompt, "" for none. `only`: the read tools that are left (None: all of them).
 
-    `model` and `temperature` are wishes of the agent; whoever asks decides whether a vault may have any. `paths`: whose text is in it.
+    `agent` is whose instructions they are. `model` and `temperature` are wishes of the agent; whoever asks decides whether a vault may have any. `paths`: whose text is in it.
     """
 
     instructions: str = ""
     only: frozenset[str] | None = None
+    agent: str = ""
     model: str | None = None
     temperature: float | None = None
     paths: tuple[str, ...] = ()
@@ -60,6 +61,7 @@ def resolve(library: Library, agent: str | None, standing: str, tools: Collectio
     return Resolved(
         instructions=_joined(sections),
         only=None if left == names else left,
+        agent=chosen.name if chosen is not None else "",
         model=(chosen.head.model if chosen is not None else None) or library.config.model,
         temperature=chosen.head.temperature if chosen is not None else None,
         paths=tuple(paths) + _files(library, chosen),

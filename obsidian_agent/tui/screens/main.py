@@ -23,7 +23,6 @@ from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
-from obsidian_agent.tui.screens.open_note import OpenNote
 from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
@@ -396,6 +395,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.panes.chat.transcript.clear()
 
     def action_open_note(self) -> None:
+        from obsidian_agent.tui.screens.open_note import OpenNote
+
         def opened(path: str | None) -> None:
             if path is not None:
                 self.show_note(path)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
     from obsidian_agent.agent.plans import ApprovedBy
-    from obsidian_agent.config.settings import Settings
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
@@ -107,6 +106,7 @@ class TurnController:
         self._disabled: frozenset[str] = frozenset()
         self._message: str | None = None
         self._done: Mapping[str, Any] = {}
+        self._agent = ""
         """Of a plan that runs in stages: the outputs of the steps that have run."""
         self._complete = False
         self._approve_when_idle: Preview | None = None
@@ -139,17 +139,19 @@ class TurnController:
         keep: bool = False,
         message: str | None = None,
         client: ClientPlan | None = None,
+        agent: str = "",
     ) -> None:
-        """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from, and
-        `client` who proposed it.
-        """
+        """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from,
+        `client` who proposed it, and `agent` the name of who made it."""
         if not keep:
             self.forget_plan(message=message, client=client)
-        self.start(self._backend.parts.session.preview_plan(document, disabled, values, self._message, self._done), "Computing the preview")
+            self._agent = client.proposal.client if client is not None else agent
+        session = self._backend.parts.session
+        self.start(session.preview_plan(document, disabled, values, self._message, self._done, self._agent), "Computing the preview")
 
     def preview_again(self, plan: Pending) -> None:
         """Preview a plan with all its steps as the vault is now."""
-        self.preview(plan.plan.to_json(), frozenset(), plan.preview.context.params, message=plan.message)
+        self.preview(plan.plan.to_json(), frozenset(), plan.preview.context.params, message=plan.message, agent=plan.preview.agent)
 
     def forget_plan(self, *, macro: str | None = None, message: str | None = None, client: ClientPlan | None = None) -> None:
         """What comes next is another plan (that of a macro or a client, or made from a message), not the one on the screen with other steps."""
@@ -159,6 +161,7 @@ class TurnController:
         self._plan = None
         self._disabled = frozenset()
         self._done = {}
+        self._agent = ""
         self.macro = macro
         self._message = message
 
@@ -199,6 +202,7 @@ class TurnController:
         self.pending = pending
         if pending is not None:
             self.macro, self._message, self.client = pending.macro, pending.message, pending.client
+            self._agent = pending.preview.agent
             self._view.bring_forward(only_beside=True)
         self._show_pending()
         self._view.refresh_state()
@@ -284,6 +288,7 @@ class TurnController:
             self._view.say("agent", "\n\n".join([plan.goal, *plan.assumptions]))
             return
         self._show(preview, complete=True)
+        self._agent = preview.agent
         first_time = self.pending is None or self.pending.plan is not plan
         if self.pending is not None and self.pending.client is not self.client:
             self._refuse(self.pending.client)
@@ -291,7 +296,7 @@ class TurnController:
         if first_time:
             words = ", ".join(text for _, text in counts(preview.change_set.changes)) or "no file changes"
             self._view.say("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")
-        if first_time and not self._disabled and self.client is None and auto_approval(preview, self._backend.parts.settings.current):
+        if first_time and not self._disabled and self.client is None and preview.valid and preview.approval.decision == "allow":
             self._approve_when_idle = preview
         if any(problem.code == "NO_SELECTION" for problem in preview.errors):
             self._view.hint(no_selection(self._view.key("main.open")))
@@ -415,21 +420,6 @@ class TurnController:
 def no_selection(open_key: str) -> str:
     """What to do about a selection that is missing; `open_key` opens a note."""
     return f"Selection is empty. Please select text first.\nSelect bullet points to create notes from ({open_key} opens a note)."
-
-
-def auto_approval(preview: Preview, settings: Settings) -> bool:
-    """Whether the person's settings let a complete preview run without a question. Deletes and commands are always asked about."""
-    if not preview.valid or not preview.instances or any(flag.kind == "opaque" for flag in preview.flags):
-        return False
-    if any(change.kind == "delete" for change in preview.change_set.changes):
-        return False
-    match preview.risk.value:
-        case "read-only":
-            return settings.auto_approve_read_only and not preview.change_set.changes
-        case "writes":
-            return not settings.confirm_writes
-        case _:
-            return False
 
 
 def note_to_open(preview: Preview, result: ExecutionResult) -> tuple[str, int | None] | None:

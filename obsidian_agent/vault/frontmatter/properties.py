@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ToolError
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter import yaml_scalars, yaml_splice
 from obsidian_agent.vault.frontmatter.yaml_scalars import invalid
 from obsidian_agent.vault.frontmatter.yaml_splice import Layout
@@ -25,9 +26,9 @@ from obsidian_agent.vault.text import BOM, newline_of
 if TYPE_CHECKING:
     from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Entry
 
-_OPENING = re.compile(r"\ufeff?(---[ \t]*\r?\n)")
-_CLOSING = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
-_UNUSABLE_FENCE = re.compile(r"\ufeff?---[ \t]*(?:\r|\n|\Z)")
+_OPENING = expression(r"\ufeff?(---[ \t]*\r?\n)")
+_CLOSING = expression(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_UNUSABLE_FENCE = expression(r"\ufeff?---[ \t]*(?:\r|\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _with_new_block(text: str, request: EditRequest) -> str:
 
 # --- what is asked for -------------------------------------------------------------------------------------------------------------
 
-_KEY_HAZARD = re.compile(r"^\s|\s$|:\s|:$|[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_KEY_HAZARD = expression(r"^\s|\s$|:\s|:$|[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 _LONGEST_KEY = 200
 _DEEPEST_VALUE = 30
 _MISSING: Any = object()
@@ -328,8 +329,8 @@ def _ambiguous(key: str) -> Exception:
 PROPERTY = "tags"
 """The only property that holds tags; Obsidian no longer reads the singular."""
 
-_SEPARATORS = re.compile(r"[,\s]+")
-_NOT_IN_TAGS = re.compile(r"[\s,#\x00-\x1f\x7f]")
+_SEPARATORS = expression(r"[,\s]+")
+_NOT_IN_TAGS = expression(r"[\s,#\x00-\x1f\x7f]")
 
 
 def clean_tag(tag: str) -> str:

@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from obsidian_agent.errors import VaultError
+from obsidian_agent.expression import expression
 
 Scalar = str | int | float | bool | None
 Quote = Literal["'", '"', ""]
@@ -28,11 +29,11 @@ _WORDS: dict[str, bool | None] = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
 _NOT_TEXT_START = frozenset("0123456789+-.~nNtTfF")
-_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INTEGER = expression(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = expression(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 # What YAML 1.1 or 1.2 reads as something other than text when it stands there unquoted.
-_IMPLICIT = re.compile(
+_IMPLICIT = expression(
     r"""(?:~|null|true|false|yes|no|on|off|y|n|<<|=
     |[-+]?\.(?:inf|nan)
     |[-+]?0b[01_]+|[-+]?0o?[0-7_]+|[-+]?0x[0-9a-f_]+
@@ -42,19 +43,19 @@ _IMPLICIT = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?", re.ASCII)
+_DATE = expression(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?", re.ASCII)
 
 # Characters that must be escaped: not printable for YAML, or a line end for YAML 1.1 or for JavaScript.
 _UNPRINTABLE = "\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
 _BLANK = " \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
-_ESCAPED = re.compile(f'[{_UNPRINTABLE}"\\\\]')
-_HAS_UNPRINTABLE = re.compile(f"[{_UNPRINTABLE}]")
-_PLAIN_BLOCK = re.compile(
+_ESCAPED = expression(f'[{_UNPRINTABLE}"\\\\]')
+_HAS_UNPRINTABLE = expression(f"[{_UNPRINTABLE}]")
+_PLAIN_BLOCK = expression(
     rf"""[^\s\-?:,\[\]{{}}\#&*!|>'"%@`{_UNPRINTABLE}]   # an indicator at the start would mean something
     (?>(?:[^\s:\#{_UNPRINTABLE}]|:(?=\S)|(?<=\S)\#|[{_BLANK}](?!\#))*)(?<!\s)""",
     re.VERBOSE,
 )
-_FLOW_HAZARD = re.compile(r"[,\[\]{}:?#\"']")
+_FLOW_HAZARD = expression(r"[,\[\]{}:?#\"']")
 _SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
 
@@ -155,15 +156,15 @@ _DOUBLE = rf'"[^"\\\t\n{_CONTROLS}]*+"'
 _SINGLE = rf"'[^'\t\n{_CONTROLS}]*+'"
 _INNER = rf"[^\s,\[\]{{}}:\#?\"'{_CONTROLS}]"
 _FLOW_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))"
-_BLANK_LINE = re.compile(rf"[ ]*+(?:{_COMMENT})?{_END}")
-_ENTRY = re.compile(
+_BLANK_LINE = expression(rf"[ ]*+(?:{_COMMENT})?{_END}")
+_ENTRY = expression(
     rf"""(?P<key>\w(?>(?:[\w./]|[ \-]++(?=[\w./]))*))[ ]*+:
     (?:[ ]++(?:(?P<plain>{_PLAIN})|(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<flow>\[[ ]*+(?:{_FLOW_ITEM}(?>(?:[ ]*+,[ ]*+{_FLOW_ITEM})*))?[ ]*+\]))
     )?{_REST}""",
     re.VERBOSE,
 )
-_FLOW_ITEMS = re.compile(rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))")
-_LINE_ITEM = re.compile(rf"(?P<pad>[ ]*+)-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}")
+_FLOW_ITEMS = expression(rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))")
+_LINE_ITEM = expression(rf"(?P<pad>[ ]*+)-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}")
 
 
 def read(block: str) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.yaml_scalars import Quote, invalid, is_date, is_plain, write_scalar, write_text
 from obsidian_agent.vault.text import Edit
 from obsidian_agent.vault.text import apply as apply_edits
@@ -20,16 +21,16 @@ from obsidian_agent.vault.text import apply as apply_edits
 if TYPE_CHECKING:
     from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Entry, Node
 
-_COLON = re.compile(r"[ \t]*:")
-_PROPERTIES = re.compile(r"[ \t]*((?:[&!]\S*[ \t]*)+)")
-_HEADER = re.compile(r"(?:[&!]\S*[ \t]+)*[|>][-+0-9]*")
-_BLOCK_TEXT = re.compile(r"[|>][-+0-9]*[ \t]*(?:\#.*)?\r?$", re.MULTILINE)
-_BELOW = re.compile(r"(?:[ \t]*\r?\n|[ \t]+#[^\n]*\n)*")
+_COLON = expression(r"[ \t]*:")
+_PROPERTIES = expression(r"[ \t]*((?:[&!]\S*[ \t]*)+)")
+_HEADER = expression(r"(?:[&!]\S*[ \t]+)*[|>][-+0-9]*")
+_BLOCK_TEXT = expression(r"[|>][-+0-9]*[ \t]*(?:\#.*)?\r?$", re.MULTILINE)
+_BELOW = expression(r"(?:[ \t]*\r?\n|[ \t]+#[^\n]*\n)*")
 _ONE_PIECE = frozenset(("plain", "'", '"', "flow", "alias"))
 _MOST_COMPARED = 4_000
 """Items of two lists together; longer ones are compared at their beginnings alone, because finding what moved takes quadratic time."""
 
-_DASH_LINE = re.compile(r"^[ ]*-", re.MULTILINE)
+_DASH_LINE = expression(r"^[ ]*-", re.MULTILINE)
 
 
 Splice = Edit[str]
@@ -338,7 +339,7 @@ def _takes_dates(node: Node) -> bool:
 
 # --- one property of a mapping in braces ----------------------------------------------------------------------------------------
 
-_BRACE_COLON = re.compile(r"\s*:[ \t]?")
+_BRACE_COLON = expression(r"\s*:[ \t]?")
 
 
 def replace_in_braces(block: str, entry: Entry, value: Any) -> list[Splice]:

@@ -13,6 +13,7 @@ from html import unescape
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.markdown.inline import decoded, is_external, markdown_link
 from obsidian_agent.vault.markdown.model import Link
@@ -25,19 +26,19 @@ LONGEST: Final = 100_000
 """Characters of a note that is read properly; one made to be hard takes seconds then. Longer ones are only looked at."""
 
 _NAMED: Final = r"\]:[ \t]*(?:\r?\n[ \t>]*)?(?:<([^<>\r\n]+)>|([^\s<]\S*))"
-_LABEL_END: Final = re.compile(rb"\]:")
-_ASSIGNED: Final = re.compile(rb"=(?<=[fFcC\s\x80-\xff]=)")
+_LABEL_END: Final = expression(rb"\]:")
+_ASSIGNED: Final = expression(rb"=(?<=[fFcC\s\x80-\xff]=)")
 """What a note with definitions, or with attributes that name files, certainly holds."""
 
-_BEHIND_LABEL: Final = re.compile(_NAMED)
-_DEFINITION: Final = re.compile(rf"\[(?!\^)(?>(?:[^\[\]\\]|\\.){{1,999}}){_NAMED}")
-_OPENING: Final = re.compile(r"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
+_BEHIND_LABEL: Final = expression(_NAMED)
+_DEFINITION: Final = expression(rf"\[(?!\^)(?>(?:[^\[\]\\]|\\.){{1,999}}){_NAMED}")
+_OPENING: Final = expression(r"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
 _VALUE: Final = r"""\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))"""
-_NAMING: Final = re.compile(rf"\b(?:href|src){_VALUE}", re.IGNORECASE)
-_ATTRIBUTE: Final = re.compile(rf"""[\s/]*+([^\s"'<>/=]+)(?:{_VALUE})?""")
-_TAG_NAME: Final = re.compile(r"<[^\s/>]*")
-_LINE_END: Final = re.compile(r"\r\n?|\n")
-_SUBPATH: Final = re.compile(r"(?<!&)#|%23")
+_NAMING: Final = expression(rf"\b(?:href|src){_VALUE}", re.IGNORECASE)
+_ATTRIBUTE: Final = expression(rf"""[\s/]*+([^\s"'<>/=]+)(?:{_VALUE})?""")
+_TAG_NAME: Final = expression(r"<[^\s/>]*")
+_LINE_END: Final = expression(r"\r\n?|\n")
+_SUBPATH: Final = expression(r"(?<!&)#|%23")
 
 
 class References(NamedTuple):

@@ -14,17 +14,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.markdown.lines import ITEM, RULE, UNDERLINE, Line, read_heading, without_block_id
 from obsidian_agent.vault.markdown.model import BlockId, NoteHeading, NoteTask
 
-_LINE_OPENING: Final = re.compile(rb"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
+_LINE_OPENING: Final = expression(rb"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
 
-INDENTED: Final = re.compile(rb"\n(?: {4}| {0,3}\t)(?=[ \t]*+[^ \t\r\n])")
+INDENTED: Final = expression(rb"\n(?: {4}| {0,3}\t)(?=[ \t]*+[^ \t\r\n])")
 """The beginning of a line that is indented enough for code."""
 
 # The lines that make a note more than flat, in one pass: indented enough for code (1), only marks that can underline (2), the row below
 # the header of a table (3).
-_LINE: Final = re.compile(
+_LINE: Final = expression(
     rb"""\n(?:
     (?:\ {4}|\ {0,3}\t)(?=[ \t]*+[^ \t\r\n])()
     |\ {0,3}(?:=++|-++)[ \t]*+\r?(?=\n|\Z)()
@@ -32,17 +33,17 @@ _LINE: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_PLAIN_ITEM: Final = re.compile(rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?!(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\r?\n)[^\s#>]")
-_FIRST_LINE: Final = re.compile(rb" {4}| {0,3}\t")
-_ITEM_CODE: Final = re.compile(
+_PLAIN_ITEM: Final = expression(rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?!(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\r?\n)[^\s#>]")
+_FIRST_LINE: Final = expression(rb" {4}| {0,3}\t")
+_ITEM_CODE: Final = expression(
     rb"(?:\n|\A)[ \t>]*+(?>(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4}(?=[-*+0-9>])(?>(?:>[ \t]*)*))*)(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)"
 )
-_QUOTED_CODE: Final = re.compile(rb">(?: {5}| {0,4}\t)")
-BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
-_DELIMITER: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+_QUOTED_CODE: Final = expression(rb">(?: {5}| {0,4}\t)")
+BLANK_LINE: Final = expression(rb"\n[ \t>]*\r?\n")
+_DELIMITER: Final = expression(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _RULED: Final = frozenset("-*_=")
-_PIPE: Final = re.compile(r"\\[\s\S]|(\|)")
-_PIPE_BYTE: Final = re.compile(rb"\\[\s\S]|(\|)")
+_PIPE: Final = expression(r"\\[\s\S]|(\|)")
+_PIPE_BYTE: Final = expression(rb"\\[\s\S]|(\|)")
 
 
 class NeedsBlocks(Exception):
@@ -224,7 +225,7 @@ def _columns(row: str) -> int:
     return len(pipes) + (0 if pipes and pipes[-1] == len(inner) else 1)
 
 
-_NEW_BLOCK: Final = re.compile(rb"[ \t]*\r?\n(?:[ \t>]*+(?:\r?\n|\Z|(?:[-*+]|[0-9]{1,9}[.)])[ \t]|#{1,6}[ \t]|```|~~~|\$\$|%%|<)|>)|\s*\Z")
+_NEW_BLOCK: Final = expression(rb"[ \t]*\r?\n(?:[ \t>]*+(?:\r?\n|\Z|(?:[-*+]|[0-9]{1,9}[.)])[ \t]|#{1,6}[ \t]|```|~~~|\$\$|%%|<)|>)|\s*\Z")
 
 
 def headings(data: bytes, start: int, marks: Iterable[int]) -> Iterator[NoteHeading]:

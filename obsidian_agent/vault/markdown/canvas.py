@@ -9,13 +9,13 @@ rename: people are told of these links, for example before a rename; they are no
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 from itertools import accumulate
 from json import JSONDecoder
 from typing import Any, Final, NamedTuple
 
 from obsidian_agent.dataclass import dataclass
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.markdown.blocks import LineFinder
 from obsidian_agent.vault.markdown.model import Link, ScannedNote
 from obsidian_agent.vault.markdown.note import scan_text
@@ -23,8 +23,8 @@ from obsidian_agent.vault.markdown.note import scan_text
 CANVAS: Final = ".canvas"
 BASE: Final = ".base"
 
-_BLANKS: Final = re.compile(r"[ \t\r\n]*")
-_PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+_BLANKS: Final = expression(r"[ \t\r\n]*")
+_PLAIN: Final = expression(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
 _DEEPEST: Final = 200
 _DECODER: Final = JSONDecoder()
 
@@ -119,7 +119,7 @@ def _comma(text: str, at: int) -> int:
     return _skip(text, at + 1)
 
 
-_ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
+_ESCAPE: Final = expression(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,10 +279,10 @@ def _text(node: dict[str, Place], key: str) -> str:
 
 
 # The quotes of an argument are escaped or doubled where the whole expression is a quoted string.
-_NAMED: Final = re.compile(
+_NAMED: Final = expression(
     rb"""\b(?:link|file|hasLink|image|embed)\(\s*+(?:\\?"([^"\\\n]++)\\?"|'{1,2}([^'\n]++)'{1,2})|\[\[([^\[\]\n]++)\]\]"""
 )
-_COMMENT: Final = re.compile(rb"\s*#")
+_COMMENT: Final = expression(rb"\s*#")
 
 
 def base_links(data: bytes) -> tuple[Link, ...]:

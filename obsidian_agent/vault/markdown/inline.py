@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.markdown.blocks import BLANK_LINE, INDENTED, LineFinder, NeedsBlocks
 from obsidian_agent.vault.markdown.lines import HTML_BLOCK
 from obsidian_agent.vault.markdown.model import Link, LinkForm, LinkKind, NoteTag
@@ -30,15 +31,15 @@ def _balanced(levels: int) -> bytes:
     return pattern
 
 
-DESTINATION: Final = re.compile(
+DESTINATION: Final = expression(
     rb"[ \t\r\n]*+(?:<((?>(?:[^<>\n\\]|\\[\s\S])*))>|(?!<)(" + _balanced(_NESTING) + rb"))"
     rb"""(?:[ \t\r\n]++(?:"(?>(?:[^"\\]|\\[\s\S])*)"|'(?>(?:[^'\\]|\\[\s\S])*)'|\((?>(?:[^()\\]|\\[\s\S])*)\)))?[ \t\r\n]*+\)"""
 )
 """From behind the opening parenthesis to behind the closing one: group 1 in angle brackets, group 2 without; a title may follow."""
 
-_EXTERNAL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*:|//")
-_ESCAPE: Final = re.compile(rb"\\(" + _PUNCTUATION + rb")")
-_SUBPATH: Final = re.compile(rb"#|%23|\\#")
+_EXTERNAL: Final = expression(rb"[A-Za-z][A-Za-z0-9+.\-]*:|//")
+_ESCAPE: Final = expression(rb"\\(" + _PUNCTUATION + rb")")
+_SUBPATH: Final = expression(rb"#|%23|\\#")
 
 
 def is_external(destination: bytes) -> bool:
@@ -79,21 +80,21 @@ def markdown_link(display: bytes, raw: bytes, start: int, end: int, raw_start: i
 
 # --- what hides text --------------------------------------------------------------------------------------------------------------
 
-_PIPE: Final = re.compile(rb"(?<!\\)\|")
-_TICKS_RUN: Final = re.compile(rb"`+")
-_DOLLARS: Final = re.compile(rb"\\[\s\S]|(?<![ \t\n])(\$)(?![0-9])")
-_TWO_DOLLARS: Final = re.compile(rb"\$\$")
-_COMMENT_END: Final = re.compile(rb"-->")
-_UNQUOTED_BLANK_LINE: Final = re.compile(rb"\n[ \t]*\r?(?=\n)")
-_HTML_TAG: Final = re.compile(
+_PIPE: Final = expression(rb"(?<!\\)\|")
+_TICKS_RUN: Final = expression(rb"`+")
+_DOLLARS: Final = expression(rb"\\[\s\S]|(?<![ \t\n])(\$)(?![0-9])")
+_TWO_DOLLARS: Final = expression(rb"\$\$")
+_COMMENT_END: Final = expression(rb"-->")
+_UNQUOTED_BLANK_LINE: Final = expression(rb"\n[ \t]*\r?(?=\n)")
+_HTML_TAG: Final = expression(
     rb"""</?[A-Za-z][A-Za-z0-9-]*+
     (?>(?:\s++[A-Za-z_:][A-Za-z0-9_.:-]*+(?>(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?))*)
     \s*+/?>""",
     re.VERBOSE,
 )
-_HTML_BLOCK: Final = re.compile(HTML_BLOCK.pattern.replace("$", r"\r?\Z").encode(), re.IGNORECASE)
-_HTML_START: Final = re.compile(rb"<[A-Za-z/!?]")
-_AUTOLINK: Final = re.compile(rb"<[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\s<>]*+>")
+_HTML_BLOCK: Final = expression(HTML_BLOCK.pattern.replace("$", r"\r?\Z").encode(), re.IGNORECASE)
+_HTML_START: Final = expression(rb"<[A-Za-z/!?]")
+_AUTOLINK: Final = expression(rb"<[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\s<>]*+>")
 
 
 class HiddenSpans:
@@ -242,7 +243,7 @@ _WIKI, _MARKDOWN, _TAG, _HEADING, _BOX, _BLOCK_ID = 1, 3, 4, 5, 6, 7
 _TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES, _PERCENT = 8, 9, 10, 11, 12, 13
 
 # Every alternative begins with a plain character, so that the search can skip to the next of nine. Runs are possessive: no backtracking.
-_EVENT: Final = re.compile(
+_EVENT: Final = expression(
     rb"""\\[!-/:-@\[-`{-~]
     |\[\[(?![ \t]*\]\])((?>(?:[^\[\]\n]++|\](?!\])|\[(?!\[))+))\]\]
     |\[([^\[\]\\`\n]*+)\]\(([^\s()<>\\]++)\)
@@ -259,13 +260,13 @@ _EVENT: Final = re.compile(
     |%%()""",
     re.VERBOSE,
 )
-_TEXT_END: Final = re.compile(rb"\]\(")
-_BRACKETS: Final = re.compile(rb"\\[\s\S]|`+|\[|\]")
-_BEFORE_BOX: Final = re.compile(rb"[ \t>]*+(?:[-*+]|([0-9]{1,9})[.)])[ \t]+")
-_BEFORE_NUMBER: Final = re.compile(rb"\n?[ \t>]*+(?:[0-9]{1,9}[.)][ \t]|\r?\n|\Z)")
+_TEXT_END: Final = expression(rb"\]\(")
+_BRACKETS: Final = expression(rb"\\[\s\S]|`+|\[|\]")
+_BEFORE_BOX: Final = expression(rb"[ \t>]*+(?:[-*+]|([0-9]{1,9})[.)])[ \t]+")
+_BEFORE_NUMBER: Final = expression(rb"\n?[ \t>]*+(?:[0-9]{1,9}[.)][ \t]|\r?\n|\Z)")
 _BEFORE_TAG: Final = frozenset(b" \t\n\r\v\f>(")
-_NOT_IN_TAG: Final = re.compile("[\\s\u2000-\u206f\u2e00-\u2e7f]")
-_NO_NUMBER: Final = re.compile(r"[^\d/_-]")
+_NOT_IN_TAG: Final = expression("[\\s\u2000-\u206f\u2e00-\u2e7f]")
+_NO_NUMBER: Final = expression(r"[^\d/_-]")
 _DEEPEST: Final = 16
 _new = tuple.__new__
 

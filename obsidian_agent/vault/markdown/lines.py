@@ -12,33 +12,34 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from obsidian_agent.dataclass import dataclass
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.text import BOM
 
-ITEM = re.compile(r"(?P<marker>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+|$)(?P<rest>.*)", re.DOTALL)
+ITEM = expression(r"(?P<marker>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+|$)(?P<rest>.*)", re.DOTALL)
 """A list item behind its indentation."""
 
-RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+RULE = expression(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 """A horizontal rule behind its indentation."""
 
-UNDERLINE = re.compile(r"=+$|-+$")
+UNDERLINE = expression(r"=+$|-+$")
 """What makes a heading of the text above it."""
 
-_QUOTE = re.compile(r"[ \t]{0,3}>[ ]?")
-_INDENT = re.compile(r"[ \t]*")
-_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
-HTML_BLOCK = re.compile(
+_QUOTE = expression(r"[ \t]{0,3}>[ ]?")
+_INDENT = expression(r"[ \t]*")
+_FENCE = expression(r"(`{3,})[^`]*$|(~{3,})")
+HTML_BLOCK = expression(
     r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset"
     r"|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol"
     r"|optgroup|option|p|param|search|section|source|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$)",
     re.IGNORECASE,
 )
-_RAW_HTML = re.compile(r"<(script|pre|style|textarea)(?:[\s>]|$)", re.IGNORECASE)
-_LONE_TAG = re.compile(
+_RAW_HTML = expression(r"<(script|pre|style|textarea)(?:[\s>]|$)", re.IGNORECASE)
+_LONE_TAG = expression(
     r"""(?:<[a-z][a-z0-9-]*+(?>(?:\s++[a-z_:][\w.:-]*+(?>(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?))*)\s*+/?>|</[a-z][a-z0-9-]*+\s*+>)$""",
     re.IGNORECASE,
 )
-_MARKUP = re.compile(r"<(?:(!--)|(\?)|(!\[CDATA\[)|(![A-Za-z]))")
+_MARKUP = expression(r"<(?:(!--)|(\?)|(!\[CDATA\[)|(![A-Za-z]))")
 _MARKUP_ENDS = ("-->", "?>", "]]>", ">")
 _SPECIAL = frozenset(" \t>-*+#`~%$<=_0123456789")
 _TAB = 4
@@ -325,7 +326,7 @@ def _columns(blanks: str) -> int:
     return len(blanks) if "\t" not in blanks else len(blanks.expandtabs(_TAB))
 
 
-_NO_PARAGRAPH = re.compile(r"[#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t]")
+_NO_PARAGRAPH = expression(r"[#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t]")
 
 
 def read_heading(body: str) -> tuple[str, int] | None:
@@ -362,8 +363,8 @@ def _underlined(lines: Sequence[Line], position: int) -> Line | None:
     return title if alone else None
 
 
-_CHECKBOX = re.compile(r"\[(?P<status>[^\]\r\n])\](?:[ \t]+|$)")
-_BLOCK_ID = re.compile(r"[A-Za-z0-9-]+")
+_CHECKBOX = expression(r"\[(?P<status>[^\]\r\n])\](?:[ \t]+|$)")
+_BLOCK_ID = expression(r"[A-Za-z0-9-]+")
 
 
 @dataclass(frozen=True, slots=True)

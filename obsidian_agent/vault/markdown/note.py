@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, parse_block, read_block
 from obsidian_agent.vault.markdown import blocks
 from obsidian_agent.vault.markdown.blocks import LineFinder, NeedsBlocks, flat_tables, line_starts, regions
@@ -26,14 +27,14 @@ from obsidian_agent.vault.markdown.targets import links_where as quick_links_whe
 from obsidian_agent.vault.markdown.targets import targets_and_tags
 from obsidian_agent.vault.text import decode
 
-_QUOTED: Final = re.compile(rb"""(["'])[ \t]*+(\[\[([^\[\]\n]++)\]\])[ \t]*+\1""")
-_WIKILINK: Final = re.compile(r"[ \t]*\[\[([^\[\]\n]+)\]\][ \t]*")
+_QUOTED: Final = expression(rb"""(["'])[ \t]*+(\[\[([^\[\]\n]++)\]\])[ \t]*+\1""")
+_WIKILINK: Final = expression(r"[ \t]*\[\[([^\[\]\n]+)\]\][ \t]*")
 _BEFORE: Final = frozenset(b":-,[{\n")
 _BEHIND: Final = frozenset(b"\n\r,]#}")
-_DOUBLE_ESCAPE: Final = re.compile(r'\\(["\\/])')
-_SEPARATED: Final = re.compile(r"[\s,]")
-_TAGS_KEY: Final = re.compile(rb"^[ \t{]*[\"']?(tags)[\"']?[ \t]*:", re.IGNORECASE | re.MULTILINE)
-_NEXT_KEY: Final = re.compile(rb"^[^\s\-#\]}]", re.MULTILINE)
+_DOUBLE_ESCAPE: Final = expression(r'\\(["\\/])')
+_SEPARATED: Final = expression(r"[\s,]")
+_TAGS_KEY: Final = expression(rb"^[ \t{]*[\"']?(tags)[\"']?[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_NEXT_KEY: Final = expression(rb"^[^\s\-#\]}]", re.MULTILINE)
 
 
 def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any], *, broken: bool) -> list[Link]:

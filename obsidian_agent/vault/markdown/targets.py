@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.markdown.blocks import NeedsBlocks, flat_tables
 from obsidian_agent.vault.markdown.inline import InlineScanner, decoded, is_external, tag_name
 from obsidian_agent.vault.markdown.model import Link
@@ -32,7 +33,7 @@ _WIKILINK: Final = r"\[\[(?![ \t]*\]\])(?>(?:[^\[\]\n]++|\](?!\])|\[(?!\[))+)\]\
 
 # As in inline.py every alternative begins with a plain character; what must precede is looked up behind it. A match of one character
 # is something that is not plain. Brackets that are certainly no link are not found at all: nothing is hidden in them.
-_EVENT: Final = re.compile(
+_EVENT: Final = expression(
     rf"""\\[!-/:-@\[-`{{-~]
     |{_WIKILINK}
     |\[[^\[\]\\`\n\#|]*+\]\([^\s()<>\\|]++\)
@@ -55,8 +56,8 @@ _EVENT: Final = re.compile(
     |%(?<![^\s>]%)(?=%)""",
     re.VERBOSE | re.ASCII,
 )
-_TABLE: Final = re.compile(r"\n[ \t>]*+(?:\|[ \t]*+:?-|:?-++:?[ \t]*+\|)")
-_PIPED: Final = re.compile(rb"\[\[[^\[\]\n]*?(?<!\\)\||```|~~~|\$\$")
+_TABLE: Final = expression(r"\n[ \t>]*+(?:\|[ \t]*+:?-|:?-++:?[ \t]*+\|)")
+_PIPED: Final = expression(rb"\[\[[^\[\]\n]*?(?<!\\)\||```|~~~|\$\$")
 
 
 def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | None:

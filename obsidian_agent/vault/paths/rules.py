@@ -14,6 +14,7 @@ import unicodedata
 from typing import Final
 
 from obsidian_agent.errors import ToolError
+from obsidian_agent.expression import expression
 
 MAX_NAME_BYTES: Final = 255
 """Longest name that ext4, APFS and NTFS all take (ext4 counts bytes of UTF-8)."""
@@ -21,7 +22,7 @@ MAX_NAME_BYTES: Final = 255
 MAX_CLEAN_BYTES: Final = 240
 """Longest name that `clean_component` and `slug` make; leaves room for an extension and a ` 2`."""
 
-PLAIN: Final = re.compile(r"[A-NP-Za-np-z0-9][A-Za-z0-9 ,()&'+=!_.-]*+")
+PLAIN: Final = expression(r"[A-NP-Za-np-z0-9][A-Za-z0-9 ,()&'+=!_.-]*+")
 """Names that every rule for names on disk allows, told at once: most names are such. The others are asked about."""
 
 INSTRUCTION_FILES: Final = frozenset({"agents.md", "claude.md", "gemini.md"})
@@ -42,7 +43,7 @@ CODE_EXTENSIONS: Final = frozenset(
 _HFS_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 
 # 8.3 names that NTFS gives to dot files: `.git` is `GIT~1`, `.obsidian` is `OBSIDI~1`; after four clashes two letters and a hash.
-_SHORT_NAME = re.compile(
+_SHORT_NAME = expression(
     r"(?:git|gitmod|gitatt|gitign|obsidi|openco|trash|claude|env|mcp|(?:gi|ob|op|tr|cl|en|mc)[0-9a-f]{4})~[0-9]+(?:\.[^.]{0,3})?"
 )
 _PROTECTED_FILE = "opencode.json"
@@ -53,20 +54,20 @@ _DEVICES = frozenset(
 )
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
-_CONTROL = re.compile(f"[{_CONTROLS}]")
-_ILLEGAL = re.compile(rf'[<>:"|?*\\/{_CONTROLS}]')
-_UNLINKABLE = re.compile(r"[#^\[\]|]|%%")
-_NO_TEXT = re.compile(
+_CONTROL = expression(f"[{_CONTROLS}]")
+_ILLEGAL = expression(rf'[<>:"|?*\\/{_CONTROLS}]')
+_UNLINKABLE = expression(r"[#^\[\]|]|%%")
+_NO_TEXT = expression(
     "[\ud800-\udfff\ufdd0-\ufdef" + "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)) + "]"
 )
-_OPTION = re.compile(r"-[-A-Za-z0-9_=.]+")
-_VARIABLE = re.compile(r"\$(?:env:)?[a-z_]\w*|\$\{\w+\}|%\w+%", re.ASCII | re.IGNORECASE)
-_PERCENT_CODE = re.compile(r"%(?=[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
+_OPTION = expression(r"-[-A-Za-z0-9_=.]+")
+_VARIABLE = expression(r"\$(?:env:)?[a-z_]\w*|\$\{\w+\}|%\w+%", re.ASCII | re.IGNORECASE)
+_PERCENT_CODE = expression(r"%(?=[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 
-_SUBDIVISION_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
+_SUBDIVISION_FLAG = expression("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
 _VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 # What NFKC turns into a tilde, and into text with a slash or backslash.
-_TILDES = re.compile("[~\uff5e]")
+_TILDES = expression("[~\uff5e]")
 _LIKE_SLASH = frozenset("\u2100\u2101\u2105\u2106\uff0f\uff3c\ufe68")
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _JOINERS = "\u200c\u200d"
@@ -258,7 +259,7 @@ def _trimmed(text: str) -> str:
 _APOSTROPHES = r"(?<=\p{L})['\u2019\u02bc](?=\p{L})"
 _KEPT = r"\p{L}\p{M}\p{N}_\p{ExtPict}\p{RI}\p{EMod}"
 _NO_WORD = rf"(?:[^{_KEPT}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]|(?<![\u0590-\U0010ffff])\u200d)+"
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
+_DEVICE = expression(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
 _EMPTY = "untitled"
 
 
@@ -297,13 +298,13 @@ def _no_device(name: str, most: int | None) -> str:
     return f"{head if _fits(name + '_', most) else head[:-1]}_{dot}{tail}"
 
 
-_SCHEME_OR_DRIVE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_KNOWN_SCHEME = re.compile(
+_SCHEME_OR_DRIVE = expression(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_KNOWN_SCHEME = expression(
     r"(?:https?|file|ftps?|sftp|ssh|smb|nfs|webdavs?|data|javascript|vbscript|mailto|obsidian|vscode|app|blob|about):", re.IGNORECASE
 )
-_DRIVE = re.compile(r"[A-Za-z]:")
-_PERCENT = re.compile(r"%(?:u([0-9a-f]{4})|([0-9a-f]{2}))", re.IGNORECASE)
-_OVERLONG = re.compile(r"%(?:c[01]%[0-9a-f]{2}|e0%[89]|f0%8)", re.IGNORECASE)
+_DRIVE = expression(r"[A-Za-z]:")
+_PERCENT = expression(r"%(?:u([0-9a-f]{4})|([0-9a-f]{2}))", re.IGNORECASE)
+_OVERLONG = expression(r"%(?:c[01]%[0-9a-f]{2}|e0%[89]|f0%8)", re.IGNORECASE)
 _ROUNDS: Final = 4
 
 

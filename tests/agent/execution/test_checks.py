@@ -14,7 +14,7 @@ import pytest
 from obsidian_agent.agent.events import ExecutionResult
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.vault.filesystem import inventory
 from previews import picture

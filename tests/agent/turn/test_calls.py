@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from agents import NOTES, Desk, call, calls, check_pairs, results, scripted
 from obsidian_agent.agent.events import Answer
-from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, understand, written_calls
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS, offers
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ToolCall
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import TOOLS, aliases, from_wire, wire_name

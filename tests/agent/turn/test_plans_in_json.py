@@ -16,7 +16,7 @@ from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.turn.loop import MAX_REQUESTS
 from obsidian_agent.agent.turn.proposals import FAILED
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, TextChunk
 from obsidian_agent.providers.middleware import RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedProvider

@@ -10,8 +10,9 @@ from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, 
 from obsidian_agent.agent.context import Gatherer
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, TurnFailed
 from obsidian_agent.agent.open_vault import Focus
-from obsidian_agent.agent.privacy.consent import ShareDecision, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision
 from obsidian_agent.agent.turn.preparation import TurnConfig
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.providers.scripted import ScriptedProvider
 

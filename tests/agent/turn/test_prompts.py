@@ -25,8 +25,8 @@ from obsidian_agent.agent.turn.prompts import (
 )
 from obsidian_agent.errors import Problem
 from obsidian_agent.offline.recipe import SLOT, packaged
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan, Step
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.scripted import ScriptedProvider

@@ -16,7 +16,7 @@ from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.agent.turn.state_machine import ENDS, FOLLOWING, REPAIRS, IllegalStep, TurnMachine, TurnState
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.policy import Policy
 from support import MakeVault, settings_with
 
 S = TurnState

@@ -1,0 +1,352 @@
+"""What may happen: one answer to (tool, path, who), with the rule that gave it.
+
+The person's settings, the vault's own file and the agent that plans each have their `Limits`, and every one of them can only take away. What
+is left, the person's rules allow without a question, or it is asked about. Validation asks for what a tool can do at all, the preview and the
+dispatch for what a plan's change set comes to, whichever call leads there; the model's own calls ask for what may be read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import reduce
+from typing import Any, Final, Literal
+
+from obsidian_agent.dataclass import dataclass, replace
+from obsidian_agent.errors import ConfigError, Problem, VaultError
+from obsidian_agent.plan.result import SETTINGS, Instance, Verdict
+from obsidian_agent.tools.core.tool import Risk, Tool
+from obsidian_agent.vault.paths.path import VaultPath, from_disk
+from obsidian_agent.vault.paths.patterns import PathRules
+from obsidian_agent.vault.views.changes import ChangeSet, Move, Operation, WriteFile
+from obsidian_agent.vault.views.view import VaultView
+
+NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "HOOK_REFUSED"})
+"""Codes of problems that the person's settings make: only the person can do something about them."""
+
+Level = Literal["read-only", "scoped-write", "full-write"]
+"""Nothing is written; only what `write_allow` names; everything but what `write_deny` names."""
+
+_STRENGTH: Final = ("allow", "ask", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class SharingRules:
+    """The person's rules for reading. Files and folders under `deny` do not exist for any model; those under `allow` are shared without asking.
+
+    `local`: models on this machine get everything that is not denied without asking.
+    """
+
+    allow: PathRules = PathRules()
+    deny: PathRules = PathRules(anywhere=True)
+    local: bool = False
+
+    @classmethod
+    def of(cls, allow: Collection[str] = (), deny: Collection[str] = (), *, local: bool = False) -> SharingRules:
+        """From patterns as people write them. Raises `ConfigError`."""
+        return cls(PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), local)
+
+    def verdict(self, path: VaultPath, real: Callable[[VaultPath], VaultPath], *, local: bool = False) -> Verdict:
+        """Whether a model may read a file, which may lead elsewhere (`real`); `local`: it is on this machine."""
+        if self.deny and (pattern := self.deny.covering(path) or self.deny.covering(real(path))) is not None:
+            return Verdict("deny", f"share_deny {pattern}")
+        if self.local and local:
+            return Verdict("allow", "share_local is on")
+        if (pattern := self.allow.covering(path)) is not None and self.allow.cover(real(path)):
+            return Verdict("allow", f"share_allow {pattern}")
+        return Verdict("ask", "no pattern of share_allow names it")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is not allowed, as one place says it (`source`). `extensions` without a dot, none: all; `largest` in bytes, None: any size."""
+
+    source: str = SETTINGS
+    level: Level = "full-write"
+    write_allow: PathRules = PathRules()
+    write_deny: PathRules = PathRules(anywhere=True)
+    extensions: tuple[str, ...] = ()
+    largest: int | None = None
+    tools_deny: tuple[str, ...] = ()
+    commands_deny: tuple[str, ...] = ()
+    share_deny: PathRules = PathRules(anywhere=True)
+    deletes: bool = True
+    commands: bool = True
+
+    @classmethod
+    def of(
+        cls, source: str = SETTINGS, level: Level = "full-write", allow: Iterable[str] = (), deny: Iterable[str] = (), **more: Any
+    ) -> Limits:
+        """From patterns as people write them. Raises `ConfigError`."""
+        return cls(source, level, PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), **more)
+
+    def on_change(self, path: VaultPath, size: int | None = None, *, folder: bool = False) -> str | None:
+        """The rule that forbids changing a file or folder, as it stands at the source; None when it may be. `size`: of the new content."""
+        if (pattern := self.write_deny.covering(path)) is not None:
+            return f"write_deny {pattern}"
+        if self.level == "read-only":
+            return "level read-only"
+        if self.level == "scoped-write" and not self.write_allow.cover(path):
+            return "level scoped-write, and no pattern of write_allow names it"
+        if self.extensions and not folder and (extension := path.name.rpartition(".")[2].lower()) not in self.extensions:
+            return f"write_extensions, without {extension}"
+        if self.largest is not None and size is not None and size > self.largest:
+            return f"write_largest {self.largest}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What may happen. Without `allow_writes` a plan may only read.
+
+    `by_options`: options of the command line allow deletes and commands, not the settings. `tools_allow` and `commands_allow` name what is
+    not asked about; `told` are the problems of rules that were not taken, for the person; `agent` plans, "" for the person.
+    """
+
+    allow_deletes: bool = False
+    allow_commands: bool = False
+    allow_writes: bool = True
+    by_options: bool = False
+    limits: tuple[Limits, ...] = ()
+    confirm_writes: bool = True
+    auto_approve_read_only: bool = False
+    tools_allow: tuple[str, ...] = ()
+    commands_allow: tuple[str, ...] = ()
+    sharing: SharingRules = SharingRules()
+    told: tuple[Problem, ...] = ()
+    agent: str = ""
+
+    def within(self, *limits: Limits) -> Policy:
+        """This policy, narrowed."""
+        return replace(self, limits=(*self.limits, *limits))
+
+    # --- what is asked -------------------------------------------------------------------------------------------------------------
+
+    def on_call(self, name: str) -> Verdict:
+        """What the rules for tools say of one, whatever it does."""
+        for limits in self.limits:
+            if (pattern := _naming(limits.tools_deny, name)) is not None:
+                return Verdict("deny", f"tools_deny {pattern}", limits.source)
+        if (pattern := _naming(self.tools_allow, name)) is not None:
+            return Verdict("allow", f"tools_allow {pattern}")
+        return Verdict("ask", "no pattern of tools_allow names it")
+
+    def on_command(self, id: str) -> Verdict:
+        """Whether a command of Obsidian may be run."""
+        if (off := self._off("commands")) is not None:
+            return off
+        for limits in self.limits:
+            if limits.level == "read-only":
+                return Verdict("deny", "level read-only", limits.source)
+            if (pattern := _naming(limits.commands_deny, id)) is not None:
+                return Verdict("deny", f"commands_deny {pattern}", limits.source)
+        if (pattern := _naming(self.commands_allow, id)) is not None:
+            return Verdict("allow", f"commands_allow {pattern}")
+        return Verdict("ask", "allow_commands is on, and no pattern of commands_allow names it")
+
+    def on_change(self, path: VaultPath, size: int | None = None, *, folder: bool = False) -> Verdict | None:
+        """What forbids changing a file or folder; None where nothing does."""
+        for limits in self.limits:
+            if (rule := limits.on_change(path, size, folder=folder)) is not None:
+                return Verdict("deny", rule, limits.source)
+        return None
+
+    def verdict(self, tool: Tool | None, path: VaultPath, real: Callable[[VaultPath], VaultPath]) -> Verdict:
+        """What becomes of a plan's call of a tool that changes a file (None: any of them), or of a model's call of one that reads it."""
+        called = self.on_call(tool.name) if tool is not None else None
+        if called is not None and called.decision == "deny":
+            return called
+        if tool is not None and tool.risk is Risk.READ_ONLY:
+            for limits in self.limits:
+                if (pattern := limits.share_deny.covering(path) or limits.share_deny.covering(real(path))) is not None:
+                    return Verdict("deny", f"share_deny {pattern}", limits.source)
+            return self.sharing.verdict(path, real)
+        if (denied := self.on_change(path) or self.on_change(real(path))) is not None:
+            return denied
+        if tool is not None and tool.deletes:
+            return self._off("deletes") or Verdict("ask", "deletes are always asked about")
+        return self._writing(called)
+
+    def _writing(self, called: Verdict | None) -> Verdict:
+        if called is not None and called.decision == "allow":
+            return called
+        return Verdict("ask", "confirm_writes is on") if self.confirm_writes else Verdict("allow", "confirm_writes is off")
+
+    # --- a plan --------------------------------------------------------------------------------------------------------------------
+
+    def step_problems(self, tool: Tool) -> Iterator[Problem]:
+        """What forbids a step, whatever its arguments."""
+        called = self.on_call(tool.name)
+        if called.decision == "deny":
+            yield Problem("PERMISSION_DENIED", f"{tool.name} may not be used: {called.rule} ({called.source}).")
+        if tool.deletes and (off := self._off("deletes")) is not None:
+            yield Problem("DELETE_DISABLED", f"{tool.name} deletes, and deletes are off. {self._way_to_allow('deletes', off)}")
+        if tool.risk is Risk.COMMANDS and (off := self._off("commands")) is not None:
+            yield Problem("COMMANDS_DISABLED", f"{tool.name} runs commands, and they are off. {self._way_to_allow('commands', off)}")
+        if tool.risk is not Risk.READ_ONLY and not self.allow_writes:
+            yield Problem("PERMISSION_DENIED", f"{tool.name} changes the vault, and only reading is permitted here.")
+
+    def refusals(self, change_set: ChangeSet, instances: Sequence[Instance], view: VaultView) -> Iterator[Problem]:
+        """What a plan comes to in a vault that is not allowed, whichever call leads there.
+
+        Something of the vault that goes to the trash is a delete, though not a file that the plan made itself; a path that a rule protects
+        is protected also where a link leads to it.
+        """
+
+        def real(path: VaultPath) -> VaultPath:
+            try:
+                return view.real(path)
+            except VaultError:
+                return path  # leads to nowhere or out of the vault, which the view refuses by itself
+
+        for item in instances:
+            if item.opaque and item.state == "ready" and (on := self.on_command(_command(item))).decision == "deny":
+                message = f"The command {_command(item)} may not be run: {on.rule} ({on.source})."
+                yield Problem("COMMANDS_DISABLED", message).at(item.step_id, item.name)
+        off = self._off("deletes")
+        for owned in change_set.operations:
+            operation, instance = owned.operation, instances[owned.instance]
+            if self.limits:
+                denied = ((path, self._on_place(path, size, folder, real)) for path, size, folder in _changed(operation))
+                for path, verdict in denied:
+                    if verdict is not None:
+                        message = f"{path} may not be changed: {verdict.rule} ({verdict.source})."
+                        yield Problem("PERMISSION_DENIED", message, path=path.text).at(instance.step_id, instance.name)
+                        break
+            if off is not None and _trashes(operation):
+                path = operation.path
+                message = f"{path} would go to .trash, and deletes are off. {self._way_to_allow('deletes', off)}"
+                yield Problem("DELETE_DISABLED", message, path=path.text).at(instance.step_id, instance.name)
+
+    def approval(self, change_set: ChangeSet, instances: Sequence[Instance], tools: Mapping[str, Tool]) -> Verdict:
+        """Whether a plan that is not refused runs without a question. Deletes never do."""
+        found = [self._on_instance(item, tools[item.tool]) for item in instances if item.state == "ready"]
+        if any(_trashes(owned.operation) for owned in change_set.operations):
+            found.append(Verdict("ask", "deletes are always asked about"))
+        return max(found, key=lambda verdict: _STRENGTH.index(verdict.decision), default=Verdict("ask", "there is nothing to run"))
+
+    def _on_instance(self, item: Instance, tool: Tool) -> Verdict:
+        if item.opaque:
+            return self.on_command(_command(item))
+        called = self.on_call(tool.name)
+        if tool.risk is not Risk.READ_ONLY:
+            return self._writing(called)
+        if called.decision == "allow":
+            return called
+        on = self.auto_approve_read_only
+        return Verdict("allow" if on else "ask", f"auto_approve_read_only is {'on' if on else 'off'}")
+
+    def _on_place(self, path: VaultPath, size: int | None, folder: bool, real: Callable[[VaultPath], VaultPath]) -> Verdict | None:
+        return self.on_change(path, size, folder=folder) or self.on_change(real(path), size, folder=folder)
+
+    def _off(self, what: Literal["deletes", "commands"]) -> Verdict | None:
+        """What switches deletes or commands off; None where they are on."""
+        if not (self.allow_deletes if what == "deletes" else self.allow_commands):
+            return Verdict("deny", f"allow_{what} is off")
+        source = next((each.source for each in self.limits if not (each.deletes if what == "deletes" else each.commands)), None)
+        return None if source is None else Verdict("deny", f"allow_{what} is off", source)
+
+    def _way_to_allow(self, what: Literal["deletes", "commands"], off: Verdict) -> str:
+        if off.source != SETTINGS:
+            return f"{off.source} says so."
+        return f"Allow them with --allow-{what}." if self.by_options else "Allow them in the settings (F5)."
+
+
+ANYTHING: Final = Policy(allow_deletes=True, allow_commands=True)
+"""For a plan that is only looked at or kept: what it may do is asked when it is to run."""
+
+
+def _naming(patterns: Sequence[str], name: str) -> str | None:
+    return next((pattern for pattern in patterns if fnmatchcase(name.casefold(), pattern.casefold())), None)
+
+
+def _command(item: Instance) -> str:
+    return str(item.args.get("id", ""))
+
+
+def _trashes(operation: Operation) -> bool:
+    return isinstance(operation, Move) and operation.trash
+
+
+def _changed(operation: Operation) -> Iterator[tuple[VaultPath, int | None, bool]]:
+    """Every path of the vault at which an operation changes something, the size of what is written there, and whether it is a folder; a
+    folder that moves takes along what is in it."""
+    match operation:
+        case WriteFile(path=path, content=content):
+            yield path, len(content), False
+        case Move():
+            places = [operation.path] if operation.trash else [operation.path, operation.new_path]
+            yield from ((place, None, operation.folder) for place in places)
+            for item in operation.inventory.items if operation.folder and operation.inventory is not None else ():
+                yield from ((reduce(from_disk, item.name.split("/"), place), None, item.kind == "folder") for place in places)
+        case _:
+            yield operation.path, None, True
+
+
+_LEVELS: Final = ("read-only", "scoped-write", "full-write")
+_OF_A_VAULT: Final = (
+    "level",
+    "write_largest",
+    "allow_deletes",
+    "allow_commands",
+    "write_allow",
+    "write_deny",
+    "write_extensions",
+    "tools_deny",
+    "commands_deny",
+    "share_deny",
+)
+"""What a vault's own file may say, under the names of the settings."""
+
+
+def vault_rules(data: bytes | None, source: str, own: Level) -> tuple[Limits, tuple[Problem, ...]]:
+    """What a vault's own file takes away, and what is told about it.
+
+    Whatever would allow something is left out; a file that cannot be read lets nothing be written. `own`: the level of the person's settings.
+    """
+    if data is None:
+        return Limits(source), ()
+    try:
+        document = json.loads(data)
+        if not isinstance(document, dict):
+            raise ValueError("it is no JSON object")
+        taken = {name: value for name, value in document.items() if _narrows(name, value, own)}
+        lists = {name: tuple(map(str, value)) for name, value in taken.items() if isinstance(value, list)}
+        extensions = tuple(each.lstrip(".").lower() for each in lists.get("write_extensions", ()))
+        limits = Limits.of(
+            source,
+            taken.get("level", "full-write"),
+            lists.get("write_allow", ()),
+            lists.get("write_deny", ()),
+            extensions=extensions,
+            largest=taken.get("write_largest"),
+            tools_deny=lists.get("tools_deny", ()),
+            commands_deny=lists.get("commands_deny", ()),
+            share_deny=PathRules(lists.get("share_deny", ()), anywhere=True),
+            deletes=taken.get("allow_deletes", True),
+            commands=taken.get("allow_commands", True),
+        )
+    except (ValueError, RecursionError, ConfigError) as error:
+        message = f"{source} cannot be read ({error}), so nothing may be changed in this vault. Put it right or delete it."
+        return Limits(source, "read-only"), (Problem("CONFIG_INVALID", message, path=source),)
+    left = sorted(map(str, document.keys() - taken.keys()))
+    told = (f"{source}: {name} is left out: a vault can take permissions away, and give none." for name in left)
+    return limits, tuple(Problem("CONFIG_IGNORED", each, path=source) for each in told)
+
+
+def _narrows(name: str, value: object, own: Level) -> bool:
+    """Whether a rule of a vault takes something away. ValueError for one that means to and cannot be understood."""
+    match name, value:
+        case (("allow_deletes" | "allow_commands"), bool()):
+            return not value
+        case "level", str() if value in _LEVELS:
+            return _LEVELS.index(value) <= _LEVELS.index(own)
+        case "write_largest", int() if value >= 0:
+            return True
+        case _, list() if name in _OF_A_VAULT[4:]:
+            return True
+        case _ if name in _OF_A_VAULT:
+            raise ValueError(f"{name} is not valid")
+        case _:
+            return False
