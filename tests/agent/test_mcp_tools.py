@@ -27,6 +27,7 @@ from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import McpServer, Settings
 from obsidian_agent.errors import ServerError
+from obsidian_agent.plan.policy import Limits, Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 STAND_IN = Path(__file__).parent.parent / "mcp_stand_in.py"
@@ -44,6 +45,7 @@ class Desk:
     folder: Path
     answers: dict[str, str] = field(default_factory=lambda: {"tools": "once", "call": "once"})
     settings: dict[str, Any] = field(default_factory=dict)
+    policy: Policy = Policy()
     asked: list[ShareRequest] = field(default_factory=list)
     events: list[AgentEvent] = field(default_factory=list)
 
@@ -60,7 +62,7 @@ class Desk:
 
     def tools(self) -> McpTools:
         record = Record(self.folder / "record", lambda: datetime.now(UTC))
-        return McpTools(lambda: {"desk": self.server}, self.folder / "pins.json", self.folder / "log", record)
+        return McpTools(lambda: {"desk": self.server}, lambda: self.policy, self.folder / "pins.json", self.folder / "log", record)
 
     async def approve(self, request: ShareRequest) -> ShareDecision:
         self.asked.append(request)
@@ -226,9 +228,20 @@ def test_a_rule_or_an_answer_for_the_conversation_lets_a_tool_be_called_unasked(
     desk.answers["call"] = "thread"
     desk.play(twice)
     assert [each.kind for each in desk.asked] == ["tools", "call"]
-    desk.settings["allow"] = ("lo*",)
+    desk.policy = Policy(tools_allow=("mcp__desk__lo*",))
     desk.call()
     assert [each.kind for each in desk.asked] == ["tools", "call"]
+
+
+def test_a_rule_that_denies_a_tool_leaves_it_out_and_ends_what_was_offered(desk: Desk) -> None:
+    async def denied(tools: McpTools) -> None:
+        found = await tools.offered(desk.approve, desk.emit)
+        desk.policy = Policy(limits=(Limits(tools_deny=("mcp__*",)),))
+        with pytest.raises(ServerError, match="tools_deny"):
+            await tools.call(found["mcp__desk__look"], {}, desk.approve, Grants(), desk.emit, "1")
+        assert await tools.offered(desk.approve, desk.emit) == {}
+
+    desk.play(denied)
 
 
 def test_a_call_that_cannot_be_written_down_is_not_made(desk: Desk) -> None:

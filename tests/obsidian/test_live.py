@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ObsidianError
-from obsidian_agent.obsidian.live import Obsidian
+from obsidian_agent.obsidian.live import Obsidian, open_address
 from obsidian_agent.obsidian.transport import ProgramTransport, Unreachable
-from obsidian_agent.obsidian.uri import open_address
 from obsidian_stand_in import StandIn
 
 ODD_PATHS = ["A & B.md", "C# notes.md", "100%.md", 'it\'s "odd".md', "a=b.md", "日本 🎉.md"]
