@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.plugins import PluginIndex
-    from obsidian_agent.agent.privacy.ledger import Ledger
-    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.agent.privacy.record import Ledger, Record
     from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
-    from obsidian_agent.vault.filesystem.editor import Editing
+    from obsidian_agent.vault.filesystem.store import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
@@ -126,7 +125,7 @@ def open_threads(wiring: Wiring) -> ThreadStore:
 
 def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
-    from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Ledger
 
     return Ledger(open_record(wiring))
 

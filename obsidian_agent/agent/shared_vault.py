@@ -18,7 +18,7 @@ from typing import Any, Final
 from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.proposal_socket import Outcome, Proposal
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
