@@ -8,17 +8,7 @@ from typing import assert_never
 from obsidian_agent.agent.events import AgentEvent, Emit, Notice, TextDelta
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
-from obsidian_agent.providers.base import (
-    ChatRequest,
-    Finished,
-    FinishReason,
-    Provider,
-    TextChunk,
-    ToolCall,
-    ToolCallChunk,
-    Usage,
-    Waiting,
-)
+from obsidian_agent.providers.base import ChatRequest, Finished, FinishReason, Provider, TextChunk, ToolCall, ToolCallChunk, Usage, Waiting
 
 
 @dataclass(slots=True)

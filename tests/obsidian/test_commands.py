@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.model_turns import preview_request
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_stand_in import Cli, StandIn
+from support import settings_with
 
 CREATE = {"id": "make", "tool": "vault.createFile", "args": {"path": "Log.md", "content": "made\n"}}
 BOLD = {"id": "bold", "tool": "commands.run", "args": {"id": "editor:toggle-bold"}}
@@ -86,6 +90,39 @@ def test_a_rest_that_is_no_longer_what_was_covered_is_not_run(running: StandIn, 
     assert (result["exit"], result["status"], codes(result)) == (4, "conflict", ["CONFLICT"])
     assert (folder / "Log.md").read_text() == "the command wrote this\n"
     assert result["effects"]["commands"] == ["editor:toggle-bold"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, []),
+        ({"allow_commands": True}, ["quickadd:choice:1", "editor:toggle-bold", "app:delete-file"]),
+        ({"allow_commands": True, "commands_deny": ("app:*",)}, ["quickadd:choice:1", "editor:toggle-bold"]),
+    ],
+)
+async def test_a_model_is_told_which_commands_it_may_plan(
+    running: StandIn, folder: Path, tmp_path: Path, settings: dict[str, Any], told: list[str]
+) -> None:
+    running.commands.append(("quickadd:choice:1", 'Log "today" DATA'))
+    (tmp_path / "script").write_text('{"text": "x"}')
+    with VaultStore.open(folder) as store:
+        wiring = Wiring(store, tmp_path / "state", None, settings=settings_with(model=f"scripted/{tmp_path / 'script'}", **settings))
+        turns = build_session(wiring).model_turns
+        assert turns is not None
+        text = (await preview_request(turns, Conversation(), "Run my log")).text
+    shown = re.findall(r'^\["(.*?)", "', text, re.MULTILINE)
+    assert shown == told, "those that fit the words first"
+    assert ("for commands.run" in text) == bool(told)
+
+
+async def test_commands_that_cannot_be_listed_are_not_waited_for(running: StandIn, folder: Path, tmp_path: Path) -> None:
+    running.raw = lambda argv: b"Vault not found."
+    (tmp_path / "script").write_text('{"text": "x"}')
+    with VaultStore.open(folder) as store:
+        settings = settings_with(model=f"scripted/{tmp_path / 'script'}", allow_commands=True)
+        turns = build_session(Wiring(store, tmp_path / "state", None, settings=settings)).model_turns
+        assert turns is not None
+        assert "for commands.run" not in (await preview_request(turns, Conversation(), "Hi")).text
 
 
 @pytest.mark.parametrize("new_pane", [True, False])

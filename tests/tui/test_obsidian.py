@@ -12,6 +12,7 @@ from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_stand_in import StandIn, stand_in
+from support import settings_with
 from tui.driving import Driver, driving_real
 
 DAY = "# Day\n\n- Garden 👍\n- Kitchen\n- Roof\n\nThe end.\n"
@@ -137,3 +138,17 @@ async def test_a_plan_with_a_command_in_it_is_asked_about_twice(running: StandIn
             await driver.settle()
             assert driver.stage == "result"
             assert (running.ran, (folder / "Log.md").read_text()) == (["editor:toggle-bold"], "made\nafter\n")
+
+
+@pytest.mark.parametrize(("allowed", "ran"), [((), []), (("editor:*",), ["editor:toggle-bold"])])
+async def test_a_command_that_a_rule_names_runs_without_a_question(
+    running: StandIn, folder: Path, tmp_path: Path, allowed: tuple[str, ...], ran: list[str]
+) -> None:
+    step = {"id": "bold", "tool": "commands.run", "args": {"id": "editor:toggle-bold"}}
+    settings = settings_with(allow_commands=True, commands_allow=allowed)
+    with VaultStore.open(folder) as store:
+        async with driving_real(Wiring(store, tmp_path / "state", None, settings=settings), (140, 40)) as driver:
+            driver.main.turn.preview({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": [step]}, frozenset(), {})
+            await driver.settle()
+            assert running.ran == ran
+            assert driver.stage == ("result" if ran else "plan")

@@ -21,7 +21,7 @@ from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversatio
 from obsidian_agent.agent.events import AgentEvent, Answer, Emit, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
@@ -41,11 +41,11 @@ from obsidian_agent.agent.turn.read_calls import Asker
 from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.dataclass import dataclass, field, replace
-from obsidian_agent.errors import ConfigError, Problem, ProviderError
+from obsidian_agent.errors import ConfigError, ObsidianError, Problem, ProviderError
 from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
 from obsidian_agent.providers.prices import ModelFacts
-from obsidian_agent.tools.core.tool import RunContext, Tool
+from obsidian_agent.tools.core.tool import AppCommand, RunContext, Tool
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
@@ -167,9 +167,29 @@ class Agent:
             self.ledger.record,
             self.provider.name,
         )
+        commands = await asyncio.to_thread(self._commands, context)
         return Preparation(
-            self.provider, self.config, self.conversation, asker, self.open_view, prefix, sampling, self.new_mark(), facts, context
+            self.provider,
+            self.config,
+            self.conversation,
+            asker,
+            self.open_view,
+            prefix,
+            sampling,
+            self.new_mark(),
+            facts,
+            context,
+            commands,
         )
+
+    def _commands(self, context: RunContext) -> tuple[AppCommand, ...]:
+        """The commands of Obsidian that a plan may run; none where it cannot be asked. Their names are not notes, so nobody is asked."""
+        if self.dry_run is None or not (context.runs_commands and self.policy.allow_commands):
+            return ()
+        try:
+            return tuple(each for each in context.commands() if self.policy.on_command(each.id).decision != "deny")
+        except ObsidianError:
+            return ()
 
     def message(self, request: PlanRequest, prepared: Preparation) -> ChatMessage:
         """The person's message as the model gets it."""
@@ -183,6 +203,7 @@ class Agent:
             show_selection=prepared.show_selection,
             extra=prepared.extra,
             tools=prepared.prefix.more(request.message),
+            commands=prepared.commands,
         )
 
     @property

@@ -12,7 +12,7 @@ from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, RequestKind, ShareItem, ShareRequest, tokens_of
-from obsidian_agent.agent.privacy.ledger import Sending
+from obsidian_agent.agent.privacy.record import Sending
 from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN, RequestPrefix
@@ -21,7 +21,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import Provider, Usage
 from obsidian_agent.providers.prices import ModelFacts, facts_of
-from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.tools.core.tool import AppCommand, RunContext
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
 
@@ -73,6 +73,8 @@ class Preparation:
     mark: str
     facts: ModelFacts
     context: RunContext
+    commands: tuple[AppCommand, ...] = ()
+    """Those of Obsidian that a plan may run."""
     show_selection: bool = False
     extra: str = ""
     parts: list[tuple[Part, AllowedBy]] = field(default_factory=list)
@@ -103,7 +105,7 @@ class Preparation:
 
     async def run(self, message: str, emit: Emit) -> None:
         """Settle everything, ask what has to be asked, and make room where the window is full."""
-        if self.config.servers is not None and self.config.only is None and self.prefix.offers and not self.ahead:
+        if self.config.servers is not None and self.prefix.offers and not self.ahead:
             self.others = await self.config.servers.offered(self.asker.approve, emit)
             self.prefix = replace(self.prefix, offers=(*self.prefix.offers, *(each.offer for each in self.others.values())))
         for problem in (*self.config.notices, *self._trim()):

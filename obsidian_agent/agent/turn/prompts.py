@@ -10,6 +10,7 @@ its kind of plan is made of, and the words of a tool's own line count as well, t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -26,7 +27,7 @@ from obsidian_agent.offline.search import packaged_menu
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolOffer
-from obsidian_agent.tools.core.tool import RunContext, Selection, Tool
+from obsidian_agent.tools.core.tool import AppCommand, RunContext, Selection, Tool
 
 CORE: Final = (
     "vault.createFile",
@@ -88,6 +89,7 @@ SELECTION_SHOWN = 500
 """Characters of the selection that a model sees; steps get all of it through `${selection}`."""
 VALUE_SHOWN = 200
 FILES_SHOWN = 10
+COMMANDS_SHOWN = 60
 PROBLEMS_SHOWN = 20
 ANSWER_SHOWN = 20_000
 """Characters of a bad answer that go back to the model."""
@@ -108,10 +110,11 @@ def request_message(
     show_selection: bool = True,
     extra: str = "",
     tools: str = "",
+    commands: Sequence[AppCommand] = (),
 ) -> ChatMessage:
     """The context as data, then what the person asks. Without `show_selection` only the length of the selected text is told.
 
-    `extra` is what goes along, fenced already; `tools` are those that the system prompt does not name.
+    `extra` is what goes along, fenced already; `tools` are those that the system prompt does not name; `commands` are those of Obsidian.
     """
     parts = ["# Context", _circumstances(context, policy), fence("names in the vault", _names(context), mark)]
     if params:
@@ -119,6 +122,8 @@ def request_message(
         parts.append(fence("parameters, to be used as ${name}", _lines(shown), mark))
     parts.append(_selection(context.selection, mark) if show_selection else _unseen_selection(context.selection))
     parts += [each for each in (extra, tools) if each]
+    if commands:
+        parts.append(_commands(commands, message, mark))
     parts += ["# Request", visible(message)]
     return ChatMessage("user", "\n\n".join(parts))
 
@@ -152,6 +157,15 @@ def _circumstances(context: RunContext, policy: Policy) -> str:
     ]
     permissions = "; ".join(f"{what} is {'allowed' if on else 'switched off'}" for what, on in allowed)
     return f"It is {context.now:%A}, {context.now:%Y-%m-%d %H:%M}. {permissions}."
+
+
+def _commands(commands: Sequence[AppCommand], message: str, mark: str) -> str:
+    """Obsidian's commands for commands.run, those first whose names have a word of the message."""
+    words = set(re.findall(r"\w{3,}", message.casefold()))
+    shown = sorted(commands, key=lambda each: words.isdisjoint(re.findall(r"\w{3,}", each.name.casefold())))[:COMMANDS_SHOWN]
+    more = f"; {len(commands) - len(shown)} more: commands.list" if len(commands) > len(shown) else ""
+    rows = "\n".join(json.dumps([each.id, each.name, each.source], ensure_ascii=False) for each in shown)
+    return fence(f"commands of Obsidian, for commands.run: id, name, source{more}", rows, mark)
 
 
 def _names(context: RunContext) -> str:
