@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.plugins import PluginIndex
-    from obsidian_agent.agent.privacy.ledger import Ledger
-    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.agent.privacy.record import Ledger, Record
     from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
-    from obsidian_agent.vault.filesystem.editor import Editing
+    from obsidian_agent.vault.filesystem.store import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
@@ -129,7 +128,7 @@ def open_threads(wiring: Wiring) -> ThreadStore:
 
 def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
-    from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Ledger
 
     return Ledger(open_record(wiring))
 
@@ -260,7 +259,7 @@ class _Lasting:
 
         wiring = self.wiring
         configured = lambda: wiring.settings.current.mcp_servers  # noqa: E731
-        return McpTools(configured, wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
+        return McpTools(configured, lambda: policy_of(wiring), wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
 
     @cached_property
     def trace(self) -> Trace:
@@ -295,7 +294,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
         trace=lasting.trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
-        servers=lasting.servers if settings.mcp_servers else None,
+        servers=lasting.servers if settings.mcp_servers and resolved.only is None else None,
     )
 
 

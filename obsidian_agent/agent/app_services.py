@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import TokensUsed
-from obsidian_agent.agent.privacy.ledger import Ledger
+from obsidian_agent.agent.privacy.record import Ledger
 from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError

@@ -1,7 +1,7 @@
 """The tools of the person's MCP servers, for the model's looking around: which are offered, what the person is asked, what a call comes to.
 
 A tool is offered once the person has read all that a model would be told of it, and as long as its server tells the same: another name,
-description or schema is asked about anew, with the difference. Before a call its arguments are shown, unless a rule of the settings or an
+description or schema is asked about anew, with the difference. Before a call its arguments are shown, unless a rule (`tools_allow`) or an
 answer in the conversation covers the tool; a line of the record is written before anything goes out. Plans never hold such a tool.
 """
 
@@ -14,7 +14,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +25,7 @@ from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.config.settings import McpServer
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, Problem, ServerError
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.providers.base import ToolOffer
 from obsidian_agent.state_files import replace_file
 
@@ -45,19 +45,21 @@ _WIRE: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A tool that a model may call as `offer.name`. `rule`: the settings let it be called without a question."""
+    """A tool that a model may call as `offer.name`."""
 
     server: str
     tool: str
     offer: ToolOffer
-    rule: bool
 
 
 @dataclass(slots=True)
 class McpTools:
-    """The servers of the settings, for as long as the program runs. `pins` is the file with the tools that the person has accepted."""
+    """The servers of the settings, for as long as the program runs. `policy` says what the rules say now, `pins` is the file with the tools that
+    the person has accepted.
+    """
 
     configured: Callable[[], Mapping[str, McpServer]]
+    policy: Callable[[], Policy]
     pins: Path
     logs: Path
     record: Record
@@ -71,20 +73,22 @@ class McpTools:
         for name in [name for name, each in self._connections.items() if servers.get(name) != each.server]:
             await self._connections.pop(name).close()
             self._down.pop(name, None)
+        policy = await asyncio.to_thread(self.policy)
         listed = await asyncio.gather(*(self._listed(name, server) for name, server in servers.items()))
         found: dict[str, Offered] = {}
-        for (name, server), tools in zip(servers.items(), listed, strict=True):
+        for name, tools in zip(servers, listed, strict=True):
             if isinstance(tools, Problem):
                 await emit(Notice(tools))
                 continue
-            for tool in await self._accepted(name, tools, approve, emit):
+            permitted = [tool for tool in tools if policy.on_call(_wire(name, tool)).decision != "deny"]
+            for tool in await self._accepted(name, permitted, approve, emit):
                 offer = _offer(name, tool)
                 if offer is None:
                     await emit(
                         Notice(Problem("MCP_TOOL_LEFT_OUT", f"A tool of the MCP server {name} cannot be offered: {tool.name[:60]!r}."))
                     )
                 else:
-                    found[offer.name] = Offered(name, tool.name, offer, any(fnmatchcase(tool.name, pattern) for pattern in server.allow))
+                    found[offer.name] = Offered(name, tool.name, offer)
         return found
 
     async def call(
@@ -94,7 +98,10 @@ class McpTools:
         text = json.dumps(args, indent=2, ensure_ascii=False)
         if len(text) > MOST_ARGUMENTS:
             raise ServerError(f"The arguments are longer than {MOST_ARGUMENTS:,} characters.", code="ARGUMENT_INVALID")
-        by = "rule" if called.rule else "granted" if called.offer.name in grants.tools else ""
+        ruled = (await asyncio.to_thread(self.policy)).on_call(called.offer.name)
+        if ruled.decision == "deny":
+            raise ServerError(f"{called.offer.name} may not be called: {ruled.rule} ({ruled.source}).", code="PERMISSION_DENIED")
+        by = "rule" if ruled.decision == "allow" else "granted" if called.offer.name in grants.tools else ""
         if not by:
             request = _question("call", called.server, f"Call {called.tool}", text, self._place(called.server))
             decision = await _decide(replace(request, tool=called.offer.name, call_id=call_id, args=args), approve, emit)
@@ -103,7 +110,7 @@ class McpTools:
             by = decision
             if decision == "thread":
                 grants.tools.add(called.offer.name)
-        entry = {"kind": "call", "server": called.server, "tool": called.tool, "address": self._place(called.server), "allowedBy": by}
+        entry = {"kind": "call", "server": called.server, "tool": called.tool, "allowedBy": by}
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         try:
             await asyncio.to_thread(self.record.append, [{**entry, "characters": len(text), "sha256": digest}])
@@ -185,9 +192,14 @@ async def _decide(request: ShareRequest, approve: ApproveShare, emit: Emit) -> s
     return "" if decision.scope == "no" else decision.scope
 
 
+def _wire(server: str, tool: ServerTool) -> str:
+    """What a model calls a tool, and the rules."""
+    return f"mcp__{server}__{tool.name}"
+
+
 def _offer(server: str, tool: ServerTool) -> ToolOffer | None:
     """A tool as models are told of it; None when they cannot be."""
-    name = f"mcp__{server}__{tool.name}"
+    name = _wire(server, tool)
     try:
         size = len(json.dumps(tool.schema))
     except (ValueError, RecursionError):

@@ -17,7 +17,7 @@ from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput,
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.usage import Meter

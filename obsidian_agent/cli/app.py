@@ -90,7 +90,7 @@ def _check(options: argparse.Namespace) -> None:
     try:
         find_vault(options.vault)
     except ConfigError as error:
-        from obsidian_agent.plan.nearest import did_you_mean
+        from obsidian_agent.errors import did_you_mean
 
         near = did_you_mean(options.name or "", COMMANDS)
         if error.code == "VAULT_NOT_FOUND" and near:

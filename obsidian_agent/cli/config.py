@@ -141,7 +141,7 @@ def _table(value: str) -> dict[str, object]:
 
 
 def _known(what: str, name: str, names: Sequence[str]) -> None:
-    from obsidian_agent.plan.nearest import did_you_mean
+    from obsidian_agent.errors import did_you_mean
 
     if name not in names:
         known = f"Known are {', '.join(sorted(names))}." if len(names) < 40 else ""
@@ -149,7 +149,7 @@ def _known(what: str, name: str, names: Sequence[str]) -> None:
 
 
 def _named(settings: LiveSettings, name: str) -> SettingRow:
-    from obsidian_agent.plan.nearest import did_you_mean
+    from obsidian_agent.errors import did_you_mean
 
     rows = {row.name: row for row in settings.rows()}
     if name not in rows:

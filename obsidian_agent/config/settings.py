@@ -48,7 +48,7 @@ def _field(default: Any, group: Group, title: str, description: str, **limits: A
 
 
 class McpServer(BaseModel):
-    """An MCP server: a `command` with `args`, environment and folder, or an address; `allow` names the tools that are called without a question."""
+    """An MCP server: a `command` with `args`, environment and folder, or an address. `timeout`: seconds that a call may take."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,7 +58,6 @@ class McpServer(BaseModel):
     cwd: str | None = None
     url: str | None = None
     headers: dict[str, str] = {}
-    allow: Patterns = ()
     timeout: float = Field(60.0, ge=1.0, le=3600.0)
 
     @model_validator(mode="after")
@@ -200,7 +199,7 @@ class Settings(BaseModel):
         {},
         "Model",
         "MCP servers",
-        "Other programs' tools for the model to look around with: a command or url each, and in allow what is called without a question.",
+        "Other programs' tools for the model to look around with: a command or url each. tools_allow: mcp__NAME__TOOL is called unasked.",
     )
     keymap: dict[str, str] = _field({}, "App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
 

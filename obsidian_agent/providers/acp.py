@@ -48,9 +48,12 @@ COMMANDS: Final[Mapping[str, str]] = {"opencode": "opencode acp", "claude": "cla
 """Agents whose command is known; the person's settings have others, and win."""
 PATIENCE: Final = 5.0
 """So many times the timeout of a model may an agent be silent: it thinks and looks around without a word."""
+START: Final = 60.0
+"""Seconds that it has at least to start and to begin a session."""
 GOODBYE: Final = 3.0
 """Seconds in which a turn that was cancelled must end."""
 SESSIONS_KEPT: Final = 100
+"""Conversations of which it is remembered which session is theirs."""
 
 _OWN_TOOLS: Final = (
     "bash edit glob grep list lsp patch question read skill task todoread todowrite webfetch websearch write external_directory"
@@ -221,13 +224,15 @@ class AcpAgent:
     async def _deltas(self, request: ChatRequest, turn: _Turn) -> AsyncGenerator[ChatDelta, None]:
         silence = request.timeout * PATIENCE
         try:
-            async with asyncio.timeout(silence):
+            async with asyncio.timeout(max(silence, START)):
                 link = await self._connected()
                 link.process.said, link.turn = 0, None
                 session, text = await self._opened(link, request)
         except TimeoutError:
             await self._end()
-            raise ProviderError(f"{self._who} did not begin to work within {silence:.0f} seconds.", code="API_TIMEOUT") from None
+            raise ProviderError(
+                f"{self._who} did not begin to work within {max(silence, START):.0f} seconds.", code="API_TIMEOUT"
+            ) from None
         link.session, link.turn = session, turn
         self._tell(state="working")
         prompt = {"sessionId": session, "prompt": [{"type": "text", "text": piece} for piece in text]}

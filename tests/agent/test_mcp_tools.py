@@ -7,19 +7,22 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import ValidationError
 
+import mcp_stand_in
 from agents import NOW, call, calls
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, ShareRequested
-from obsidian_agent.agent.mcp_client import Answered
+from obsidian_agent.agent.mcp_client import Answered, Connection
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Record
@@ -27,6 +30,7 @@ from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import McpServer, Settings
 from obsidian_agent.errors import ServerError
+from obsidian_agent.plan.policy import Limits, Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 STAND_IN = Path(__file__).parent.parent / "mcp_stand_in.py"
@@ -44,6 +48,7 @@ class Desk:
     folder: Path
     answers: dict[str, str] = field(default_factory=lambda: {"tools": "once", "call": "once"})
     settings: dict[str, Any] = field(default_factory=dict)
+    policy: Policy = Policy()
     asked: list[ShareRequest] = field(default_factory=list)
     events: list[AgentEvent] = field(default_factory=list)
 
@@ -60,7 +65,7 @@ class Desk:
 
     def tools(self) -> McpTools:
         record = Record(self.folder / "record", lambda: datetime.now(UTC))
-        return McpTools(lambda: {"desk": self.server}, self.folder / "pins.json", self.folder / "log", record)
+        return McpTools(lambda: {"desk": self.server}, lambda: self.policy, self.folder / "pins.json", self.folder / "log", record)
 
     async def approve(self, request: ShareRequest) -> ShareDecision:
         self.asked.append(request)
@@ -226,9 +231,20 @@ def test_a_rule_or_an_answer_for_the_conversation_lets_a_tool_be_called_unasked(
     desk.answers["call"] = "thread"
     desk.play(twice)
     assert [each.kind for each in desk.asked] == ["tools", "call"]
-    desk.settings["allow"] = ("lo*",)
+    desk.policy = Policy(tools_allow=("mcp__desk__lo*",))
     desk.call()
     assert [each.kind for each in desk.asked] == ["tools", "call"]
+
+
+def test_a_rule_that_denies_a_tool_leaves_it_out_and_ends_what_was_offered(desk: Desk) -> None:
+    async def denied(tools: McpTools) -> None:
+        found = await tools.offered(desk.approve, desk.emit)
+        desk.policy = Policy(limits=(Limits(tools_deny=("mcp__*",)),))
+        with pytest.raises(ServerError, match="tools_deny"):
+            await tools.call(found["mcp__desk__look"], {}, desk.approve, Grants(), desk.emit, "1")
+        assert await tools.offered(desk.approve, desk.emit) == {}
+
+    desk.play(denied)
 
 
 def test_a_call_that_cannot_be_written_down_is_not_made(desk: Desk) -> None:
@@ -304,6 +320,75 @@ def test_what_a_server_logs_is_kept_without_keys_and_within_bounds(desk: Desk) -
     log = (desk.folder / "log" / "mcp-desk.log").read_text()
     assert "stand-in here" in log
     assert "sk-abcdef" not in log
+
+
+# --- at an address ----------------------------------------------------------------------------------------------------------------------
+
+
+class Web(BaseHTTPRequestHandler):
+    """The stand-in by streamable HTTP: an answer of JSON to each request. `seen` are the requests that came."""
+
+    script: ClassVar[dict[str, Any]]
+    seen: ClassVar[list[tuple[str, str | None]]]
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.seen.append((message["method"], self.headers["authorization"]))
+        said: list[dict[str, Any]] = []
+        if "id" in message:
+            mcp_stand_in.answer(message["id"], message["method"], message.get("params", {}), self.script, said.append)
+        body = json.dumps(said[0]).encode() if said else b""
+        elsewhere = self.script["answers"].get("elsewhere") if message["method"] == "tools/call" else None
+        self.send_response(307 if elsewhere else 200 if said else 202)
+        for name, value in {"content-type": "application/json", "content-length": str(len(body)), "location": elsewhere}.items():
+            if value:
+                self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.send_error(405)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[Callable[..., Connection]]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
+    Thread(target=server.serve_forever, daemon=True).start()
+    Web.seen = []
+
+    def connection(folder: Path, **answers: Any) -> Connection:
+        Web.script = {"tools": [tool()], "answers": answers}
+        at = McpServer(url=f"http://127.0.0.1:{server.server_port}/mcp", headers={"Authorization": "Bearer mine"}, timeout=5)
+        return Connection("web", at, folder / "web.log")
+
+    yield connection
+    server.shutdown()
+    server.server_close()
+
+
+async def test_a_server_at_an_address_is_asked_with_its_headers(tmp_path: Path, web: Callable[..., Connection]) -> None:
+    connection = web(tmp_path, look="found ARGUMENTS")
+    assert [each.name for each in await connection.tools()] == ["look"]
+    assert await connection.call("look", {"q": "x"}) == Answered('found {"q": "x"}')
+    assert {key for _, key in Web.seen} == {"Bearer mine"}
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    "answers", [{"look": "y" * (9 << 20)}, {"look": "", "elsewhere": "http://localhost:1/mcp"}], ids=["flood", "redirect"]
+)
+async def test_an_answer_that_is_too_large_or_elsewhere_is_not_taken(
+    tmp_path: Path, web: Callable[..., Connection], answers: dict[str, str]
+) -> None:
+    connection = web(tmp_path, **answers)
+    try:
+        assert (await connection.call("look", {})).failed
+    except ServerError as error:
+        assert "web" in error.message
+    await connection.close()
 
 
 # --- in a turn --------------------------------------------------------------------------------------------------------------------------

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from obsidian_agent.agent.privacy.consent import REFUSED, Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.agent.privacy.consent import REFUSED, Level, RequestKind, Scope, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.share import Share, readable_size
+from obsidian_agent.tui.screens.share import AllowTool, Share, readable_size
 from obsidian_agent.tui.widgets.safe_input import TextEntry
 from tui.driving import Driver, driving
 from tui.fakes import vault_path
@@ -25,7 +25,7 @@ async def asked(app: Driver, question: ShareRequest) -> asyncio.Task[ShareDecisi
     """The question on the screen; its keys wait for a pause."""
     app.now += 1
     task = asyncio.create_task(app.app.approve_share(question))
-    await app.until(lambda: isinstance(app.app.screen, Share))
+    await app.until(lambda: isinstance(app.app.screen, Share | AllowTool))
     return task
 
 
@@ -98,3 +98,25 @@ async def test_arguments_are_edited_and_checked() -> None:
 
 def test_sizes_for_people() -> None:
     assert [readable_size(count) for count in (0, 999, 1200, 3_400_000)] == ["0 B", "999 B", "1.2 kB", "3.4 MB"]
+
+
+@pytest.mark.parametrize(("kind", "keys"), [("call", {"a": "once", "t": "thread"}), ("tools", {"a": "once"})])
+async def test_a_tool_of_a_server_is_shown_whole_and_only_a_key_allows_it(kind: RequestKind, keys: dict[str, Scope]) -> None:
+    text = "\n".join(["look", f"- was {BAD}", f"+ is {BAD}", *(f"line {n}" for n in range(60))])
+    question = ShareRequest("c1", kind, "mcp__desk__look", f"Call {BAD}", {"q": BAD}, (), "the MCP server desk", "npx desk", text=text)
+    async with driving(size=(80, 24)) as app:
+        for key, scope in keys.items():
+            task = await asked(app, question)
+            app.now += 1
+            shown = app.screen()
+            assert all(words in shown for words in ("the MCP server desk", "npx desk", "+ is [/x]␛[2J"))
+            await app.pilot.press("end")
+            await app.until(lambda: "line 59" in app.screen())
+            await app.pilot.press("f", "e", "space", *([] if "t" in keys else ["t"]))
+            assert not task.done()
+            await app.pilot.press(key)
+            assert await task == ShareDecision(scope)
+        task = await asked(app, question)
+        app.now += 1
+        await app.pilot.press("escape")
+        assert await task == REFUSED

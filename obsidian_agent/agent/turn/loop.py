@@ -21,7 +21,7 @@ from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversatio
 from obsidian_agent.agent.events import AgentEvent, Answer, Emit, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls

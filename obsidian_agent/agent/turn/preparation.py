@@ -12,7 +12,7 @@ from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, RequestKind, ShareItem, ShareRequest, tokens_of
-from obsidian_agent.agent.privacy.ledger import Sending
+from obsidian_agent.agent.privacy.record import Sending
 from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN, RequestPrefix
@@ -105,7 +105,7 @@ class Preparation:
 
     async def run(self, message: str, emit: Emit) -> None:
         """Settle everything, ask what has to be asked, and make room where the window is full."""
-        if self.config.servers is not None and self.config.only is None and self.prefix.offers and not self.ahead:
+        if self.config.servers is not None and self.prefix.offers and not self.ahead:
             self.others = await self.config.servers.offered(self.asker.approve, emit)
             self.prefix = replace(self.prefix, offers=(*self.prefix.offers, *(each.offer for each in self.others.values())))
         for problem in (*self.config.notices, *self._trim()):

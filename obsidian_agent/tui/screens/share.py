@@ -85,22 +85,14 @@ class Share(Modal["ShareDecision"]):
         allows = f"{shown(self, 'share.folder')} allows {folder}, as much of each file as here."
         self.hint = f"{allows} What holds for the conversation ends with the program."
         if self._about:
-            yield Static(Content.styled(f"In the conversation “{terminal_text.shortened(self._about, 100)}”", "$warning"), markup=False)
+            yield _about(self._about)
         yield Static(_head(self._request), markup=False)
-        if self._request.text:
-            self.hint = "What a server says of its tools is its own word, and so is what they answer."
-            yield ReportList(())
-            return
         yield ShareList(self._request.items)
         yield Static("", id="share-total", markup=False)
         yield Static("", id="share-preview", markup=False)
 
     def on_mount(self) -> None:
-        if self.query(ReportList):
-            self.query_one(ReportList).focus()
-            lines: list[Line] = [(line, _diff_style(line)) for line in terminal_text.block(self._request.text).split("\n")]
-            self.query_one(ReportList).set_rows(wrapped(lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0)
-        elif self.query(ShareList):  # none when the turn that asks was cancelled just now
+        if self.query(ShareList):  # none when the turn that asks was cancelled just now
             self.query_one(ShareList).focus()
             self._show(0)
 
@@ -141,14 +133,12 @@ class Share(Modal["ShareDecision"]):
     # --- answers --------------------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self._request.text:
-            return action == "close" or parameters in (("once",), ("thread",)) and self._request.kind == "call" or parameters == ("once",)
         return self._check is not None and bool(self._request.args) if action == "edit" else True
 
     def action_send(self, scope: Scope) -> None:
         from obsidian_agent.agent.privacy.consent import ShareDecision
 
-        chosen = frozenset() if self._request.text else frozenset(self.query_one(ShareList).chosen)
+        chosen = frozenset(self.query_one(ShareList).chosen)
         self.dismiss(ShareDecision(scope, chosen))
 
     def action_edit(self) -> None:
@@ -175,6 +165,42 @@ class Share(Modal["ShareDecision"]):
         self.dismiss(REFUSED)
 
 
+class AllowTool(Modal["ShareDecision"]):
+    """What an MCP server's tool is called with, or what the model is told of such tools: all of it is shown. Closing it is a no."""
+
+    BINDINGS = bindings("share", without=("share.switch", "share.folder", "share.edit", "share.all", "share.none"))
+
+    def __init__(self, request: ShareRequest, about: str = "") -> None:
+        super().__init__(_TITLES[request.kind])
+        self._request, self._about = request, about
+
+    def body(self) -> ComposeResult:
+        lasting = f"{shown(self, 'share.once')} accepts them until they change. " if self._request.kind == "tools" else ""
+        self.hint = f"{lasting}What a server says of its tools is its own word, and so is what they answer."
+        if self._about:
+            yield _about(self._about)
+        yield Static(_head(self._request), markup=False)
+        yield ReportList(())
+
+    def on_mount(self) -> None:
+        listing = self.query_one(ReportList)
+        listing.focus()
+        lines: list[Line] = [(line, _diff_style(line)) for line in terminal_text.block(self._request.text).split("\n")]
+        listing.set_rows(wrapped(lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._request.kind == "call" or parameters != ("thread",)
+
+    def action_send(self, scope: Scope) -> None:
+        from obsidian_agent.agent.privacy.consent import ShareDecision
+
+        self.dismiss(ShareDecision(scope))
+
+
+def _about(title: str) -> Static:
+    return Static(Content.styled(f"In the conversation “{terminal_text.shortened(title, 100)}”", "$warning"), markup=False)
+
+
 def _diff_style(line: str) -> str:
     return "$success" if line.startswith("+") else "$error" if line.startswith("-") else "$foreground"
 
@@ -183,7 +209,7 @@ def _head(request: ShareRequest) -> Content:
     count = f"  ({request.number} of {request.total})" if request.total > 1 else ""
     address = f" at {terminal_text.shortened(request.address, 120)}" if request.address else ""
     parts: list[tuple[str, str]] = [
-        ("To ", "$quiet"),
+        ("Of " if request.kind == "tools" else "To ", "$quiet"),
         (terminal_text.shortened(request.provider, 80), "bold"),
         (f"{address}{count}\n", "$quiet"),
         (terminal_text.shortened(request.purpose, 200), "$foreground"),
@@ -225,7 +251,7 @@ async def ask(app: App[None], request: ShareRequest, check: CheckCall | None = N
     from obsidian_agent.agent.privacy.consent import REFUSED
 
     answer: asyncio.Future[ShareDecision] = asyncio.get_running_loop().create_future()
-    screen = Share(request, check, about)
+    screen = AllowTool(request, about) if request.text else Share(request, check, about)
 
     def answered(decision: ShareDecision | None) -> None:
         if not answer.done():
