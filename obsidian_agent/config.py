@@ -114,6 +114,12 @@ class Settings(BaseModel):
         "What models are told",
         "short: a third, for slow models and small windows; auto: short for models on this machine.",
     )
+    agents: dict[str, str] = _field(
+        {},
+        "Model",
+        "Agents",
+        "Commands of other agents that speak ACP, as NAME = COMMAND; acp/NAME is then a model. opencode, claude, gemini are known.",
+    )
     spending_cap: float | None = _field(None, "Model", "Spending cap", "US dollars a month, by list prices; empty: none.", ge=0.0)
     system_message: str = _field("", "Model", "Standing instructions", "Told to the model in every conversation.", max_length=20_000)
     auto_title: bool = _field(

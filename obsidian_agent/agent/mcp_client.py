@@ -196,6 +196,8 @@ def _first(error: BaseException) -> str:
     match error:
         case OSError(strerror=str(reason)):
             return f"cannot be reached ({reason})"
+        case httpx2.TransportError():
+            return f"cannot be reached ({str(error)[:200]})"
         case MCPError() if error.code == CONNECTION_CLOSED:
             return "ended, or closed the connection"
         case _:

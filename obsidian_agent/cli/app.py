@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, ask, on_terminal
 from obsidian_agent.cli.parser import COMMANDS, Commands, UsageError, planner
-from obsidian_agent.cli.session_factory import find_vault, wiring_of
+from obsidian_agent.cli.session_factory import chosen_model, find_vault, wiring_of
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
         vault.resolve().name,
         partial(_wiring, options),
         theme=_theme(options),
-        first_start=not (options.offline or options.model),
+        first_start=not (options.offline or chosen_model(options)),
     )
     app.run()
     if app.unopened is not None:

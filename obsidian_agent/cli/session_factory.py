@@ -57,7 +57,7 @@ def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveS
     from obsidian_agent.state_files import directories
 
     given = {
-        "model": NO_MODEL if getattr(options, "offline", False) else getattr(options, "model", None),
+        "model": NO_MODEL if getattr(options, "offline", False) else chosen_model(options),
         "base_url": getattr(options, "base_url", None),
         "share_allow": tuple(getattr(options, "share", ())),
     }
@@ -107,6 +107,19 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
         settings=settings_of(options, Path(store.real_path)),
         config=folders.config.parent,
     )
+
+
+def chosen_model(options: argparse.Namespace) -> str | None:
+    """The model that the options name; an agent is one, `acp/NAME`. None: the one of the settings."""
+    model: str | None = getattr(options, "model", None)
+    backend, agent = getattr(options, "backend", None), getattr(options, "agent", None)
+    if backend is None and agent is None:
+        return model
+    if model is not None or (backend == "opencode" and agent not in (None, "opencode")):
+        raise UsageError("Name one model or one agent.", hint="Give --model, or --backend acp --agent NAME.")
+    if backend == "acp" and agent is None:
+        raise UsageError("--backend acp needs --agent NAME.", hint="Such as --agent claude.")
+    return f"acp/{agent or backend}"
 
 
 def given_context(options: argparse.Namespace) -> bool:

@@ -178,17 +178,16 @@ class Applier:
         if found is None or found.hash != action.before:
             raise _changed(path)
         try:
-            return editing.put(path.text, found.data, content)
+            done, why = editing.put(path.text, found.data, content), "it says so, and the file is as before"
         except ObsidianError as error:
-            # Nobody knows whether it was done, but for the disk.
-            found, _ = self._handles.read_through(path)
-            if found is not None and found.hash == action.after:
-                return True
-            raise HalfDone(
-                f"{path.text} is open in Obsidian, and may or may not have been changed there: {error.message}",
-                path=path.text,
-                hint=_RECOVER,
-            ) from error
+            done, why = None, error.message
+        if done is False:
+            return False
+        # What the person typed since may be in the file too. Otherwise nobody knows whether it was done, but for the disk.
+        found, _ = self._handles.read_through(path)
+        if found is not None and (found.hash == action.after or (done and found.hash != action.before)):
+            return True
+        raise HalfDone(f"{path.text} is open in Obsidian, and may or may not have been changed there: {why}", path=path.text, hint=_RECOVER)
 
     def _count(self, action: PutFile) -> None:
         """Remember what a file that was written back has lost."""
