@@ -26,7 +26,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan

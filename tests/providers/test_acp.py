@@ -19,7 +19,7 @@ from obsidian_agent.agent.privacy.consent import REFUSED, ShareDecision, ShareRe
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.cli.main import main
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers import acp
 from obsidian_agent.providers.acp import AgentState, agent_command
