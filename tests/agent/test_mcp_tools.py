@@ -27,8 +27,7 @@ from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import McpServer, Settings
+from obsidian_agent.config import LiveSettings, McpServer, Settings
 from obsidian_agent.errors import ServerError
 from obsidian_agent.plan.policy import Limits, Policy
 from obsidian_agent.vault.filesystem.store import VaultStore

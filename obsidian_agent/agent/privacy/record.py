@@ -34,7 +34,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError, Problem
-from obsidian_agent.journal.lock import wait_for_lock
+from obsidian_agent.journal.state_folder import wait_for_lock
 from obsidian_agent.state_files import make_private, replace_file
 
 Kind = Literal["sent", "grant", "refusal", "approval", "denial", "proposal", "call", "trust", "command", "run", "undo", "redo", "recover"]
