@@ -51,13 +51,11 @@ def parse(text: str) -> Diff:
     old = new = old_left = new_left = 0
     # Only "\n" ends a line: other line breaks belong to the text and are shown as symbols.
     for raw in text.removesuffix("\n").split("\n") if text else ():
-        if old_left <= 0 and new_left <= 0:
-            hunk = _HUNK.match(raw)
-            if hunk:
-                old, new = int(hunk[1]), int(hunk[3])
-                old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
-                lines.append(DiffLine("hunk", terminal_text.line(f"Line {max(new, 1)}{hunk[5]}")))
-                continue
+        if hunk := _HUNK.match(raw):
+            old, new = int(hunk[1]), int(hunk[3])
+            old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
+            lines.append(DiffLine("hunk", terminal_text.line(f"Line {max(new, 1)}{hunk[5]}")))
+            continue
         sign, body = raw[:1], raw[1:]
         if sign == "\\":
             lines.append(DiffLine("note", "no newline at the end"))
