@@ -27,8 +27,7 @@ from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import McpServer, Settings
+from obsidian_agent.config import LiveSettings, McpServer, Settings
 from obsidian_agent.errors import ServerError
 from obsidian_agent.plan.policy import Limits, Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -210,7 +209,9 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert desk.call(q="Ada's number") == Answered('found {"q": "Ada\'s number"}')
     question = desk.asked[-1]
     assert (question.kind, json.loads(question.text)) == ("call", {"q": "Ada's number"})
-    (entry,) = Record(desk.folder / "record", lambda: datetime.now(UTC)).entries()
+    record = Record(desk.folder / "record", lambda: datetime.now(UTC))
+    trusted, entry = record.entries()
+    assert (trusted["kind"], trusted["path"]) == ("trust", "mcp/desk/look")
     assert {name: entry[name] for name in ("kind", "server", "tool", "allowedBy")} == {
         "kind": "call",
         "server": "desk",
@@ -220,6 +221,7 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert "Ada" not in json.dumps(entry)
     desk.answers["call"] = "no"
     assert desk.call(q="x") is None
+    assert [(each["kind"], each["tool"]) for each in record.entries()[2:]] == [("refusal", "look")]
 
 
 def test_a_rule_or_an_answer_for_the_conversation_lets_a_tool_be_called_unasked(desk: Desk) -> None:
