@@ -94,6 +94,12 @@ class AppServices:
 
         return known_vendors(self.session.settings.current.services)
 
+    def other_agents(self) -> dict[str, str]:
+        """The agents that are programs of their own, by name, each with its command."""
+        from obsidian_agent.providers.acp import COMMANDS
+
+        return {**COMMANDS, **self.session.settings.current.agents}
+
     def key_sources(self) -> list[tuple[str, str]]:
         """The services that take a key, each with where it comes from. Raises `ConfigError`. May block."""
         where = {"environment": "from the environment", "keyring": "in the keyring", "file": "in your key file", None: "no key"}

@@ -64,6 +64,8 @@ class ChatRequest:
     timeout: float = 60.0
     tools: tuple[ToolOffer, ...] = ()
     schema: Mapping[str, Any] | None = None
+    conversation: str = ""
+    """Whose request this is, for a provider that keeps conversations itself; "" for one that belongs to none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,26 @@ class Waiting:
     problem: Problem
 
 
-ChatDelta = TextChunk | ToolCallChunk | Waiting | Finished
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """A call that a provider makes which looks around by itself; nobody here answers it. `ended`: it is over, with `problem` in vain."""
+
+    id: str
+    tool: str
+    args: Mapping[str, Any]
+    ended: bool = False
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that the person should know; `alarm`: that they must see."""
+
+    problem: Problem
+    alarm: bool = False
+
+
+ChatDelta = TextChunk | ToolCallChunk | Waiting | OwnCall | Remark | Finished
 
 
 class Provider(Protocol):

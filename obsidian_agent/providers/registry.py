@@ -23,6 +23,7 @@ from pydantic import SecretStr
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers import errors
+from obsidian_agent.providers.acp import ACP
 from obsidian_agent.providers.base import Provider, value_in_own_loop
 from obsidian_agent.providers.errors import Service
 from obsidian_agent.providers.litellm_client import Dialect, Endpoint, LiteLLMProvider, warm_up
@@ -344,6 +345,8 @@ class ProviderManager:
     """Off: services are asked for answers in one piece."""
     wrap: Callable[[Provider], Provider] = lambda provider: provider
     """What every provider is put into."""
+    open_agent: Callable[[str], Provider] | None = None
+    """Opens an agent that looks around by itself, `acp/NAME`. Raises `ConfigError`."""
     catalogue: Catalogue = field(default_factory=Catalogue)
     _made: dict[str, Provider] = field(default_factory=dict)
 
@@ -351,14 +354,18 @@ class ProviderManager:
         """The provider that a name stands for; the same one every time. Raises `ConfigError`."""
         spec = spec.strip()
         if spec not in self._made:
-            base_url = self.addresses.get(spec.partition("/")[0].lower())
+            vendor, _, model = spec.partition("/")
+            if vendor.lower() == ACP and self.open_agent is not None:
+                self._made[spec] = self.wrap(self.open_agent(model))
+                return self._made[spec]
+            base_url = self.addresses.get(vendor.lower())
             how: dict[str, Any] = {"find_key": self.find_key, "limits": self.limits, "streaming": self.streaming}
             self._made[spec] = self.wrap(open_provider(spec, base_url=base_url, **how))
         return self._made[spec]
 
     def warm_up(self, spec: str) -> None:
         """Prepare for the first request to a model, which takes seconds; nothing is sent. Blocks: call it in a thread that may be left."""
-        if not spec.startswith(f"{SCRIPTED}/"):
+        if not spec.startswith((f"{SCRIPTED}/", f"{ACP}/")):
             warm_up()
 
     async def models(self, vendor: str, *, fresh: bool = False) -> tuple[str, ...]:
