@@ -111,8 +111,8 @@ def dry_run(session: Session, document: object, values: Mapping[str, Any], out: 
         ready = session.plans.dry_run(document, values)
     except PlanError as error:
         return _reject(error, out)
-    problems = (*ready.errors, *show_preview(session, ready, out))
-    return of_problems(problems) if problems else Exit.DONE
+    shown = show_preview(session, ready, out)
+    return of_problems(ready.errors) if not ready.valid else Exit.DONE if shown else Exit.CONFLICT
 
 
 def refuse(problems: tuple[Problem, ...], out: Output, *, warnings: tuple[Problem, ...] = (), total: int = 0) -> Exit:
@@ -172,15 +172,15 @@ def answered(event: Answer, out: Output) -> Exit:
     return Exit.DONE
 
 
-def show_preview(session: Session, ready: Preview, out: Output) -> list[Problem]:
-    """The whole preview with every diff, each made when it is written; files that could not be read again for that, which have none."""
-    gone: list[Problem] = []
+def show_preview(session: Session, ready: Preview, out: Output) -> bool:
+    """The whole preview with every diff, each made when it is written; whether all files were still there for that as they were read."""
+    changed: list[Problem] = []
 
     def diff(change: NetChange) -> str:
         try:
             return session.plans.diff(change)
         except VaultError as error:
-            gone.append(error.problem())
+            changed.append(error.problem())
             return ""
 
     changes = ready.change_set.changes
@@ -191,8 +191,8 @@ def show_preview(session: Session, ready: Preview, out: Output) -> list[Problem]
         _show_changes(ready, diff, out)
         if ready.valid:
             show_findings(ready, ready.outputs, out)
-    out.problems(gone)
-    return gone
+    out.problems(changed)
+    return not changed
 
 
 def show_findings(approved: Preview, outputs: Mapping[str, Any], out: Output) -> None:
@@ -215,7 +215,7 @@ def _reject(error: PlanError, out: Output) -> Exit:
 
 def _approved(session: Session, ready: Preview, out: Output) -> bool:
     """Show the preview and ask on the terminal; without one the answer is no."""
-    if not out.as_json and not show_preview(session, ready, out) and on_terminal(sys.stdin):
+    if not out.as_json and show_preview(session, ready, out) and on_terminal(sys.stdin):
         agreed = out.agreed("Do this? Type yes: ")
         if not agreed:
             session.plans.reject(ready)

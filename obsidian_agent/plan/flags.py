@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.result import Flag, Instance
 from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet, Move, NetChange
-from obsidian_agent.vault.views.view import VaultView
 
 MANY_FILES = 50
 """Changes from which on their number itself is worth a look."""
@@ -47,15 +47,17 @@ def _astray(move: Move, name: str, target: str) -> bool:
     return new != (move.new_path.text + old[len(move.path.text) :] if inside else old)
 
 
-def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext, instruction: str | None) -> tuple[Flag, ...]:
-    """The flags of a change set. `instruction` is what the person said, when the plan came from words."""
+def flags_of(
+    changes: Sequence[NetChange], read: Callable[[VaultPath], bytes], context: RunContext, instruction: str | None
+) -> tuple[Flag, ...]:
+    """The flags of a change set, over contents that `read` gives. `instruction` is what the person said, when the plan came from words."""
     found: list[Flag] = []
     touched = [change for change in changes if change.kind != "mkdir"]
     if len(touched) > MANY_FILES:
         found.append(Flag("manyFiles", f"{len(touched)} files and folders change."))
     arriving = {change.new_path.key: change for change in touched if change.new_path is not None}
     for change in touched:
-        found.extend(_content_flags(change, base) if not change.folder else _folder_flags(change))
+        found.extend(_content_flags(change, read) if not change.folder else _folder_flags(change))
         if change.kind == "delete" and not change.folder and (other := arriving.get(change.path.key)) is not None:
             found.append(Flag("shrink", f"It goes to .trash: {other.path} takes its place.", change.path.text))
     if instruction is not None:
@@ -86,12 +88,12 @@ def _folder_flags(change: NetChange) -> Iterator[Flag]:
         yield Flag("manyFiles", f"The folder goes to .trash with {files} in it.", change.path.text)
 
 
-def _content_flags(change: NetChange, base: VaultView) -> Iterator[Flag]:
+def _content_flags(change: NetChange, read: Callable[[VaultPath], bytes]) -> Iterator[Flag]:
     content = change.content
     if content is None:
         return
     path = (change.new_path or change.path).text
-    before = base.read(change.before) if change.before is not None else b""
+    before = read(change.before) if change.before is not None else b""
     # Obsidian fetches what a note shows when the note is opened: that is how text leaves a vault unasked.
     active = added_content(path, content, before, change.before.text if change.before is not None else None)
     if active.hosts:

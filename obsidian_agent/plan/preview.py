@@ -133,7 +133,7 @@ class _DryRun:
         flags = (
             *self.checked.flags,
             *opaque_flags(self.instances, self.context),
-            *flags_of(change_set.changes, self.base, self.context, instruction),
+            *flags_of(change_set.changes, self.overlay.before.read, self.context, instruction),
         )
         digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()

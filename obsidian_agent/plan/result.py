@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from obsidian_agent.dataclass import dataclass, field
-from obsidian_agent.errors import Problem
+from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.core.tool import Risk, RunContext
-from obsidian_agent.vault.views.changes import ChangeSet, NetChange
+from obsidian_agent.vault.views.changes import ChangeSet, NetChange, content_hash
 from obsidian_agent.vault.views.diff import unified_diff
 from obsidian_agent.vault.views.view import VaultView
 
@@ -105,10 +105,13 @@ class Preview:
 
 
 def diff_of(change: NetChange, base: VaultView) -> str:
-    """The unified diff of one net change; "" for folders, pure renames and binary content."""
+    """The unified diff of one net change; "" for folders, pure renames and binary content. CONFLICT for a file that has changed since it
+    was read."""
     if change.folder or (change.content is None and change.kind != "delete"):
         return ""
     before = base.read(change.before) if change.before is not None else None
+    if before is not None and change.before_hash not in (None, content_hash(before)):
+        raise VaultError(f"{change.path} has changed since the preview.", code="CONFLICT", path=change.path.text)
     new_path = change.new_path or change.path
     return unified_diff(before, change.content, change.path.text, new_path.text)
 

@@ -274,7 +274,7 @@ def unknown_ids(keymap: Mapping[str, str]) -> str:
     unknown = [key_id for key_id in keymap if key_id not in BY_ID]
     if not unknown:
         return ""
-    from obsidian_agent.plan.nearest import did_you_mean
+    from obsidian_agent.errors import did_you_mean
 
     names = ", ".join(f"“{terminal_text.shortened(key_id, 60)}”{did_you_mean(key_id, BY_ID)}" for key_id in unknown[:3])
     return f"The setting of the keys names no key of this program: {names} docs/keys.md lists all ids."

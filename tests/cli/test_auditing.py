@@ -12,8 +12,7 @@ import pytest
 
 from agents import Desk, Person, call, calls, only, scripted
 from obsidian_agent.agent.privacy.consent import Level, Part, SharingRules
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
-from obsidian_agent.agent.privacy.record import KINDS, Record
+from obsidian_agent.agent.privacy.record import KINDS, Ledger, Record, Sending
 from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, open_record
 from obsidian_agent.cli.main import main
 from obsidian_agent.journal.state_folder import vault_key

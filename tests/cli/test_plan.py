@@ -250,20 +250,21 @@ def test_an_empty_vault_name_is_no_folder(tmp_path: Path, capsys: pytest.Capture
     assert "empty" in capsys.readouterr().out
 
 
-def test_a_note_that_goes_away_while_the_changes_are_written_leaves_a_whole_document(
-    call: Call, write: Callable[[object], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("harm", [Path.unlink, lambda note: note.write_text("Alpha")], ids=["gone", "changed"])
+def test_a_note_that_is_no_longer_as_previewed_when_its_change_is_written_leaves_a_whole_document(
+    call: Call, write: Callable[[object], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], object]
 ) -> None:
     file = write(plan({"id": "r", "tool": "vault.replaceText", "args": {"find": "a", "replace": "b"}}))
     (note,) = tmp_path.rglob("Daily/d.md")
     diff = Plans.diff
 
-    def diff_then_gone(plans: Plans, change: NetChange) -> str:
-        note.unlink(missing_ok=True)
+    def diff_after_harm(plans: Plans, change: NetChange) -> str:
+        harm(note)
         return diff(plans, change)
 
-    code, whole = call("preview", file)
-    monkeypatch.setattr(Plans, "diff", diff_then_gone)
-    assert (code, *call("preview", file)) == (0, 2, whole | {"changes": [whole["changes"][0] | {"diff": ""}]})
+    whole = call("preview", file)[1]
+    monkeypatch.setattr(Plans, "diff", diff_after_harm)
+    assert call("preview", file) == (4, whole | {"changes": [whole["changes"][0] | {"diff": ""}]})
 
 
 def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callable[[object], str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,23 +11,11 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ObsidianError
-from obsidian_agent.obsidian.live import Obsidian
+from obsidian_agent.obsidian.live import Obsidian, open_address
 from obsidian_agent.obsidian.transport import ProgramTransport, Unreachable
-from obsidian_agent.obsidian.uri import open_address
 from obsidian_stand_in import StandIn
 
 ODD_PATHS = ["A & B.md", "C# notes.md", "100%.md", 'it\'s "odd".md', "a=b.md", "日本 🎉.md"]
-
-
-@pytest.fixture
-def desktop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A desktop whose opener writes down the addresses it is given."""
-    program, log = tmp_path / "xdg-open", tmp_path / "opened"
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >> {log}\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setenv("DISPLAY", ":0")
-    return log
 
 
 def lines_of(log: Path) -> list[str]:

@@ -10,7 +10,7 @@ from obsidian_agent.agent.model_turns import RequestPreview
 from obsidian_agent.agent.plugins import CommunityPlugin, FoundPlugin, FoundPlugins
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.agent.threads.state import Said
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrapped

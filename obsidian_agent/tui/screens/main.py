@@ -38,6 +38,7 @@ from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.open_vault import Focus
+    from obsidian_agent.providers.acp import AgentState
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.screens.router import Router
@@ -80,6 +81,13 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             super().__init__()
             self.live = live
 
+    class AgentMoved(Message):
+        """How an agent stands that looks around by itself."""
+
+        def __init__(self, state: AgentState) -> None:
+            super().__init__()
+            self.state = state
+
     class IndexChanged(Message):
         """How far the index of the vault is, or that it has taken in changes."""
 
@@ -119,6 +127,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self._begin()
         self.watch_threads()
         self.session.vault.follow(self._index_moved)
+        self.session.on_agent = lambda state: self.post_message(self.AgentMoved(state))
         self.set_interval(TIDY_SECONDS, self._tidy)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self._take_proposals()
@@ -192,6 +201,12 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def _looked(self, message: Looked) -> None:
         self.query_one(TopBar).connected(obsidian=message.live is not None)
         self.panes.show_live(message.live)
+
+    @on(AgentMoved)
+    def _agent_moved(self, message: AgentMoved) -> None:
+        self.query_one(TopBar).name_agent_state(message.state.name, message.state.state)
+        if message.state.alarm is not None:
+            self.say("bad", message.state.alarm.message)
 
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:

@@ -137,7 +137,7 @@ class Router:
                 transcript.say("note", f"Sent {sent} of {asked} to {event.request.provider}." if sent else "Nothing was sent.")
                 activity.start("Thinking")
             case Notice():
-                transcript.say("note", event.problem.message)
+                transcript.say("bad" if event.alarm else "note", event.problem.message)
             case TokensUsed():
                 activity.tokens(event.prompt + event.completion)
             case RoundsUsedUp():

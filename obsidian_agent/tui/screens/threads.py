@@ -292,7 +292,7 @@ class ThreadActions(Workspace):
     @work(group="threads", exit_on_error=False)
     async def action_export_thread(self, thread_id: str | None = None) -> None:
         """A conversation (the one on the screen) as a note: a plan like any other."""
-        from obsidian_agent.agent.threads.export import export_plan
+        from obsidian_agent.agent.threads.state import export_plan
 
         wanted = thread_id or self.thread.id
         if wanted is None:

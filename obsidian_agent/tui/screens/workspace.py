@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.events import ExecutionResult, NeedsInput
     from obsidian_agent.agent.session import Session
     from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config import LiveSettings
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.backend import Backend

@@ -9,7 +9,7 @@ trash) is replayed in the order in which the steps did it. The net effect comes 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from obsidian_agent.dataclass import dataclass, field
@@ -142,6 +142,8 @@ class NetChange:
     content: bytes | None = None
     folder: bool = False
     files: int = 0
+    before_hash: str | None = None
+    """Of the old content, where it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,39 +191,45 @@ class Deletion:
 
 
 def net_changes(
-    files: Iterable[MovedFile], folders: Iterable[VaultPath], moves: Sequence[FolderMove], deletions: Iterable[Deletion]
+    files: Iterable[MovedFile],
+    folders: Iterable[VaultPath],
+    moves: Sequence[FolderMove],
+    deletions: Iterable[Deletion],
+    hash_of: Callable[[VaultPath], str | None],
 ) -> tuple[NetChange, ...]:
     """The net changes, sorted by path: one a path, and two where something new stands at the place that something else left by a
     rename, or where a deleted folder was: the one that leaves comes first. What a folder's move explains is not listed again, unless
-    its content changed too."""
+    its content changed too. `hash_of` knows what content was read."""
     gone = {
-        deletion.path.text: NetChange(
-            "delete", deletion.path, before=None if deletion.folder else deletion.path, folder=deletion.folder, files=deletion.files
-        )
-        for deletion in deletions
+        each.path.text: NetChange("delete", each.path, folder=True, files=each.files)
+        if each.folder
+        else NetChange("delete", each.path, before=each.path, files=each.files, before_hash=hash_of(each.path))
+        for each in deletions
     }
     leaving = [NetChange("rename", m.origin, new_path=m.path, folder=True) for m in moves if m.origin.text != m.path.text]
     arriving = [NetChange("mkdir", folder, folder=True) for folder in folders]
     for file in files:
-        change = _file_change(file, moves)
+        change = _file_change(file, moves, None if file.origin is None else hash_of(file.origin))
         if change is None:
             continue
         replaced = gone.get(change.path.text)
         if change.kind == "create" and replaced is not None and not replaced.folder:
             del gone[change.path.text]
-            change = NetChange("modify", change.path, before=replaced.path, content=change.content)
+            change = NetChange("modify", change.path, before=replaced.path, content=change.content, before_hash=replaced.before_hash)
         (leaving if change.kind == "rename" else arriving).append(change)
     return tuple(sorted([*gone.values(), *leaving, *arriving], key=lambda change: change.path.text))
 
 
-def _file_change(file: MovedFile, moves: Sequence[FolderMove]) -> NetChange | None:
+def _file_change(file: MovedFile, moves: Sequence[FolderMove], before_hash: str | None) -> NetChange | None:
     if file.origin is None:
         return NetChange("create", file.path, content=file.content)
     if file.origin.text == file.path.text:
-        return None if file.content is None else NetChange("modify", file.path, before=file.origin, content=file.content)
+        if file.content is None:
+            return None
+        return NetChange("modify", file.path, before=file.origin, content=file.content, before_hash=before_hash)
     if file.content is None and _carried(file.origin, moves) == file.path.text:
         return None
-    return NetChange("rename", file.origin, new_path=file.path, before=file.origin, content=file.content)
+    return NetChange("rename", file.origin, new_path=file.path, before=file.origin, content=file.content, before_hash=before_hash)
 
 
 def _carried(origin: VaultPath, moves: Sequence[FolderMove]) -> str:

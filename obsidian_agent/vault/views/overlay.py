@@ -45,7 +45,8 @@ class OverlayVault(VaultView):
     """A `VaultView` that accepts `FileChange`s. `now_ms` is the time that files written here have, frozen when the preview starts."""
 
     def __init__(self, base: VaultView, now_ms: float) -> None:
-        self._base = HashedBase(base)
+        self.before = HashedBase(base)
+        """The vault that the changes are over, with the contents and hashes that were read."""
         self._now_ms = now_ms
         self._rollback = Rollback()
         self._entries = OverlayEntries(self._rollback)
@@ -62,14 +63,14 @@ class OverlayVault(VaultView):
     @property
     def index(self) -> VaultIndex:
         if self._index is None:
-            self._index = OverlayIndex(self._base.view, self._entries, self)
+            self._index = OverlayIndex(self.before.view, self._entries, self)
         return self._index
 
     def locate(self, path: VaultPath) -> Entry | None:
         node = self._entries.get(path)
         if node is not None:
             return node.entry
-        entry = None if self._entries.removed(path) else self._base.view.locate(path)
+        entry = None if self._entries.removed(path) else self.before.view.locate(path)
         if entry is not None and (way := self._place(entry.path.parent)) != entry.path.parent:
             return None if way is None else self.locate(entry.path.rebased(entry.path.parent, way))
         if path.text.isascii() or (entry is not None and entry.path == path):
@@ -85,7 +86,7 @@ class OverlayVault(VaultView):
     def _entry(self, path: VaultPath) -> Entry | None:
         """The entry of this very spelling."""
         node = self._entries.get(path)
-        return node.entry if node is not None else self._base.view.locate(path)
+        return node.entry if node is not None else self.before.view.locate(path)
 
     def _place(self, path: VaultPath) -> VaultPath | None:
         """Where what is at `path` lies: a link is another name of that. None when that is gone; `path` itself where there is no link."""
@@ -93,7 +94,7 @@ class OverlayVault(VaultView):
         origin = path if node is None else node.origin
         if origin is None or origin.is_root or (node is not None and node.content is not None):
             return path
-        real = self._base.view.real(origin)
+        real = self.before.view.real(origin)
         if real == origin:
             return path
         if node is not None:
@@ -105,7 +106,7 @@ class OverlayVault(VaultView):
         if path.text.isascii() or self._entries.get(path) is not None:
             return path
         entry = self.locate(path)
-        return entry.path if entry is not None else self._base.path_of(path) or path
+        return entry.path if entry is not None else self.before.path_of(path) or path
 
     def _content_at(self, path: VaultPath) -> VaultPath:
         """The file whose content is found at `path`. FILE_NOT_FOUND when that is gone."""
@@ -116,28 +117,28 @@ class OverlayVault(VaultView):
         return place
 
     def twins(self, path: VaultPath) -> list[VaultPath]:
-        old = (twin for twin in self._base.view.twins(path) if self._entries.untouched(twin))
+        old = (twin for twin in self.before.view.twins(path) if self._entries.untouched(twin))
         return nearest(path, [*old, *self._entries.twins(path)])
 
     def read(self, path: VaultPath) -> bytes:
         path = self._content_at(path)
         node = self._entries.get(path)
         if node is None:
-            return self._base.read(path)
+            return self.before.read(path)
         if node.content is not None:
             return node.content
         if node.kind == "folder" or node.origin is None:
             raise VaultError(f"{path} is a folder, not a note.", code="NOT_TEXT", path=path.text)
-        return self._base.read(node.origin)
+        return self.before.read(node.origin)
 
     def stat(self, path: VaultPath) -> FileStat:
         path = self._content_at(path)
         node = self._entries.get(path)
         if node is None:
-            return self._base.view.stat(path)
+            return self.before.view.stat(path)
         if node.content is None and node.origin is not None:
-            return self._base.view.stat(node.origin)
-        created = self._base.view.stat(node.origin).created_ms if node.origin is not None else self._now_ms
+            return self.before.view.stat(node.origin)
+        created = self.before.view.stat(node.origin).created_ms if node.origin is not None else self._now_ms
         return FileStat(len(node.content or b""), self._now_ms, created)
 
     def children(self, folder: VaultPath) -> list[Entry]:
@@ -146,13 +147,13 @@ class OverlayVault(VaultView):
             raise _not_found(folder)
         if entry.kind == "file":
             raise VaultError(f"{folder} is a file, not a folder.", code="NOT_A_FOLDER", path=folder.text)
-        old = self._base.view.children(entry.path) if self._base.is_folder(entry.path) else []
+        old = self.before.view.children(entry.path) if self.before.is_folder(entry.path) else []
         new = (node.entry for node in self._entries.inside(entry.path))
         return sorted([*(child for child in old if self._entries.untouched(child.path)), *new], key=attrgetter("path.text"))
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
         folder = self._spelled(folder)
-        there = self._base.view.walk(folder) if self._base.is_folder(folder) else ()
+        there = self.before.view.walk(folder) if self.before.is_folder(folder) else ()
         old = (entry for entry in there if self._entries.untouched(entry.path))
         new = sorted((node.entry for node in self._entries.nodes if node.path.within(folder)), key=attrgetter("path.text"))
         return heapq.merge(old, new, key=attrgetter("path.text"))
@@ -165,12 +166,12 @@ class OverlayVault(VaultView):
         return entry.path if node is None else node.origin
 
     def current(self, origin: VaultPath) -> VaultPath | None:
-        there = origin if self._entries.moved(origin) else self._base.path_of(origin)
+        there = origin if self._entries.moved(origin) else self.before.path_of(origin)
         return None if there is None else self._entries.current(there)
 
     def is_link(self, path: VaultPath) -> bool:
         origin = self.origin(path)
-        return origin is not None and self._base.view.is_link(origin)
+        return origin is not None and self.before.view.is_link(origin)
 
     def real(self, path: VaultPath) -> VaultPath:
         return self._place(path) or path
@@ -180,7 +181,7 @@ class OverlayVault(VaultView):
         return None
 
     def trash_names(self) -> Collection[str]:
-        return self._base.trash_names().union(self._trashed)
+        return self.before.trash_names().union(self._trashed)
 
     def created_here(self, path: VaultPath) -> bool:
         """Whether an earlier step of this plan made a file whose path equals `path` in NFC and case folding."""
@@ -253,7 +254,7 @@ class OverlayVault(VaultView):
             message = f"{place} is known by a link too, and this would change it twice."
             raise ToolError(message, code="CONFLICT", path=place.text, hint="Name the note itself only.")
         if node is None:
-            self._base.hash_of(entry.path)
+            self.before.hash_of(entry.path)
             self._entries.put(Node(entry.path, "file", entry.path, change.content, instance))
         else:
             self._join(node, instance)
@@ -324,10 +325,10 @@ class OverlayVault(VaultView):
 
     def _move_of(self, path: VaultPath, target: VaultPath, origin: VaultPath | None, *, folder: bool, trash: bool = False) -> Move:
         """A move bound to what was at `origin` at the start; a folder that the plan made (None) is bound by what it was filled with."""
-        if origin is not None and path.parent != target.parent and self._base.view.is_link(origin):
+        if origin is not None and path.parent != target.parent and self.before.view.is_link(origin):
             # What it leads to is said from the folder it lies in: from another one it would be another note, or none.
             raise ToolError(f"{path} is a link, which would lead elsewhere from another folder.", code="PATH_NOT_ALLOWED", path=path.text)
-        before, inventory = (None, None) if origin is None else self._base.bound(origin, folder=folder)
+        before, inventory = (None, None) if origin is None else self.before.bound(origin, folder=folder)
         return Move(path, target, folder, before, trash, inventory)
 
     def _join(self, node: Node | None, instance: int) -> None:
@@ -372,19 +373,18 @@ class OverlayVault(VaultView):
         for node in sorted(self._entries.nodes, key=lambda node: (node.touched, node.path.text)):
             if node.content is None:
                 continue
-            before = None if node.origin is None else self._base.hash_of(node.origin)
+            before = None if node.origin is None else self.before.hash_of(node.origin)
             after = content_hash(node.content)
             if before != after:
                 operations.append(OwnedOperation(WriteFile(node.path, before, after, node.content), node.touched))
         operations.sort(key=attrgetter("instance"))
         files = [MovedFile(n.path, n.origin, n.content if self._differs(n) else None) for n in self._entries.nodes if n.kind == "file"]
         folders = [n.path for n in self._entries.nodes if n.kind == "folder" and n.origin is None]
-        return ChangeSet(
-            tuple(operations), net_changes(files, folders, self._log.folder_moves, self._log.deletions), frozenset(self._joined)
-        )
+        changes = net_changes(files, folders, self._log.folder_moves, self._log.deletions, self.before.known_hash)
+        return ChangeSet(tuple(operations), changes, frozenset(self._joined))
 
     def _differs(self, node: Node) -> bool:
-        return node.content is not None and (node.origin is None or content_hash(node.content) != self._base.hash_of(node.origin))
+        return node.content is not None and (node.origin is None or content_hash(node.content) != self.before.hash_of(node.origin))
 
     def _in_existing_spelling(self, path: VaultPath, instance: int) -> VaultPath:
         """The path below its parents as the vault spells them; missing parents are made."""

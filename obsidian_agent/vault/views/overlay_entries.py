@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.filesystem.inventory import HASHED_FILE, Inventory
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.views.changes import Deletion, FolderMove, MakeDir, Move, Operation, OwnedOperation, content_hash
 from obsidian_agent.vault.views.view import Entry, EntryKind, VaultView
+
+_KEPT_BYTES: Final = 8 << 20
+"""Contents that are kept: enough for a plan of ordinary size, and nothing beside a large one."""
 
 
 class HashedBase:
@@ -23,17 +26,25 @@ class HashedBase:
         self.view = view
         self._hashes: dict[str, str] = {}
         self._inventories: dict[str, Inventory | None] = {}
-        self._last_read: tuple[str, bytes] | None = None
+        self._kept: dict[str, bytes] = {}
+        self._kept_bytes = 0
         self._trash_names: frozenset[str] | None = None
 
     def read(self, path: VaultPath) -> bytes:
-        """The bytes of a file; reading the one that was read last costs nothing."""
-        if self._last_read is not None and self._last_read[0] == path.text:
-            return self._last_read[1]
-        data = self.view.read(path)
-        self._hashes.setdefault(path.text, content_hash(data))
-        self._last_read = (path.text, data)
+        """The bytes of a file; what was read lately is kept."""
+        data = self._kept.get(path.text)
+        if data is None:
+            data = self.view.read(path)
+            self._hashes.setdefault(path.text, content_hash(data))
+            self._kept_bytes += len(data)
+            if self._kept_bytes > _KEPT_BYTES:
+                self._kept, self._kept_bytes = {}, len(data)
+            self._kept[path.text] = data
         return data
+
+    def known_hash(self, path: VaultPath) -> str | None:
+        """The hash of a file that was read, None of another."""
+        return self._hashes.get(path.text)
 
     def hash_of(self, path: VaultPath) -> str:
         """The hash that a file had when it was read first."""
