@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from textual import events, work
+from textual import events, on, work
 from textual.app import App, SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -19,11 +19,13 @@ from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, unknown_ids
 from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
 from obsidian_agent.tui.themes import DARK, LIGHT, SHORT, THEMES
+from obsidian_agent.tui.widgets.note import OutsideRequested
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -220,6 +222,18 @@ class ObsidianAgentApp(App[None]):
         async with self._asking:
             await self.keyboard.pause()
             return await ask(self, request, self.backend.parts.session.check_call, about)
+
+    @on(OutsideRequested)
+    @work(group="outside", exit_on_error=False)
+    async def _outside_requested(self, message: OutsideRequested) -> None:
+        """Show a note in Obsidian, where there is one or a desktop that starts it."""
+        try:
+            await asyncio.to_thread(self.backend.parts.session.vault.open_outside, message.path, message.line)
+        except ObsidianAgentError as error:
+            if self.screen is self.main:
+                self.main.hint(f"{error.message} {self.main.key('conversation.open')} shows the note in this app.")
+            else:
+                self.notify(error.message, severity="warning", markup=False)
 
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help

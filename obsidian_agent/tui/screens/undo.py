@@ -23,6 +23,7 @@ from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.diff import parse_diff
+from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 
 if TYPE_CHECKING:
@@ -322,6 +323,10 @@ class Conflicts(Modal[ConflictChoices]):
         if listing.current is not None:
             listing.force(listing.current.path, what == "force" and listing.current.forcible)
             listing.action_cursor(1)
+
+    def action_outside(self) -> None:
+        if (row := self.query_one(ConflictList).current) is not None:
+            self.post_message(OutsideRequested(row.path))
 
     def action_apply(self) -> None:
         forced = self.query_one(ConflictList).forced
