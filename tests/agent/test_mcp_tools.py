@@ -209,7 +209,9 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert desk.call(q="Ada's number") == Answered('found {"q": "Ada\'s number"}')
     question = desk.asked[-1]
     assert (question.kind, json.loads(question.text)) == ("call", {"q": "Ada's number"})
-    (entry,) = Record(desk.folder / "record", lambda: datetime.now(UTC)).entries()
+    record = Record(desk.folder / "record", lambda: datetime.now(UTC))
+    trusted, entry = record.entries()
+    assert (trusted["kind"], trusted["path"]) == ("trust", "mcp/desk/look")
     assert {name: entry[name] for name in ("kind", "server", "tool", "allowedBy")} == {
         "kind": "call",
         "server": "desk",
@@ -219,6 +221,7 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert "Ada" not in json.dumps(entry)
     desk.answers["call"] = "no"
     assert desk.call(q="x") is None
+    assert [(each["kind"], each["tool"]) for each in record.entries()[2:]] == [("refusal", "look")]
 
 
 def test_a_rule_or_an_answer_for_the_conversation_lets_a_tool_be_called_unasked(desk: Desk) -> None:
@@ -290,6 +293,8 @@ def test_a_server_that_hangs_dies_or_floods_is_ended_and_begun_anew(desk: Desk, 
     desk.settings["timeout"] = 2.0
     assert desk.play(lives) == Answered("again")
     assert is_gone(desk.pid)
+    log = (desk.folder / "log" / "mcp-desk.log").read_text()
+    assert ("a message of more than 8,388,608 bytes" in log) == ("flood" in behaviour)
 
 
 def test_what_a_server_started_ends_with_it_even_unwillingly(desk: Desk) -> None:
