@@ -12,9 +12,11 @@ def tell(request: pytest.FixtureRequest) -> Callable[[str, int, Sequence[str]], 
     """Takes a fault, at how many points it was tried, and the violations (`sweep.Tell`); prints a line, and fails when there are some."""
 
     def take_down(fault: str, points: int, violations: Sequence[str]) -> None:
-        reporter: pytest.TerminalReporter = request.config.pluginmanager.getplugin("terminalreporter")
-        reporter.ensure_newline()
-        reporter.write_line(f"{fault:76} {points:6,} points {len(violations):3} violations")
+        plugins = request.config.pluginmanager
+        reporter, capture = plugins.getplugin("terminalreporter"), plugins.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line(f"{fault:76} {points:6,} points {len(violations):3} violations")
         assert points, "the fault never struck"
         assert not violations, "\n".join(violations[:10])
 
