@@ -19,13 +19,12 @@ from obsidian_agent.tui.commands import Command, called
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merged
 from obsidian_agent.tui.gc_policy import GcPolicy
 from obsidian_agent.tui.screens.dialogs import DiffScreen
-from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
 from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
-from obsidian_agent.tui.screens.undo import UndoActions
+from obsidian_agent.tui.screens.undo import HistoryRequest, UndoActions
 from obsidian_agent.tui.turn.controller import no_selection
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
