@@ -17,7 +17,7 @@ from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.journal import state_folder
@@ -274,7 +274,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
     from obsidian_agent.agent.context import CONTEXT_FORMATS, Gatherer
     from obsidian_agent.agent.turn.model_tools import READ_TOOLS
     from obsidian_agent.agent.turn.preparation import TurnConfig
-    from obsidian_agent.agent.vault_agents.instructions import resolve
+    from obsidian_agent.agent.vault_agents.library import resolve
 
     settings = wiring.settings.current
     policy = policy_of(wiring)

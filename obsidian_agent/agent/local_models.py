@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import NO_MODEL
+from obsidian_agent.config import NO_MODEL, LiveSettings
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import value_in_own_loop

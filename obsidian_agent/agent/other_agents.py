@@ -12,8 +12,7 @@ from typing import Final
 
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.proposal_socket import VARIABLE, Outcome, Proposal, listening
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import ENVIRONMENT_PREFIX
+from obsidian_agent.config import ENVIRONMENT_PREFIX, LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal import state_folder
 from obsidian_agent.providers.acp import ACP, SERVER, AcpAgent, AgentState, Take, agent_command

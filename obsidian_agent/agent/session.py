@@ -26,7 +26,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan
@@ -312,10 +312,11 @@ class Session:
             return self.run_recipe(candidate.recipe, {**candidate.values, **values}, opened.instruction)
         plan = candidate.plan if candidate is not None else opened.plan
         known = candidate.values if candidate is not None else opened.values
+        agent = candidate.agent if candidate is not None else opened.agent
 
         async def work(emit: Emit) -> None:
             if plan is not None:
-                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit, agent=opened.agent)
+                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit, agent=agent)
 
         return stream(work)
 

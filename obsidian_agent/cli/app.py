@@ -49,7 +49,7 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
 def _wiring(options: argparse.Namespace) -> Wiring:
     """The vault, with the log beside its state. May block."""
     from obsidian_agent import log
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     log.start(directories(options.state_dir, options.config).log)
     return wiring_of(options, app=True)
@@ -77,7 +77,7 @@ def _theme(options: argparse.Namespace) -> str | None:
     """The theme of the first frame. What is wrong with the settings is said when all of them are read."""
     import tomllib
 
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     with contextlib.suppress(OSError, ValueError):
         found = tomllib.loads(directories(options.state_dir, options.config).config.read_text("utf-8")).get("theme")

@@ -71,7 +71,7 @@ def _complete_places(parser: argparse.ArgumentParser, files: object, folders: ob
 def log_command(options: argparse.Namespace, out: Output) -> Exit:
     """The log file, oldest line first."""
     from obsidian_agent import log
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     file = log.file_in(directories(options.state_dir, options.config).log)
     try:
@@ -166,7 +166,7 @@ def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _checks(options: argparse.Namespace) -> Iterator[Check]:
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     folders = directories(options.state_dir, options.config)
     yield Check("program", True, f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}")
@@ -319,7 +319,7 @@ def _try(name: str, look: Callable[[], str]) -> Check:
 
 
 def _settings(file: Path) -> str:
-    from obsidian_agent.config.settings import load_settings
+    from obsidian_agent.config import load_settings
 
     load_settings(file)
     return str(file) if file.exists() else f"{file} is not there: defaults"

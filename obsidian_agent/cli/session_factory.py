@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.open_vault import Focus
     from obsidian_agent.agent.session import Session
     from obsidian_agent.bootstrap import Wiring
-    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config import LiveSettings
     from obsidian_agent.vault.filesystem.store import VaultStore
     from obsidian_agent.vault.views.view import Entry, VaultView
 
@@ -53,9 +53,8 @@ def find_vault(name: str | None) -> Path:
 
 def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveSettings:
     """The settings for a vault (None: for any), with what options say on top."""
-    from obsidian_agent.config.directories import directories
-    from obsidian_agent.config.live import LiveSettings
-    from obsidian_agent.config.settings import NO_MODEL
+    from obsidian_agent.config import NO_MODEL, LiveSettings
+    from obsidian_agent.state_files import directories
 
     given = {
         "model": NO_MODEL if getattr(options, "offline", False) else chosen_model(options),
@@ -94,8 +93,8 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
     from pathlib import Path
 
     from obsidian_agent.bootstrap import Wiring
-    from obsidian_agent.config.directories import directories
     from obsidian_agent.plan.policy import Policy
+    from obsidian_agent.state_files import directories
 
     folders = directories(options.state_dir, options.config)
     store = open_vault(options)

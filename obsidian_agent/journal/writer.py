@@ -23,9 +23,9 @@ from typing import Any, Final
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import db, integrity, state_folder
 from obsidian_agent.journal.blobs import Part, PartBuilder
-from obsidian_agent.journal.lock import vault_lock
 from obsidian_agent.journal.reader import JournalReader, record_at
 from obsidian_agent.journal.records import Cut, Effects, NewRecord, Record, Status, bits, numbers, pack_cuts, pack_effects
+from obsidian_agent.journal.state_folder import vault_lock
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.store import VaultStore

@@ -20,15 +20,16 @@ import pytest
 from pydantic import ValidationError
 
 import mcp_stand_in
-from agents import NOW, call, calls
+from agents import NOW, call, calls, model_turns
+from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, ShareRequested
 from obsidian_agent.agent.mcp_client import Answered, Connection
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
+from obsidian_agent.agent.model_turns import preview_request
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import McpServer, Settings
+from obsidian_agent.config import LiveSettings, McpServer, Settings
 from obsidian_agent.errors import ServerError
 from obsidian_agent.plan.policy import Limits, Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -210,7 +211,9 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert desk.call(q="Ada's number") == Answered('found {"q": "Ada\'s number"}')
     question = desk.asked[-1]
     assert (question.kind, json.loads(question.text)) == ("call", {"q": "Ada's number"})
-    (entry,) = Record(desk.folder / "record", lambda: datetime.now(UTC)).entries()
+    record = Record(desk.folder / "record", lambda: datetime.now(UTC))
+    trusted, entry = record.entries()
+    assert (trusted["kind"], trusted["path"]) == ("trust", "mcp/desk/look")
     assert {name: entry[name] for name in ("kind", "server", "tool", "allowedBy")} == {
         "kind": "call",
         "server": "desk",
@@ -220,6 +223,7 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert "Ada" not in json.dumps(entry)
     desk.answers["call"] = "no"
     assert desk.call(q="x") is None
+    assert [(each["kind"], each["tool"]) for each in record.entries()[2:]] == [("refusal", "look")]
 
 
 def test_a_rule_or_an_answer_for_the_conversation_lets_a_tool_be_called_unasked(desk: Desk) -> None:
@@ -270,10 +274,11 @@ def test_a_server_may_not_ask_back_and_gets_no_environment_of_ours(desk: Desk, m
     desk.script(tool(), tool("env"), look={"ask": "sampling/createMessage"}, env={"environment": True})
     assert (asked := desk.call()) is not None
     assert '"error"' in asked.text
-    desk.settings["env"] = {"MINE": "1"}
+    monkeypatch.setenv("MY_KEY", "42")
+    desk.settings["env"] = {"MINE": "is $MY_KEY"}
     assert (seen := desk.call("env")) is not None
-    assert "MINE" in seen.text
-    assert "OPENAI" not in seen.text
+    assert '"MINE": "is 42"' in seen.text
+    assert not any(name in seen.text for name in ("OPENAI", "MY_KEY"))
 
 
 @pytest.mark.parametrize("behaviour", [{"hang": True}, {"die": True}, {"flood": 20 << 20}])
@@ -291,6 +296,8 @@ def test_a_server_that_hangs_dies_or_floods_is_ended_and_begun_anew(desk: Desk, 
     desk.settings["timeout"] = 2.0
     assert desk.play(lives) == Answered("again")
     assert is_gone(desk.pid)
+    log = (desk.folder / "log" / "mcp-desk.log").read_text()
+    assert ("a message of more than 8,388,608 bytes" in log) == ("flood" in behaviour)
 
 
 def test_what_a_server_started_ends_with_it_even_unwillingly(desk: Desk) -> None:
@@ -409,10 +416,12 @@ def test_a_model_looks_around_with_them_and_gets_the_answer_as_data(desk: Desk) 
 
         events = asyncio.run(turn())
         asked = session.conversation.messages
+        ahead = asyncio.run(preview_request(model_turns(session), Conversation(), "And now?"))
     assert isinstance(events[-1], Answer)
     assert [event.request.kind for event in events if isinstance(event, ShareRequested)] == ["tools", "call"]
     (result,) = (message.text for message in asked if message.role == "tool")
     assert result.startswith("<<<DATA ")
+    assert "=== function mcp__desk__look" in ahead.text, "what would be sent is shown whole"
     assert "result of mcp__desk__look" in result
     assert not any(each in result for each in ("<|im_start|>", "\u202e", "\x1b"))
     assert is_gone(desk.pid)

@@ -109,7 +109,7 @@ BUGS = (
     ),
     Bug(
         "one writer",
-        "journal/lock.py",
+        "journal/state_folder.py",
         "        if not _lock(fd):\n            raise _busy(_holder(fd))\n",
         "",
         "tests/journal/test_lock.py",

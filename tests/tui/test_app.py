@@ -41,11 +41,10 @@ from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
-from obsidian_agent.tui.screens.history import History
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.macros import Candidates, SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.undo import Conflicts, Recovery
+from obsidian_agent.tui.screens.undo import Conflicts, History, Recovery
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan import PlanList
@@ -310,6 +309,19 @@ async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
         await app.press("down", "enter")
         assert app.panes.note.path == "Projects/Attic.md"
         assert "# Attic" in app.screen()
+
+
+async def test_a_plan_that_waits_is_computed_again_when_the_last_run_was_undone() -> None:
+    async with driving() as app:
+        await app.planned()
+        before = app.plan.preview
+        await app.press("u")
+        await app.on_top(Confirm)
+        await app.press("y")
+        assert app.session.called("undo") == [(None, frozenset(), frozenset())]
+        assert len(app.session.called("preview_plan")) == 1
+        assert app.plan.complete
+        assert app.plan.preview is not before
 
 
 async def test_undo_with_conflicts_asks_per_file() -> None:
