@@ -59,7 +59,7 @@ imports: $(READY)
 cov: $(READY) ## which lines the tests reach: a table, and an error below 90 % of vault, plan, journal and agent
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered
 
-soak: $(READY) ## the long tests: kill at every file-changing system call, big vaults (needs strace; says so when it skips)
+soak: $(READY) ## the long tests: kills and faults at every point, fifteen bugs that must be found, big vaults; one line a fault (strace and root for some; says what it skips)
 	$(BIN)/python -m pytest -m soak -rs --timeout 3600
 
 $(COMPANION)/node_modules/.package-lock.json: $(COMPANION)/package-lock.json

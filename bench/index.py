@@ -26,7 +26,7 @@ from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot import Snapshot
-from obsidian_agent.vault.index.stamps import walk_stamps
+from obsidian_agent.vault.index.snapshot_file import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
 from obsidian_agent.vault.index.text_search import exact_needle, folded_needle
 from obsidian_agent.vault.paths.path import PathUse, parse

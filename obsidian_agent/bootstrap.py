@@ -17,7 +17,7 @@ from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.journal import state_folder
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.plugins import PluginIndex
-    from obsidian_agent.agent.privacy.ledger import Ledger
-    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.agent.privacy.record import Ledger, Record
     from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -45,11 +44,12 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.usage import MonthlyCost
     from obsidian_agent.agent.vault_agents.library import FilesBelow, VaultAgents
     from obsidian_agent.obsidian.live import Obsidian
+    from obsidian_agent.providers.acp import AcpAgent, AgentState
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
-    from obsidian_agent.vault.filesystem.editor import Editing
+    from obsidian_agent.vault.filesystem.store import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
@@ -83,7 +83,9 @@ def build_session(wiring: Wiring) -> Session:
     hooks = Hooks(wiring.store.real_path, lambda: wiring.settings.current.hooks)
     plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, hooks)
     lasting = _Lasting(wiring, vault.files_below)
-    return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
+    session = Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
+    lasting.tell = lambda state: session.on_agent(state)
+    return session
 
 
 def open_obsidian(store: VaultStore) -> Obsidian:
@@ -126,7 +128,7 @@ def open_threads(wiring: Wiring) -> ThreadStore:
 
 def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
-    from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Ledger
 
     return Ledger(open_record(wiring))
 
@@ -185,7 +187,7 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec,
-        _providers(wiring, spec, lasting.limits),
+        _providers(wiring, spec, lasting),
         sampling,
         rules,
         open_ledger(wiring),
@@ -195,7 +197,7 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     )
 
 
-def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
+def _providers(wiring: Wiring, spec: str, lasting: _Lasting) -> ProviderManager:
     from obsidian_agent.agent.usage import CountedProvider
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
@@ -207,7 +209,8 @@ def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager
         # Scripts are played, not asked.
         return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_monthly_cost(wiring))
 
-    return ProviderManager(addresses, find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted)
+    limits, agent = lasting.limits, lasting.agent
+    return ProviderManager(addresses, find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted, open_agent=agent)
 
 
 def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
@@ -230,6 +233,17 @@ class _Lasting:
 
     wiring: Wiring
     files: FilesBelow
+    tell: Callable[[AgentState], object] = lambda state: None
+    _agents: dict[str, AcpAgent] = field(default_factory=dict)
+
+    def agent(self, name: str) -> AcpAgent:
+        """An agent by name; the same one every time, with its sessions. Raises `ConfigError`."""
+        from obsidian_agent.agent.other_agents import open_agent
+
+        if name not in self._agents:
+            wiring = self.wiring
+            self._agents[name] = open_agent(name, wiring.store, wiring.state, wiring.settings, lambda state: self.tell(state))
+        return self._agents[name]
 
     @cached_property
     def limits(self) -> RateLimits:
@@ -260,7 +274,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
     from obsidian_agent.agent.context import CONTEXT_FORMATS, Gatherer
     from obsidian_agent.agent.turn.model_tools import READ_TOOLS
     from obsidian_agent.agent.turn.preparation import TurnConfig
-    from obsidian_agent.agent.vault_agents.instructions import resolve
+    from obsidian_agent.agent.vault_agents.library import resolve
 
     settings = wiring.settings.current
     policy = policy_of(wiring)

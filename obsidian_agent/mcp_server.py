@@ -15,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from obsidian_agent import __version__
 from obsidian_agent.agent.proposal_socket import Outcome, Proposal, propose
-from obsidian_agent.agent.shared_vault import HINT, SharedVault
+from obsidian_agent.agent.shared_vault import HINT, RUN_PLAN, SharedVault
 from obsidian_agent.agent.turn.tool_round import Scrubber, error_text
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError
@@ -101,5 +101,12 @@ def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
         proposal, document = await ask(context, lambda vault: vault.propose(plan))
         outcome = await decision(context, shared.app, proposal)
         return await ask(context, lambda vault: vault.decided(document, outcome)) if outcome is not None else document
+
+    if shared.may_run:
+
+        @made.tool(name=RUN_PLAN)
+        async def run_plan(plan: dict[str, Any], context: Context) -> Document:
+            """Carry out an ActionPlan at once, as a rule of the person's allows. Not one that deletes, runs commands or reaches what is not shared."""
+            return await ask(context, lambda vault: vault.run(plan))
 
     return made

@@ -1,4 +1,7 @@
-"""Files and folders of the person's state, which nobody else may look into: private, and never half written. All of it raises OSError."""
+"""Where things of the person lie (settings, the journal, logs; never in a vault or a synced folder), and how they are written.
+
+Nobody else may look into them, and they are never half written. Reading and writing raise OSError.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from platformdirs import PlatformDirs
+
+from obsidian_agent.dataclass import dataclass
 
 
 def make_private(folder: Path) -> None:
@@ -62,3 +69,29 @@ def json_lines(file: Path) -> list[dict[str, Any]]:
             if isinstance(entry, dict):
                 found.append(entry)
     return found
+
+
+STATE_VARIABLE = "OBSIDIAN_AGENT_STATE_DIR"
+CONFIG_VARIABLE = "OBSIDIAN_AGENT_CONFIG"
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """`state` holds the journal and usage counts, one folder a vault; `config` is the settings file; `log` a folder."""
+
+    state: Path
+    config: Path
+    log: Path
+
+
+def directories(state_dir: str | None = None, config_file: str | None = None) -> Directories:
+    """The person's folders; options win over environment variables, these over the platform's custom."""
+    platform = PlatformDirs("obsidian-agent", appauthor=False)
+    state = state_dir or os.environ.get(STATE_VARIABLE)
+    config = config_file or os.environ.get(CONFIG_VARIABLE)
+    state_path = Path(state) if state else platform.user_state_path
+    return Directories(
+        state=state_path.absolute(),
+        config=Path(config).absolute() if config else platform.user_config_path / "config.toml",
+        log=state_path.absolute() / "log" if state else platform.user_log_path,
+    )

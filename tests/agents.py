@@ -18,8 +18,7 @@ from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-from obsidian_agent.agent.privacy.ledger import Ledger
-from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.record import Ledger, Record
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.agent.turn.loop import Agent, Vault

@@ -67,6 +67,17 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.fixture
+def desktop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A desktop whose opener writes down the addresses it is given."""
+    program, log = tmp_path / "xdg-open", tmp_path / "opened"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >> {log}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("DISPLAY", ":0")
+    return log
+
+
 @pytest.fixture(autouse=True)
 def _few_files() -> Iterator[None]:
     """Vaults, journals and indexes close with the last reference, or, where they refer to each other, when Python looks for such circles.

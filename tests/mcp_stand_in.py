@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,11 @@ def main(script: Path) -> None:
             answer(message["id"], message["method"], message.get("params", {}), json.loads(script.read_text()))
 
 
-def answer(number: Any, method: str, params: dict[str, Any], script: dict[str, Any]) -> None:
+def answer(
+    number: Any, method: str, params: dict[str, Any], script: dict[str, Any], write: Callable[[dict[str, Any]], None] | None = None
+) -> None:
+    """Answer one request through `write`."""
+    say = partial(_say, write or _write)
     match method:
         case "initialize":
             about = {"name": "stand-in", "version": "1"}
@@ -34,17 +40,17 @@ def answer(number: Any, method: str, params: dict[str, Any], script: dict[str, A
         case "tools/list":
             say(number, {"tools": script["tools"]})
         case "tools/call":
-            behave(number, script["answers"][params["name"]], params.get("arguments", {}))
+            behave(partial(say, number), script["answers"][params["name"]], params.get("arguments", {}))
         case _:
-            write({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "unknown"}})
+            (write or _write)({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "unknown"}})
 
 
-def behave(number: Any, behaviour: Any, arguments: dict[str, Any]) -> None:
+def behave(say: Callable[[dict[str, Any]], None], behaviour: Any, arguments: dict[str, Any]) -> None:
     match behaviour:
         case str():
-            say(number, {"content": [{"type": "text", "text": behaviour.replace("ARGUMENTS", json.dumps(arguments))}]})
+            say({"content": [{"type": "text", "text": behaviour.replace("ARGUMENTS", json.dumps(arguments))}]})
         case {"error": text}:
-            say(number, {"content": [{"type": "text", "text": text}], "isError": True})
+            say({"content": [{"type": "text", "text": text}], "isError": True})
         case {"hang": _}:
             time.sleep(3600)
         case {"die": _}:
@@ -56,22 +62,22 @@ def behave(number: Any, behaviour: Any, arguments: dict[str, Any]) -> None:
         case {"child": file}:
             child = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(3600)"])
             Path(file).write_text(str(child.pid))
-            say(number, {"content": []})
+            say({"content": []})
         case {"rubbish": _}:
             sys.stdout.write('no json\n{"jsonrpc": "2.0"}\n[]\n')
-            say(number, {"content": [{"type": "text", "text": "after rubbish"}]})
+            say({"content": [{"type": "text", "text": "after rubbish"}]})
         case {"ask": asked}:
-            write({"jsonrpc": "2.0", "id": "back", "method": asked, "params": {"messages": [], "maxTokens": 5}})
-            say(number, {"content": [{"type": "text", "text": sys.stdin.readline()}]})
+            _write({"jsonrpc": "2.0", "id": "back", "method": asked, "params": {"messages": [], "maxTokens": 5}})
+            say({"content": [{"type": "text", "text": sys.stdin.readline()}]})
         case {"environment": _}:
-            say(number, {"content": [{"type": "text", "text": json.dumps(sorted(os.environ))}]})
+            say({"content": [{"type": "text", "text": json.dumps(sorted(os.environ))}]})
 
 
-def say(number: Any, result: dict[str, Any]) -> None:
+def _say(write: Callable[[dict[str, Any]], None], number: Any, result: dict[str, Any]) -> None:
     write({"jsonrpc": "2.0", "id": number, "result": result})
 
 
-def write(message: dict[str, Any]) -> None:
+def _write(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 

@@ -48,7 +48,7 @@ def imported(*folders: str) -> set[str]:
 
 
 def test_every_dependency_is_imported_and_every_import_declared() -> None:
-    assert imported("obsidian_agent") == declared() | declared("mcp")
+    assert imported("obsidian_agent") == declared() | declared("mcp") | declared("acp")
 
 
 def test_what_tests_and_benches_import_is_declared() -> None:

@@ -88,6 +88,33 @@ def test_a_client_finds_the_tools_under_the_names_that_people_know(served: Serve
     }
 
 
+def test_a_plan_runs_unasked_only_under_a_rule_that_names_it_and_only_among_what_is_shared(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = served.folder / "config.toml"
+    rules = config.read_text()
+    delete = {"id": "gone", "tool": "vault.delete", "args": {"path": "Shared/Team.md"}}
+    rename = {"id": "move", "tool": "vault.rename", "args": {"from": "Shared/Plan.md", "to": "Shared/New.md"}}
+    for off in ("", 'tools_allow = ["*"]\n', 'tools_allow = ["run_plan"]\ntools_deny = ["run_*"]\n'):
+        config.write_text(rules + off)
+        (refused,) = served.ask(("run_plan", {"plan": plan(EDIT)}))
+        assert "run_plan" in refused["refused"], off
+    config.write_text(rules + 'tools_allow = ["run_plan"]\nallow_deletes = true\n')
+    hidden, deleted, linked, ran = served.ask(
+        *(("run_plan", {"plan": plan(*steps)}) for steps in ((READ, COPY), (delete,), (rename,), (EDIT,)))
+    )
+    assert "FILE_NOT_FOUND" in hidden["refused"]
+    assert "PERMISSION_DENIED" in deleted["refused"]
+    (proposed,) = served.ask(("propose_plan", {"plan": plan(delete)}))
+    assert proposed["preview"]["valid"], "but it may be proposed"
+    assert "PERMISSION_DENIED" in linked["refused"], "a link in a note that is not shared would change"
+    assert (ran["success"], ran["status"], ran["errors"]) == (True, "done", [])
+    changed = {name: text for name, text in NOTES.items() if (served.vault / name).read_text() != text}
+    assert list(changed) == ["Shared/Team.md"]
+    assert main(["undo", ran["runId"], "--yes", *served.places]) == 0
+    assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
+
+
 def test_what_is_shared_is_read_and_nothing_else_exists(served: Served) -> None:
     search, note, notes, root, folder, properties, backlinks, denied, outside, gone = served.ask(
         ("search_notes", {"query": "launch"}),
@@ -127,7 +154,10 @@ def test_what_was_handed_over_stands_in_the_ledger(served: Served) -> None:
         ("read_note", {"path": "Shared/Team.md"}), ("read_note", {"path": "Private/Team.md"}), ("preview_plan", {"plan": plan(EDIT)})
     )
     (ledger,) = (served.folder / "state").rglob("audit.jsonl")
-    entries = [json.loads(line) for line in ledger.read_text().splitlines()]
+    lines = [json.loads(line) for line in ledger.read_text().splitlines()]
+    calls = [(line["tool"], line["decision"], line.get("rule")) for line in lines if line["kind"] == "call"]
+    assert calls == [("vault.readFile", "allow", None), ("vault.readFile", "deny", "FILE_NOT_FOUND")]
+    entries = [line for line in lines if line["kind"] == "sent"]
     assert [(entry["tool"], [file["path"] for file in entry["files"]]) for entry in entries] == [
         ("vault.readFile", ["Shared/Team.md"]),
         ("preview_plan", ["Shared/Team.md"]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import TokensUsed
-from obsidian_agent.agent.privacy.ledger import Ledger
+from obsidian_agent.agent.privacy.record import Ledger
 from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
@@ -93,6 +93,12 @@ class AppServices:
         from obsidian_agent.providers.registry import known_vendors
 
         return known_vendors(self.session.settings.current.services)
+
+    def other_agents(self) -> dict[str, str]:
+        """The agents that are programs of their own, by name, each with its command."""
+        from obsidian_agent.providers.acp import COMMANDS
+
+        return {**COMMANDS, **self.session.settings.current.agents}
 
     def key_sources(self) -> list[tuple[str, str]]:
         """The services that take a key, each with where it comes from. Raises `ConfigError`. May block."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from obsidian_agent.agent.budget import estimate, estimate_messages
 from obsidian_agent.agent.privacy.consent import Grants, Part
-from obsidian_agent.agent.privacy.ledger import Sending
+from obsidian_agent.agent.privacy.record import Sending
 from obsidian_agent.agent.privacy.untrusted_text import fence, new_mark
 from obsidian_agent.agent.replies import Reply, whole_reply
 from obsidian_agent.dataclass import dataclass, field, replace

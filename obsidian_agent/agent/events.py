@@ -181,9 +181,10 @@ class ShareDecided:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that the person should know and need do nothing about."""
+    """Something that the person should know and need do nothing about; `alarm`: that they must not overlook."""
 
     problem: Problem
+    alarm: bool = False
 
 
 @dataclass(frozen=True, slots=True)

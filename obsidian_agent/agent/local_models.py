@@ -13,13 +13,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import NO_MODEL
+from obsidian_agent.config import NO_MODEL, LiveSettings
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.providers.catalogue import list_models
-from obsidian_agent.providers.registry import SCRIPTED, endpoint_of, find_vendor, is_loopback
-from obsidian_agent.providers.streams import value_in_own_loop
+from obsidian_agent.providers.base import value_in_own_loop
+from obsidian_agent.providers.registry import SCRIPTED, endpoint_of, find_vendor, is_loopback, list_models
 
 PATIENCE: Final = 0.3
 """Seconds that all of them together have for their answers."""

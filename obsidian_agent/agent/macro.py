@@ -22,6 +22,7 @@ from obsidian_agent.plan.validate import shape, validate
 from obsidian_agent.tools.core.tool import Tool
 
 MAX_NAME = 100
+"""Characters: it is the name of a file, and stands in menus."""
 _SAID = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)(?:\|[^}]*)?\}")
 _FIELDS = frozenset({"name", "description", "phrases", "plan", "parameters"})
 

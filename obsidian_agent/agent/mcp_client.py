@@ -35,7 +35,7 @@ from mcp_types import (
 )
 
 from obsidian_agent import __version__
-from obsidian_agent.config.settings import McpServer
+from obsidian_agent.config import McpServer
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ServerError
 from obsidian_agent.providers.errors import redact
@@ -94,7 +94,7 @@ class Connection:
         self._log = _Log(log)
         self._owner: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._asked: asyncio.Queue[tuple[Callable[[Client], Awaitable[Any]], asyncio.Future[Any]]] = asyncio.Queue()
+        self._asked: asyncio.Queue[_Asked] = asyncio.Queue()
 
     async def tools(self) -> tuple[ServerTool, ...]:
         """What it offers now. Raises `ServerError`."""
@@ -141,26 +141,23 @@ class Connection:
             self._asked = asyncio.Queue()
             self._loop, self._owner = loop, asyncio.ensure_future(self._own(self._asked))
         answer: asyncio.Future[Value] = loop.create_future()
-        self._asked.put_nowait((work, answer))
-        try:
-            async with asyncio.timeout(seconds):
-                return await answer
-        except TimeoutError:
-            await self.close()
-            raise ServerError(f"The MCP server {self.name} did not answer within {seconds:.0f} s, and was ended.") from None
+        self._asked.put_nowait(_Asked(work, seconds, answer))
+        return await answer
 
-    async def _own(self, asked: asyncio.Queue[tuple[Callable[[Client], Awaitable[Any]], asyncio.Future[Any]]]) -> None:
+    async def _own(self, asked: asyncio.Queue[_Asked]) -> None:
         """Connect, do what is asked, one thing after the other, and disconnect."""
         reason = "was ended"
-        answer: asyncio.Future[Any] | None = None
+        now: list[_Asked] = []
         try:
             transport = _process(self.server, self._log) if self.server.command else _address(self.server)
             about = Implementation(name="obsidian-agent", version=__version__)
-            async with Client(transport, client_info=about, cache=None, input_required_max_rounds=1) as client:
+            async with contextlib.AsyncExitStack() as stack:
+                async with asyncio.timeout(START_SECONDS):
+                    client = await stack.enter_async_context(Client(transport, client_info=about, cache=None, input_required_max_rounds=1))
                 self._log.begin(f"connected, protocol {client.protocol_version}\n")
                 while True:
-                    work, answer = await asked.get()
-                    await _work(work, client, answer)
+                    now = [await asked.get()]
+                    await now[0].answered_by(client)
         except asyncio.CancelledError:
             raise
         except (Exception, BaseExceptionGroup) as error:
@@ -168,25 +165,35 @@ class Connection:
             self._log.write(f"failed: {reason}\n")
         finally:
             failed = ServerError(f"The MCP server {self.name} {reason}.", hint=f"Its log is {self._log.file}.")
-            waiting = [answer] if answer is not None else []
             while not asked.empty():
-                waiting.append(asked.get_nowait()[1])
-            for each in waiting:
-                if not each.done():
-                    each.set_exception(failed)
+                now.append(asked.get_nowait())
+            for each in now:
+                if not each.answer.done():
+                    each.answer.set_exception(failed)
 
 
-async def _work(work: Callable[[Client], Awaitable[Any]], client: Client, answer: asyncio.Future[Any]) -> None:
-    """One thing that was asked; raises when the connection is no good any more."""
-    task = asyncio.ensure_future(work(client))
-    answer.add_done_callback(lambda done: task.cancel())
-    try:
-        await asyncio.wait((task,))
-    finally:
-        task.cancel()
-    if task.cancelled() or answer.done():
-        return
-    answer.set_result(task.result())
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Something that a server is to be asked, and may take so many seconds for."""
+
+    work: Callable[[Client], Awaitable[Any]]
+    seconds: float
+    answer: asyncio.Future[Any]
+
+    async def answered_by(self, client: Client) -> None:
+        """Ask; nothing where nobody waits any more. Raises when the connection is no good any more."""
+        if self.answer.done():
+            return
+        task = asyncio.ensure_future(self.work(client))
+        self.answer.add_done_callback(lambda done: task.cancel())
+        try:
+            await asyncio.wait((task,), timeout=self.seconds)
+            if not task.done():
+                raise TimeoutError
+        finally:
+            task.cancel()
+        if not task.cancelled() and not self.answer.done():
+            self.answer.set_result(task.result())
 
 
 def _first(error: BaseException) -> str:
@@ -194,8 +201,12 @@ def _first(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
+        case TimeoutError():
+            return "did not answer in time, and was ended"
         case OSError(strerror=str(reason)):
             return f"cannot be reached ({reason})"
+        case httpx2.TransportError():
+            return f"cannot be reached ({str(error)[:200]})"
         case MCPError() if error.code == CONNECTION_CLOSED:
             return "ended, or closed the connection"
         case _:

@@ -8,21 +8,23 @@ answer in the conversation covers the tool; a line of the record is written befo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import difflib
 import hashlib
 import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.events import Emit, Notice, ShareDecided, ShareRequested
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, ShareRequest
-from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.record import Kind, Record
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.config.settings import McpServer
+from obsidian_agent.config import McpServer
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, Problem, ServerError
 from obsidian_agent.plan.policy import Policy
@@ -65,10 +67,16 @@ class McpTools:
     record: Record
     _connections: dict[str, Connection] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Turns of several conversations ask one after the other, and about nothing twice."""
     _down: dict[str, tuple[float, Problem]] = field(default_factory=dict)
 
     async def offered(self, approve: ApproveShare, emit: Emit) -> dict[str, Offered]:
         """The tools on offer in a turn, by the names that models call; asks about what is new or has changed, and tells what failed."""
+        async with self._asking:
+            return await self._offered(approve, emit)
+
+    async def _offered(self, approve: ApproveShare, emit: Emit) -> dict[str, Offered]:
         servers = self.configured()
         for name in [name for name, each in self._connections.items() if servers.get(name) != each.server]:
             await self._connections.pop(name).close()
@@ -100,12 +108,14 @@ class McpTools:
             raise ServerError(f"The arguments are longer than {MOST_ARGUMENTS:,} characters.", code="ARGUMENT_INVALID")
         ruled = (await asyncio.to_thread(self.policy)).on_call(called.offer.name)
         if ruled.decision == "deny":
+            await self._note("denial", provider=f"mcp/{called.server}", denied=[{"tool": called.tool, "rule": ruled.rule}])
             raise ServerError(f"{called.offer.name} may not be called: {ruled.rule} ({ruled.source}).", code="PERMISSION_DENIED")
         by = "rule" if ruled.decision == "allow" else "granted" if called.offer.name in grants.tools else ""
         if not by:
             request = _question("call", called.server, f"Call {called.tool}", text, self._place(called.server))
             decision = await _decide(replace(request, tool=called.offer.name, call_id=call_id, args=args), approve, emit)
             if not decision:
+                await self._note("refusal", provider=f"mcp/{called.server}", tool=called.tool)
                 return None
             by = decision
             if decision == "thread":
@@ -157,11 +167,18 @@ class McpTools:
             text = "\n\n".join(_difference(known.get(tool.name), tool.text) for tool in asked)
             if await _decide(_question("tools", server, what, text, self._place(server)), approve, emit):
                 pinned[server] = known | {tool.name: tool.text for tool in asked}
-                await asyncio.to_thread(replace_file, self.pins, json.dumps(pinned).encode("ascii"))
+                with contextlib.suppress(OSError):  # then it is asked again
+                    await asyncio.to_thread(replace_file, self.pins, json.dumps(pinned).encode("ascii"))
+                for tool in asked:
+                    await self._note("trust", path=f"mcp/{server}/{tool.name}", sha256=tool.sha256)
                 fresh = [tool for tool in fresh if tool not in asked]
             else:
                 self._refused |= {tool.sha256 for tool in asked}
+                await self._note("refusal", provider=f"mcp/{server}", tools=[tool.name for tool in asked])
         return [tool for tool in listed.values() if tool not in fresh]
+
+    async def _note(self, kind: Kind, **details: Any) -> None:
+        await asyncio.to_thread(partial(self.record.note, kind, **details))
 
     def _pinned(self) -> dict[str, dict[str, str]]:
         try:

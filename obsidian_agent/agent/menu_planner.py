@@ -17,7 +17,7 @@ from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput,
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.usage import Meter
@@ -35,6 +35,7 @@ from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.providers.acp import is_agent
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.paths.path import VaultPath
@@ -51,7 +52,9 @@ _LOCAL: Final = ("ollama/", "lm_studio/", "custom/")
 
 
 def picks(planning: Planning, provider: Provider) -> bool:
-    """Whether a model picks from the menu first: where the setting says so, and by itself where the model runs on this machine."""
+    """Whether a model picks from the menu first: where the setting says so, and by itself where the model runs on this machine. No agent does."""
+    if is_agent(provider):
+        return False
     return planning == "menu" or (planning == "auto" and provider.local and provider.name.startswith(_LOCAL))
 
 

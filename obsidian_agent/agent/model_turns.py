@@ -23,7 +23,7 @@ from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, ShareDecision, ShareRequest
-from obsidian_agent.agent.privacy.ledger import Ledger
+from obsidian_agent.agent.privacy.record import Ledger
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.prompts import exact_text

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 from obsidian_agent.agent.vault_agents.library import files_below
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError, PathRefused, Problem, ToolError, VaultError
+from obsidian_agent.obsidian.registry import recent_files
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.obsidian.watcher import Watcher
-from obsidian_agent.obsidian.workspace_file import recent_files
 from obsidian_agent.tools.core.tool import AppCommand, NoteSettings, Position, RunContext, Selection
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 from typing import assert_never
 
-from obsidian_agent.agent.events import AgentEvent, Emit, Notice, TextDelta
+from obsidian_agent.agent.events import AgentEvent, Emit, Notice, TextDelta, ToolCallFinished, ToolCallStarted
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import (
     ChatRequest,
     Finished,
     FinishReason,
+    OwnCall,
     Provider,
+    Remark,
     TextChunk,
     ToolCall,
     ToolCallChunk,
@@ -68,6 +70,13 @@ async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: E
                 case Waiting(seconds, attempt, attempts, problem):
                     again = f"Asking again ({attempt} of {attempts})" if attempt > 1 else "Asking"
                     await emit(Notice(Problem(problem.code, f"{problem.message} {again} in {seconds:.0f} s.")))
+                case OwnCall(identity, tool, args, ended, problem):
+                    purpose = tool.replace("_", " ")
+                    await emit(
+                        ToolCallFinished(identity, tool, problem=problem) if ended else ToolCallStarted(identity, tool, purpose, args)
+                    )
+                case Remark(problem, alarm):
+                    await emit(Notice(problem, alarm))
                 case Finished(reason, usage):
                     reply.reason, reply.usage = reason, usage
                 case _:

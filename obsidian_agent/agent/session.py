@@ -26,7 +26,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.privacy.consent import ApproveShare
     from obsidian_agent.agent.turn.loop import Agent
     from obsidian_agent.offline.recipe import Recipe
+    from obsidian_agent.providers.acp import AgentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class Session:
         self.saved = saved
         self.settings = settings
         """The settings in use; call `settings_changed` after a change."""
+        self.on_agent: Callable[[AgentState], object] = lambda state: None
+        """Hears how an agent stands that looks around by itself, in the event loop of its turn."""
         self._make_models = make_models
         self._made: tuple[Models | None] | None = None
         self._planner: Planner | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,16 +18,16 @@ from typing import Any, Final
 from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.proposal_socket import Outcome, Proposal
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.errors import ConfigError, PlanError, VaultError
+from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.plan.preview import dry_run
-from obsidian_agent.plan.result import change_document, diff_of, preview_document
+from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.tools.core.tool import RunContext
@@ -37,6 +38,8 @@ from obsidian_agent.vault.views.view import VaultView
 
 MOST_PROPOSALS: Final = 100
 """Kept plans of a vault; the oldest go first."""
+
+RUN_PLAN: Final = "run_plan"
 
 HINT: Final = "The person shares notes with MCP clients by patterns in share_allow: obsidian-agent config set share_allow 'Projects/**'."
 
@@ -57,6 +60,16 @@ class SharedVault:
 
     def read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()) -> dict[str, Any]:
         """The output of a reading tool over what is shared, `only` these of its fields (none: all). Raises the tool's errors. Blocks."""
+        called = {"agent": self.client, "tool": tool}
+        try:
+            document = self._read(tool, args, only)
+        except ObsidianAgentError as error:
+            self.ledger.record.note("call", **called, decision="deny", rule=error.problem().code)
+            raise
+        self.ledger.record.note("call", **called, decision="allow")
+        return document
+
+    def _read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...]) -> dict[str, Any]:
         if (rule := self.plans.make_policy(self.client).on_call(tool)).decision == "deny":
             raise ConfigError(f"{tool} may not be used here: {rule.rule} ({rule.source}).", code="PERMISSION_DENIED")
         view = self._view()
@@ -76,8 +89,13 @@ class SharedVault:
 
     def preview(self, plan: object) -> dict[str, Any]:
         """What a plan would do to the notes that are shared, as `preview --json` says it. Raises `PlanError` for an invalid one. Blocks."""
+        return self._preview(plan)[1]
+
+    def _preview(self, plan: object) -> tuple[Preview, dict[str, Any]]:
+        """A plan over what is shared, once the person has been asked, and what may be told of that."""
         view = self._view()
-        done = dry_run(plan, self.plans.tools, self.plans.make_policy(self.client), view, self._context(view), {})
+        asked = replace(self.plans.make_policy(self.client), confirm_writes=False, auto_approve_read_only=True)
+        done = dry_run(plan, self.plans.tools, asked, view, self._context(view), {})
         # A folder that is shared takes along what is not, when it goes.
         changes = tuple(each for each in done.change_set.changes if each.before is None or not view.hidden(each.before))
         known = replace(
@@ -86,7 +104,29 @@ class SharedVault:
         document = preview_document(known, [change_document(change, diff_of(change, view)) for change in known.change_set.changes])
         parts = tuple(Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None)
         self._note("preview_plan", document, parts)
-        return document
+        return done, document
+
+    @property
+    def may_run(self) -> bool:
+        """Whether a rule of the person's settings has plans run without a question: only one that names `run_plan` itself."""
+        return self.plans.policy.on_call(RUN_PLAN).rule == f"tools_allow {RUN_PLAN}"
+
+    def run(self, plan: object) -> dict[str, Any]:
+        """Carry out a plan without a question. Never one that deletes, waits for a command, or does anything else than it would if the vault had
+        nothing but what is shared. Raises `PlanError`. Blocks.
+        """
+        if not self.may_run:
+            raise PlanError(f"No rule of the person allows {RUN_PLAN}.", code="PERMISSION_DENIED")
+        shared, document = self._preview(plan)
+        whole = self.plans.dry_run(plan, agent=self.client)
+        if shared.valid and shared.plan_hash == whole.plan_hash and shared.approval.decision == "allow" and not shared.waits:
+            result = self.plans.apply(whole, lambda event: None, threading.Event(), "settings")
+            codes = sorted({problem.code for problem in result.errors})
+            return {"status": result.status, "success": result.success, "runId": result.run_id, "errors": codes, "preview": document}
+        problems = shared.errors or (
+            Problem("PERMISSION_DENIED", "The plan deletes, runs a command, or reaches what is not shared: propose it."),
+        )
+        raise PlanError("The plan was not run.", problems=problems)
 
     def propose(self, plan: object) -> tuple[Proposal, dict[str, Any]]:
         """Keep a valid plan for the person; the plan, and what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, ask, on_terminal
 from obsidian_agent.cli.parser import COMMANDS, Commands, UsageError, planner
-from obsidian_agent.cli.session_factory import find_vault, wiring_of
+from obsidian_agent.cli.session_factory import chosen_model, find_vault, wiring_of
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
         vault.resolve().name,
         partial(_wiring, options),
         theme=_theme(options),
-        first_start=not (options.offline or options.model),
+        first_start=not (options.offline or chosen_model(options)),
     )
     app.run()
     if app.unopened is not None:
@@ -49,7 +49,7 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
 def _wiring(options: argparse.Namespace) -> Wiring:
     """The vault, with the log beside its state. May block."""
     from obsidian_agent import log
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     log.start(directories(options.state_dir, options.config).log)
     return wiring_of(options, app=True)
@@ -77,7 +77,7 @@ def _theme(options: argparse.Namespace) -> str | None:
     """The theme of the first frame. What is wrong with the settings is said when all of them are read."""
     import tomllib
 
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     with contextlib.suppress(OSError, ValueError):
         found = tomllib.loads(directories(options.state_dir, options.config).config.read_text("utf-8")).get("theme")
@@ -90,7 +90,7 @@ def _check(options: argparse.Namespace) -> None:
     try:
         find_vault(options.vault)
     except ConfigError as error:
-        from obsidian_agent.plan.nearest import did_you_mean
+        from obsidian_agent.errors import did_you_mean
 
         near = did_you_mean(options.name or "", COMMANDS)
         if error.code == "VAULT_NOT_FOUND" and near:

@@ -141,8 +141,8 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
             out.note(f"{event.purpose}: {json.dumps(dict(event.args), ensure_ascii=False)}")
         case events.ToolCallFinished(problem=Problem() as problem):
             out.note(f"{problem.code}: {problem.message}")
-        case events.Notice(problem):
-            out.note(problem.message)
+        case events.Notice(problem, alarm):
+            out.problems([problem]) if alarm else out.note(problem.message)
         case events.PlanningRetry():
             out.note(f"Asking again ({event.attempt} of {event.attempts}).")
         case events.TokensUsed():

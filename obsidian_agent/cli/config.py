@@ -15,7 +15,7 @@ from obsidian_agent.cli.session_factory import find_vault, settings_of
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
-    from obsidian_agent.config.live import LiveSettings, SettingRow
+    from obsidian_agent.config import LiveSettings, SettingRow
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.registry import Vendor
 
@@ -103,7 +103,7 @@ def _check(name: str, value: str) -> None:
         case "hooks":
             from typing import get_args
 
-            from obsidian_agent.config.settings import HookEvent
+            from obsidian_agent.config import HookEvent
 
             for event in _table(value):
                 _known("event", event, get_args(HookEvent))
@@ -118,7 +118,7 @@ def _check(name: str, value: str) -> None:
 
 
 def _check_model(value: str) -> None:
-    from obsidian_agent.config.settings import NO_MODEL
+    from obsidian_agent.config import NO_MODEL
     from obsidian_agent.providers.registry import SCRIPTED, VENDORS, find_vendor
 
     if value in ("", NO_MODEL):
@@ -141,7 +141,7 @@ def _table(value: str) -> dict[str, object]:
 
 
 def _known(what: str, name: str, names: Sequence[str]) -> None:
-    from obsidian_agent.plan.nearest import did_you_mean
+    from obsidian_agent.errors import did_you_mean
 
     if name not in names:
         known = f"Known are {', '.join(sorted(names))}." if len(names) < 40 else ""
@@ -149,7 +149,7 @@ def _known(what: str, name: str, names: Sequence[str]) -> None:
 
 
 def _named(settings: LiveSettings, name: str) -> SettingRow:
-    from obsidian_agent.plan.nearest import did_you_mean
+    from obsidian_agent.errors import did_you_mean
 
     rows = {row.name: row for row in settings.rows()}
     if name not in rows:
@@ -248,7 +248,7 @@ def _service(options: argparse.Namespace) -> Vendor:
 
 
 def _keys(options: argparse.Namespace) -> KeyStore:
-    from obsidian_agent.config.directories import directories
     from obsidian_agent.providers.keys import KEY_FILE, KeyStore
+    from obsidian_agent.state_files import directories
 
     return KeyStore(directories(options.state_dir, options.config).config.parent / KEY_FILE)

@@ -32,7 +32,8 @@ def approval(out: Output) -> ApproveShare:
 
     async def refuse(request: ShareRequest) -> ShareDecision:
         if request.text:
-            out.note(f"Not allowed: {line(request.purpose)} ({request.provider}). Ask in a terminal, or name the tool in tools_allow.")
+            way = "name the tool in tools_allow" if request.kind == "call" else "accept them in the app"
+            out.note(f"Not allowed: {line(request.purpose)} ({request.provider}). Ask in a terminal, or {way}.")
             return REFUSED
         names = ", ".join(line(item.path.text) or "the selection" for item in request.items[:5])
         more = f" and {len(request.items) - 5} more" if len(request.items) > 5 else ""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from obsidian_agent import __version__
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, build_parser
-from obsidian_agent.cli.session_factory import open_session, open_vault
+from obsidian_agent.cli.session_factory import open_session, open_vault, wiring_of
 from obsidian_agent.dataclass import asdict, dataclass
-from obsidian_agent.errors import ConfigError, JournalError, ObsidianAgentError
+from obsidian_agent.errors import ConfigError, JournalError, ObsidianAgentError, VaultError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from obsidian_agent.agent.execution.runs import Runs
+    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.bootstrap import Wiring
 
 
 def arguments(commands: Commands) -> None:
@@ -33,6 +37,12 @@ def arguments(commands: Commands) -> None:
     examples = ["completion bash > ~/.local/share/bash-completion/completions/obsidian-agent", "completion zsh > ~/.zfunc/_obsidian-agent"]
     commands.add("completion", completion_command, examples=examples).add_argument("shell", choices=["bash", "zsh", "tcsh"])
 
+
+SHOWN: Final = 5
+"""Names in one sentence."""
+LEFT_SECONDS: Final = 60.0
+"""A temporary file that is younger may be at work."""
+_TEMPORARY: Final = re.compile(r"\.oa-?[0-9a-f]{8}(\.\d+\.[0-9a-f]+)?")
 
 _FILES: Final = frozenset({"FILE", "PLAN.json"})
 _FOLDERS: Final = frozenset({"VAULT", "DIR"})
@@ -61,7 +71,7 @@ def _complete_places(parser: argparse.ArgumentParser, files: object, folders: ob
 def log_command(options: argparse.Namespace, out: Output) -> Exit:
     """The log file, oldest line first."""
     from obsidian_agent import log
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     file = log.file_in(directories(options.state_dir, options.config).log)
     try:
@@ -156,17 +166,20 @@ def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _checks(options: argparse.Namespace) -> Iterator[Check]:
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     folders = directories(options.state_dir, options.config)
     yield Check("program", True, f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}")
     yield _try("settings", lambda: _settings(folders.config))
     yield _try("state folder", lambda: _writable(folders.state))
+    yield _try("config folder", lambda: _private(folders.config.parent, (folders.config,), 0o022))
     yield from _vault_checks(options, folders.state)
 
 
 def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
     from obsidian_agent.agent.execution.runs import Runs
+    from obsidian_agent.bootstrap import open_record
+    from obsidian_agent.journal import state_folder
     from obsidian_agent.vault.paths.path import ROOT
     from obsidian_agent.vault.views.disk import DiskView
 
@@ -184,6 +197,15 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
         runs = Runs(store, state)
         yield _try("journal", lambda: _journal(runs))
         yield _try("interrupted runs", lambda: _none_interrupted(runs))
+        yield _try("journal and disk", lambda: _last_run(runs))
+        yield _try("temporary files", lambda: _no_leftovers(store.real_path))
+        folder = state_folder.find(state, store)
+        yield _try("state is private", lambda: _private(folder, tuple(folder.glob("*")), 0o077))
+        wiring = wiring_of(options, app=True)
+        yield _try("record", lambda: _record(open_record(wiring)))
+        yield _try("model", lambda: _model(wiring))
+        yield _try("index", lambda: _index(state_folder.index_folder(state, store)))
+        yield Check("watcher", *_watches(store.real_path))
 
 
 def _journal(runs: Runs) -> str:
@@ -199,6 +221,96 @@ def _none_interrupted(runs: Runs) -> str:
     return "none"
 
 
+def _last_run(runs: Runs) -> str:
+    """What the last run that is in effect would find if it were undone now."""
+    try:
+        planned = runs.undo_preview(None)
+    except JournalError as error:
+        if error.code == "JOURNAL_DAMAGED":
+            raise
+        return "no run is in effect"
+    if planned.errors:
+        raise JournalError(" ".join(problem.message for problem in planned.errors))
+    later = ", ".join(conflict.path for conflict in planned.conflicts[:SHOWN])
+    return f"run {planned.run_id}: {len(planned.restored)} as it left them" + (f", changed since: {later}" if later else "")
+
+
+def _no_leftovers(vault: str) -> str:
+    """Files that were written and never took their place: a kill leaves them. Those of an interrupted run go with its recovery."""
+    old = time.time() - LEFT_SECONDS
+    found = []
+    for place, _, names in os.walk(vault):
+        for name in names:
+            file = os.path.join(place, name)
+            if _TEMPORARY.fullmatch(name) and os.lstat(file).st_mtime < old:
+                found.append(os.path.relpath(file, vault))
+    if found:
+        raise VaultError(f"{len(found)} were left by a kill: {', '.join(sorted(found)[:SHOWN])}. Look at them, and remove them.")
+    return "none"
+
+
+def _private(folder: Path, files: Iterable[Path], forbidden: int) -> str:
+    """Others must not have the rights of `forbidden` on any of these."""
+    if os.name != "posix" or not folder.exists():
+        return str(folder)
+    wide = [str(place) for place in (folder, *files) if place.exists() and place.stat().st_mode & forbidden]
+    if wide:
+        what = "change" if forbidden == 0o022 else "look into"
+        raise ConfigError(f"Others can {what} {', '.join(wide[:SHOWN])}: chmod go-{'w' if forbidden == 0o022 else 'rwx'} takes that away.")
+    return str(folder)
+
+
+def _record(record: Record) -> str:
+    verified = record.verify()
+    if verified.first_bad is not None:
+        raise ConfigError(f"Entry {verified.first_bad} is not as it was written: {verified.reason}.")
+    sent = sum(1 for entry in record.entries() if entry.get("kind") == "sent")
+    return f"{verified.entries} entries, {sent} of them of what was sent"
+
+
+def _model(wiring: Wiring) -> str:
+    """Whether the model of the settings can be asked, without asking it."""
+    from obsidian_agent.bootstrap import build_keys, build_session
+    from obsidian_agent.providers.registry import SCRIPTED, find_vendor
+
+    models = build_session(wiring).models
+    if models is None:
+        return "none: the offline planner"
+    provider = models.providers.get(models.spec)
+    service = models.spec.partition("/")[0]
+    if service == SCRIPTED or provider.local or not (vendor := find_vendor(service)).needs_key:
+        return f"{provider.name}, which needs no key"
+    source = build_keys(wiring).source(vendor)
+    if source is None:
+        raise ConfigError(f"{provider.name} needs a key: obsidian-agent key save {vendor.name}, or set {vendor.key_variables[0]}.")
+    return f"{provider.name}, its key from the {source}"
+
+
+def _index(folder: Path) -> str:
+    from obsidian_agent.vault.index.keeper import FILE
+    from obsidian_agent.vault.index.snapshot import Snapshot
+    from obsidian_agent.vault.index.snapshot_file import UnusableIndex
+
+    if not (folder / FILE).exists():
+        return "not built yet"
+    try:
+        return f"{len(Snapshot(folder / FILE)):,} files"
+    except (UnusableIndex, OSError) as error:
+        raise VaultError(f"It cannot be read ({error}); it is built anew when it is needed.") from error
+
+
+def _watches(vault: str) -> tuple[bool, str]:
+    """Whether the system lets a program watch so many folders."""
+    try:
+        with open("/proc/sys/fs/inotify/max_user_watches", encoding="ascii") as stream:
+            most = int(stream.read())
+    except (OSError, ValueError):
+        return True, "the system's own"
+    folders = sum(1 for _ in os.walk(vault))
+    told = f"{folders:,} folders, {most:,} may be watched"
+    return folders < most, told if folders < most else f"{told}: others are compared every few minutes (sysctl fs.inotify.max_user_watches)"
+
+
 def _try(name: str, look: Callable[[], str]) -> Check:
     try:
         return Check(name, True, look())
@@ -207,7 +319,7 @@ def _try(name: str, look: Callable[[], str]) -> Check:
 
 
 def _settings(file: Path) -> str:
-    from obsidian_agent.config.settings import load_settings
+    from obsidian_agent.config import load_settings
 
     load_settings(file)
     return str(file) if file.exists() else f"{file} is not there: defaults"

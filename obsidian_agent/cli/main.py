@@ -68,7 +68,7 @@ def _log(options: argparse.Namespace | None, error: Exception) -> None:
     import logging
 
     from obsidian_agent import log
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     log.start(directories(*((options.state_dir, options.config) if options else ())).log)
     logging.getLogger(__name__).error("A command failed", exc_info=error)

@@ -21,7 +21,7 @@ def _serve(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.bootstrap import build_shared_vault
     from obsidian_agent.cli.session_factory import wiring_of
 
-    wiring = wiring_of(options)
+    wiring = wiring_of(options, app=True)  # what is proposed is decided on there
     try:
         from obsidian_agent.agent.turn.tool_round import Scrubber
         from obsidian_agent.mcp_server import server

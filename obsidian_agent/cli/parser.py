@@ -175,6 +175,8 @@ def planner() -> Parser:
     group = parser.add_argument_group("who plans")
     group.add_argument("--offline", action="store_true", help="the built-in planner: no model, no network")
     group.add_argument("--model", metavar="PROVIDER/NAME", help="a model; scripted/FILE plays answers from a file")
+    group.add_argument("--backend", choices=("acp", "opencode"), help="another agent plans; opencode is acp with --agent opencode")
+    group.add_argument("--agent", metavar="NAME", help="which one: opencode, claude, gemini, or a name under agents in the settings")
     group.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible service")
     group.add_argument(
         "--share", metavar="PATH", action="append", default=[], help="a note or folder that the model may read without asking (repeat)"

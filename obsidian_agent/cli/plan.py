@@ -173,8 +173,8 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
         match event:
             case events.PlanningRetry(attempt, attempts, problems):
                 out.note(f"Asking again ({attempt} of {attempts}): {problems[0].message if problems else ''}")
-            case events.Notice(problem):
-                out.note(problem.message)
+            case events.Notice(problem, alarm):
+                out.problems([problem]) if alarm else out.note(problem.message)
             case _:
                 pass
 

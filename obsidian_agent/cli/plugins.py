@@ -27,7 +27,7 @@ def _search(options: argparse.Namespace, out: Output) -> Exit:
 
     from obsidian_agent.agent.plugins import search_plugins
     from obsidian_agent.bootstrap import open_plugin_index
-    from obsidian_agent.config.directories import directories
+    from obsidian_agent.state_files import directories
 
     index = open_plugin_index(directories(options.state_dir, options.config).state)
     try:

@@ -57,8 +57,8 @@ def _show(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _named(name: str) -> Recipe:
+    from obsidian_agent.errors import did_you_mean
     from obsidian_agent.offline.recipe import packaged, recipe_named
-    from obsidian_agent.plan.nearest import did_you_mean
 
     found = recipe_named(name, packaged())
     if found is None:

@@ -127,8 +127,8 @@ def index_command(options: argparse.Namespace, out: Output) -> Exit:
 
 @contextmanager
 def _keeper(options: argparse.Namespace, out: Output) -> Iterator[IndexKeeper]:
-    from obsidian_agent.config.directories import directories
     from obsidian_agent.journal.state_folder import index_folder
+    from obsidian_agent.state_files import directories
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
     state = directories(options.state_dir, options.config).state

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.open_vault import Focus
     from obsidian_agent.agent.session import Session
     from obsidian_agent.bootstrap import Wiring
-    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config import LiveSettings
     from obsidian_agent.vault.filesystem.store import VaultStore
     from obsidian_agent.vault.views.view import Entry, VaultView
 
@@ -53,12 +53,11 @@ def find_vault(name: str | None) -> Path:
 
 def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveSettings:
     """The settings for a vault (None: for any), with what options say on top."""
-    from obsidian_agent.config.directories import directories
-    from obsidian_agent.config.live import LiveSettings
-    from obsidian_agent.config.settings import NO_MODEL
+    from obsidian_agent.config import NO_MODEL, LiveSettings
+    from obsidian_agent.state_files import directories
 
     given = {
-        "model": NO_MODEL if getattr(options, "offline", False) else getattr(options, "model", None),
+        "model": NO_MODEL if getattr(options, "offline", False) else chosen_model(options),
         "base_url": getattr(options, "base_url", None),
         "share_allow": tuple(getattr(options, "share", ())),
     }
@@ -94,8 +93,8 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
     from pathlib import Path
 
     from obsidian_agent.bootstrap import Wiring
-    from obsidian_agent.config.directories import directories
     from obsidian_agent.plan.policy import Policy
+    from obsidian_agent.state_files import directories
 
     folders = directories(options.state_dir, options.config)
     store = open_vault(options)
@@ -108,6 +107,19 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
         settings=settings_of(options, Path(store.real_path)),
         config=folders.config.parent,
     )
+
+
+def chosen_model(options: argparse.Namespace) -> str | None:
+    """The model that the options name; an agent is one, `acp/NAME`. None: the one of the settings."""
+    model: str | None = getattr(options, "model", None)
+    backend, agent = getattr(options, "backend", None), getattr(options, "agent", None)
+    if backend is None and agent is None:
+        return model
+    if model is not None or (backend == "opencode" and agent not in (None, "opencode")):
+        raise UsageError("Name one model or one agent.", hint="Give --model, or --backend acp --agent NAME.")
+    if backend == "acp" and agent is None:
+        raise UsageError("--backend acp needs --agent NAME.", hint="Such as --agent claude.")
+    return f"acp/{agent or backend}"
 
 
 def given_context(options: argparse.Namespace) -> bool:

@@ -16,7 +16,6 @@ from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import db, integrity, state_folder
 from obsidian_agent.journal.blobs import ImageSource, StoredPart, damaged
 from obsidian_agent.journal.integrity import Entry, Register
-from obsidian_agent.journal.lock import is_locked
 from obsidian_agent.journal.records import (
     Effects,
     HistoryEntry,
@@ -28,6 +27,7 @@ from obsidian_agent.journal.records import (
     unpack_cuts,
     unpack_effects,
 )
+from obsidian_agent.journal.state_folder import is_locked
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 _KINDS: Final = frozenset(get_args(Kind))

@@ -27,8 +27,7 @@ from obsidian_agent.journal.reader import no_run
 from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction, effects_of
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, content_of
-from obsidian_agent.vault.filesystem.editor import Editing
-from obsidian_agent.vault.filesystem.store import VaultStore, io_error
+from obsidian_agent.vault.filesystem.store import Editing, VaultStore, io_error
 from obsidian_agent.vault.filesystem.system_calls import exchange, rename_beside, rename_to_free, started_since
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, held_by, reverse, settle_open

@@ -18,8 +18,7 @@ from obsidian_agent.journal.records import Kind, NewRecord, Record, Status, cut_
 from obsidian_agent.journal.recovery import settle
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
-from obsidian_agent.vault.filesystem.editor import Editing
-from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.filesystem.store import Editing, VaultStore
 from obsidian_agent.vault.paths.path import VaultPath, is_trash
 from obsidian_agent.vault.transaction.actions import (
     Action,

@@ -1,24 +1,31 @@
 """The Obsidian beside this program, for one vault: what it can be asked, and by which way.
 
-The ways, best first: the companion (our plugin), Obsidian's own command line, an `obsidian://` address, and the file `workspace.json`. Each call
-takes the best one that answers. Nothing is kept between calls, because Obsidian may start and end at any time; while it does not run, a call
-costs a look for its socket.
+The ways, best first: the companion (our plugin), Obsidian's own command line, an `obsidian://` address, which the desktop hands on and nothing comes
+back of, and the file `workspace.json`. Each call takes the best one that answers. Nothing is kept between calls, because Obsidian may start and
+end at any time; while it does not run, a call costs a look for its socket.
+
+The command line knows no selection, and no names of commands. Values lose their backslashes (`\\n` becomes a line end), so what holds one, or a
+control character, is not handed over. Before each call the window is asked which folder it has open: the id alone does not say who answers.
+
+Source: Obsidian help, "Obsidian URI" and "Obsidian CLI".
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Final, Literal
+from urllib.parse import quote
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.companion_client import CompanionClient, LiveContext, NoCompanion, ObsidianCommand
-from obsidian_agent.obsidian.core_commands import CoreCommands
-from obsidian_agent.obsidian.registry import KnownVault, known_vault
+from obsidian_agent.obsidian.registry import KnownVault, active_file, known_vault
 from obsidian_agent.obsidian.transport import ANSWER_SECONDS, Transport, Unreachable, find_transport
-from obsidian_agent.obsidian.uri import open_by_uri, opener
-from obsidian_agent.obsidian.workspace_file import active_file
 
 WayName = Literal["companion", "cli", "uri", "workspace"]
 
@@ -177,3 +184,92 @@ class Obsidian:
         except ObsidianError as error:
             why = error.problem().message
             return companion or Way("companion", False, why), Way("cli", False, why)
+
+
+def open_address(place: str, *, new_pane: bool = False) -> str:
+    """The address that shows the file at `place` (absolute)."""
+    return f"obsidian://open?path={quote(place, safe='')}{'&paneType=split' if new_pane else ''}"
+
+
+def opener() -> str | None:
+    """The program of the desktop that opens addresses ("" on Windows, where the system does); None without a desktop."""
+    if sys.platform == "win32":
+        return ""
+    name = "open" if sys.platform == "darwin" else "xdg-open" if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") else ""
+    return shutil.which(name) if name else None
+
+
+def open_by_uri(place: str, *, new_pane: bool = False) -> bool:
+    """Ask the desktop to show the file at `place` (absolute) in Obsidian. False where there is no desktop to ask. Does not wait."""
+    address, program = open_address(place, new_pane=new_pane), opener()
+    if program is None:
+        return False
+    if sys.platform == "win32":
+        os.startfile(address)
+        return True
+    subprocess.Popen(
+        [program, address], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    return True
+
+
+_FAILED: Final = re.compile(r'Error\b|Command ".*" not found|Missing required parameter|Vault not found', re.DOTALL)
+_PATH_ROW: Final = re.compile(r"^path[:\t ]+(.+)$", re.MULTILINE)
+_UNSAFE: Final = re.compile(r"[\\\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCommands:
+    """The command line of the Obsidian that has the vault in `folder` (a real path) open. Methods block, and raise `ObsidianError`."""
+
+    transport: Transport
+    folder: str
+    vault_id: str
+
+    def check(self) -> None:
+        """Whether this vault is what answers."""
+        found = self._call("vault", "info=path")
+        if os.path.realpath(found) != self.folder:
+            raise ObsidianError("The Obsidian that answers has another vault open.", hint="Open this vault in Obsidian.")
+
+    def active_file(self) -> str | None:
+        """The vault path of the active file; None when there is none."""
+        self.check()
+        try:
+            row = _PATH_ROW.search(self._call("file"))
+        except ObsidianError:
+            return None
+        return row[1].strip() if row else None
+
+    def open(self, path: str, *, new_pane: bool = False) -> None:
+        """Show a file."""
+        self.check()
+        self._call("open", f"path={_safe(path)}", *(["newtab"] if new_pane else []))
+
+    def commands(self) -> tuple[ObsidianCommand, ...]:
+        """All commands. The ids stand for the names, which this way does not know."""
+        self.check()
+        ids = (line.split("\t")[0].strip() for line in self._call("commands").splitlines())
+        return tuple(ObsidianCommand(id=id, name=id, source=source_of(id)) for id in ids if id)
+
+    def run(self, id: str) -> None:
+        """Run a command."""
+        self.check()
+        self._call("command", f"id={_safe(id)}")
+
+    def _call(self, *argv: str) -> str:
+        answer = self.transport.ask([f"vault={self.vault_id}", *argv])
+        if _FAILED.match(answer):
+            raise ObsidianError(f"Obsidian says: {answer.splitlines()[0][:200]}", code="FAILED")
+        return answer
+
+
+def source_of(id: str) -> str:
+    """The plugin that a command belongs to, which is what stands before the colon."""
+    return id.partition(":")[0]
+
+
+def _safe(value: str) -> str:
+    if _UNSAFE.search(value):
+        raise ObsidianError("Obsidian's command line cannot take a backslash or a control character.", code="BAD_REQUEST")
+    return value

@@ -1,7 +1,9 @@
-"""The vaults that Obsidian itself knows, from its own registry file `obsidian.json` (read only).
+"""What Obsidian itself writes down (read only): the vaults it knows, in `obsidian.json`, and the open files of one, in its `workspace.json`.
 
-The file lies in Obsidian's data folder: `~/.config/obsidian` on Linux (inside `~/.var/app` and `~/snap` for Flatpak and Snap),
-`~/Library/Application Support/obsidian` on macOS, `%APPDATA%\\obsidian` on Windows. Under WSL the one of Windows counts as well.
+The registry lies in Obsidian's data folder: `~/.config/obsidian` on Linux (inside `~/.var/app` and `~/snap` for Flatpak and Snap),
+`~/Library/Application Support/obsidian` on macOS, `%APPDATA%\\obsidian` on Windows. Under WSL the one of Windows counts as well. `workspace.json` is
+written a while after something changed, so it may be old; its `active` is the id of a pane, which may show no file; then the tab in front
+(`currentTab`) of the main group counts.
 
 Source: Obsidian help, "How Obsidian stores data".
 """
@@ -12,9 +14,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
 
@@ -85,3 +87,49 @@ def _registry_files() -> Iterator[Path]:
         yield home / "snap" / "obsidian" / "current" / ".config" / "obsidian" / "obsidian.json"
         if "WSL_DISTRO_NAME" in os.environ:
             yield from Path(_WSL_USERS).glob("*/AppData/Roaming/obsidian/obsidian.json")
+
+
+def active_file(document: object) -> str | None:
+    """The vault path of the file that was in front; None when that was no file."""
+    if not isinstance(document, Mapping):
+        return None
+    leaf = next((leaf for leaf in _leaves(document) if leaf.get("id") == document.get("active")), None)
+    return _file(leaf) or _file(_front(document.get("main")))
+
+
+def recent_files(document: object) -> list[str]:
+    """Files, folders and what is gone by now, the latest first."""
+    files = document.get("lastOpenFiles") if isinstance(document, Mapping) else None
+    return [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+
+
+def _leaves(node: Any) -> Iterator[Mapping[str, Any]]:
+    """Every pane below a part of the layout."""
+    waiting = [node]
+    while waiting:
+        match waiting.pop():
+            case {"type": "leaf"} as leaf:
+                yield leaf
+            case Mapping() as part:
+                waiting += part.values()
+            case list() as parts:
+                waiting += parts
+
+
+def _front(node: Any) -> Mapping[str, Any] | None:
+    """The pane in front of the first group of tabs."""
+    while isinstance(node, Mapping):
+        if node.get("type") == "leaf":
+            return node
+        parts, front = node.get("children"), node.get("currentTab")
+        if not isinstance(parts, list) or not parts:
+            return None
+        node = parts[front if isinstance(front, int) and 0 <= front < len(parts) else 0]
+    return None
+
+
+def _file(leaf: Mapping[str, Any] | None) -> str | None:
+    match leaf:
+        case {"state": {"state": {"file": str(file)}}}:
+            return file
+    return None

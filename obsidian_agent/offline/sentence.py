@@ -1,10 +1,15 @@
-"""What a sentence holds, whatever its language: words, and what is none: quoted texts, names of the vault, days; and where they stand."""
+"""What a sentence holds, whatever its language: words, and what is none: quoted texts, names of the vault, days; and where they stand.
+
+Days: ISO dates and numbers always, English words where they are certain. Spans of days are no value; forms have a field for each end.
+"""
 
 from __future__ import annotations
 
 import json
 import unicodedata
+from calendar import monthrange
 from collections.abc import Collection, Iterator, Sequence
+from datetime import date, timedelta
 from functools import cache, cached_property
 from importlib import resources
 from typing import Final
@@ -12,7 +17,6 @@ from typing import Final
 import regex
 
 from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import Name, Names, Surroundings
 
 JOINED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
@@ -188,7 +192,7 @@ class Sentence:
         found: list[Stretch] = []
         for number, first in enumerate(words):
             for last in reversed(words[number : number + _LONGEST_DAY] if not found or first.start() >= found[-1].end else []):
-                day = dates.parse(self.bare[first.start() : last.end()], today)
+                day = parse_day(self.bare[first.start() : last.end()], today)
                 if day is not None:
                     found.append(Stretch(first.start(), last.end(), day.isoformat()))
                     break
@@ -297,3 +301,54 @@ def _is_told(text: str, common: Collection[str], *, first: bool) -> bool:
     if (len(bare) < 2 and not _JOINED.match(bare)) or bare.replace(".", "").isdigit():
         return False
     return bare.casefold() not in common or (not first and bare != bare.lower())
+
+
+_MONTHS: Final = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+_WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_NAMED: Final = {"today": 0, "now": 0, "yesterday": -1, "tomorrow": 1, "day before yesterday": -2, "day after tomorrow": 2}
+NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})  # words that can be nothing else than a day
+_NUMBERS: Final = {"a": 1, "an": 1} | {
+    word: count for count, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1)
+}
+
+_MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS)
+_COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
+_UNIT: Final = "day|week|month|year"
+_ISO: Final = regex.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_CALENDAR: Final = regex.compile(
+    rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
+)
+_AWAY: Final = regex.compile(rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)")
+_WEEKDAY: Final = regex.compile(rf"(?:(last|next|this|on) )?({'|'.join(_WEEKDAYS)})")
+
+
+def parse_day(text: str, today: date) -> date | None:
+    """The day that a whole phrase names, or None when it is none. A weekday alone is the next one; a day without a year lies in this one."""
+    phrase = " ".join(text.casefold().replace("’", "'").removesuffix("'s").split()).removeprefix("the ")
+    if phrase in _NAMED:
+        return today + timedelta(days=_NAMED[phrase])
+    try:
+        if match := _ISO.fullmatch(phrase):
+            return date(int(match[1]), int(match[2]), int(match[3]))
+        if match := _CALENDAR.fullmatch(phrase):
+            month = next(number for number, name in enumerate(_MONTHS, 1) if name.startswith(match["month"][:3]))
+            return date(int(match["year"] or today.year), month, int(match["day"]))
+        if match := _AWAY.fullmatch(phrase):
+            count = int(match["count"]) if match["count"].isdigit() else _NUMBERS[match["count"]]
+            return shift(today, count if match["in"] else -count, match["unit"])
+        if match := _WEEKDAY.fullmatch(phrase):
+            ahead = (_WEEKDAYS.index(match[2]) - today.weekday()) % 7
+            return today + timedelta(days=ahead - 7 if match[1] == "last" else ahead or (7 if match[1] == "next" else 0))
+    except (ValueError, OverflowError):
+        pass
+    return None
+
+
+def shift(day: date, count: int, unit: str) -> date:
+    """`day` moved by calendar units; a day that the month lacks becomes its last."""
+    if unit in ("day", "week"):
+        return day + timedelta(days=count * (7 if unit == "week" else 1))
+    months = day.year * 12 + day.month - 1 + count * (12 if unit == "year" else 1)
+    year, month = divmod(months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))

@@ -9,7 +9,7 @@ from typing import Any, Final
 import regex
 
 from obsidian_agent.errors import PlanError, Problem, VaultError
-from obsidian_agent.offline import dates, note_set
+from obsidian_agent.offline import note_set, sentence
 from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
 from obsidian_agent.offline.note_set import ACTIVE, EVERYTHING, KEYS, STATES, TASKS, THIS_NOTE, NoteSet, Op, Term, Unread, plain
 from obsidian_agent.offline.recipe import Input
@@ -76,7 +76,7 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
         case "choice":
             return _choice(text, wanted)
         case "date":
-            day = dates.parse(text, around.context.now.date())
+            day = sentence.parse_day(text, around.context.now.date())
             if day is None:
                 raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
             return day.isoformat()
@@ -243,10 +243,10 @@ def _value(text: str, name: Any, around: Surroundings, known: bool = False, *, q
     if found is not None or quoted:
         return text if found is None else found
     value = plain(text.strip())
-    day = dates.parse(text, around.context.now.date()) if isinstance(value, str) else None
+    day = sentence.parse_day(text, around.context.now.date()) if isinstance(value, str) else None
     if known and day is None and isinstance(value, str):
         raise Unread(f"No note has the value “{text}”.")
-    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in dates.NEAR)
+    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in sentence.NEAR)
     return day.isoformat() if day is not None and dated else value
 
 

@@ -18,9 +18,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from obsidian_agent.dataclass import dataclass, field
-from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.errors import Problem, ToolError, did_you_mean
 from obsidian_agent.plan.grammar import Reference, pieces
-from obsidian_agent.plan.nearest import did_you_mean
 from obsidian_agent.tools.core.filters import text_of
 from obsidian_agent.tools.core.tool import LongTextMark, PathMark, Tool
 

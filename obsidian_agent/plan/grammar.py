@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.plan.nearest import nearest
+from obsidian_agent.errors import nearest
 from obsidian_agent.tools.core.filters import FILTERS, FilterCall, parse_call
 
 MAX_REFERENCE = 1000

@@ -9,10 +9,9 @@ from datetime import date, datetime
 from typing import Any
 
 from obsidian_agent.dataclass import dataclass, field
-from obsidian_agent.errors import PlanError, Problem
+from obsidian_agent.errors import PlanError, Problem, did_you_mean
 from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.plan.model import ActionPlan, Parameter, ParameterType
-from obsidian_agent.plan.nearest import did_you_mean
 from obsidian_agent.plan.references import CONTEXT_NAMES, compile_step
 from obsidian_agent.tools.core.tool import Tool
 

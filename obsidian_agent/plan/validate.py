@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass, field
-from obsidian_agent.errors import PathRefused, PlanError, Problem
+from obsidian_agent.errors import PathRefused, PlanError, Problem, did_you_mean, nearest
 from obsidian_agent.plan import arguments
 from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, argument_problems, check, control_characters, marks_of
 from obsidian_agent.plan.grammar import Malformed, Reference, pieces
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, MAX_INSTANCES, MAX_STEPS, ActionPlan, Step
-from obsidian_agent.plan.nearest import did_you_mean, nearest
 from obsidian_agent.plan.parameters import default_problems
 from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.references import BUILTIN_VARS, CONTEXT_NAMES, RESERVED_NAMES, CompiledStep, compile_step

@@ -36,8 +36,8 @@ from obsidian_agent.providers.base import (
     ToolCallChunk,
     ToolOffer,
     Usage,
+    in_own_loop,
 )
-from obsidian_agent.providers.streams import in_own_loop
 
 if TYPE_CHECKING:
     from obsidian_agent.providers.http_guard import GuardedClient

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
+from obsidian_agent.providers.acp import ACP
 from obsidian_agent.providers.base import Usage
 from obsidian_agent.providers.registry import OLLAMA_CONTEXT, SCRIPTED
 
 _LIST: Final = "model_prices_and_context_window_backup.json"
 _OWN: Final = frozenset({"ollama", "lm_studio", SCRIPTED})
 """Models that cost nothing but electricity."""
+AGENT_CONTEXT: Final = 200_000
+"""Tokens. Agents see to their own window; a conversation is not made shorter for them before this."""
 _PASSED_ON: Final = frozenset({"openrouter"})
 """Services that charge what the model's maker charges."""
 
@@ -59,6 +62,8 @@ def facts_of(spec: str) -> ModelFacts:
     vendor = vendor.lower()
     if vendor == "ollama":
         return ModelFacts(OLLAMA_CONTEXT, None, FREE)
+    if vendor == ACP:
+        return ModelFacts(AGENT_CONTEXT, None, None)
     if vendor in _OWN:
         return ModelFacts(None, None, FREE)
     exact = next((row for name in _own_names(vendor, model) if (row := _models().get(name)) is not None), None)

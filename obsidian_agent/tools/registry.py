@@ -19,11 +19,11 @@ _PLACES: Final[Mapping[str, str]] = {
     "vault.renameTag": "properties", "vault.searchText": "search.find", "vault.searchName": "search.find",
     "vault.searchTag": "search.find", "vault.query": "search.find", "vault.listFiles": "files.read", "vault.getMetadata": "files.read",
     "vault.getBacklinks": "links.links", "vault.getOutgoingLinks": "links.links", "vault.getUnresolvedLinks": "links.links",
-    "editor.getSelection": "editor", "editor.replaceSelection": "editor", "editor.insertAtCursor": "editor",
-    "editor.linkSelection": "editor", "editor.getActiveFilePath": "editor", "workspace.openFile": "workspace",
+    "editor.getSelection": "workspace", "editor.replaceSelection": "workspace", "editor.insertAtCursor": "workspace",
+    "editor.linkSelection": "workspace", "editor.getActiveFilePath": "workspace", "workspace.openFile": "workspace",
     "workspace.getContext": "workspace", "commands.list": "workspace", "commands.run": "workspace",
     "util.parseMarkdownBullets": "text.lists", "util.parseHeadings": "text.sections", "util.parseTasks": "text.tasks",
-    "util.formatList": "text.items", "util.slugifyTitle": "files.create", "util.linkBullets": "links.rewrite",
+    "util.formatList": "text.lists", "util.slugifyTitle": "files.create", "util.linkBullets": "links.rewrite",
     "util.noteBody": "text.sections", "vault.markTasks": "text.tasks", "vault.takeTasks": "text.tasks", "vault.addTask": "text.tasks",
     "vault.setTaskDue": "text.tasks", "vault.find": "search.find", "vault.listTasks": "text.tasks", "vault.listTags": "properties",
     "vault.listUnresolved": "links.links", "vault.suggestLinks": "links.links", "vault.retargetLinks": "links.rewrite",
@@ -32,8 +32,8 @@ _PLACES: Final[Mapping[str, str]] = {
     "vault.addValues": "properties", "vault.removeValues": "properties", "vault.removeTags": "properties",
     "vault.takeSection": "text.sections", "vault.changeHeading": "text.sections", "vault.shiftHeadings": "text.sections",
     "util.outline": "text.sections", "util.parseTable": "text.tables", "util.formatTable": "text.tables", "util.newNames": "files.create",
-    "vault.addTableRow": "text.tables", "vault.countWords": "files.read", "util.summarize": "text.items", "util.sortItems": "text.items",
-    "util.fieldValues": "text.items", "util.groupItems": "text.items", "template.render": "files.create", "util.periodNote": "files.create",
+    "vault.addTableRow": "text.tables", "vault.countWords": "files.read", "util.summarize": "text.lists", "util.sortItems": "text.lists",
+    "util.fieldValues": "text.lists", "util.groupItems": "text.lists", "template.render": "files.create", "util.periodNote": "files.create",
 }  # fmt: skip
 """The modules of the tools, in the order in which tools are listed. What is missing here is found too, but only by importing them all."""
 

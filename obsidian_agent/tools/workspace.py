@@ -1,16 +1,34 @@
-"""What is open, and the commands of Obsidian.
+"""What is open, the selection and the cursor, and the commands of Obsidian.
 
-What a command does cannot be known in advance, so `commands.run` is opaque: never previewed, run by the executor. Where a program is
-connected to a live Obsidian, `RunContext.commands` asks it; without one a step that runs a command is an error of the dry run."""
+The tools of the editor act on the selection or cursor that the run started with, wherever earlier steps have moved it. Places are counted as
+Obsidian's editor does: 0-based line, UTF-16 column; a byte order mark is not shown, and `\\r\\n` is one line end. What a command does cannot be known in
+advance, so `commands.run` is opaque: never previewed, run by the executor. `RunContext.commands` asks a live Obsidian; without one a step that
+runs a command is an error of the dry run.
+"""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from difflib import SequenceMatcher
+from typing import Final
+
 from pydantic import Field
 
-from obsidian_agent.errors import ObsidianError, ToolError
-from obsidian_agent.tools.core.lookup import find_file
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import Conflict, ObsidianError, Problem, ToolError
+from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
+from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, tool, utf16_length
+from obsidian_agent.tools.core.tool import Position as EditorPosition
+from obsidian_agent.vault.links.link_text import LinkStyle, link_target, markdown_encoded
+from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.text import encode, newline_of, with_newlines
+from obsidian_agent.vault.views.changes import CursorMark, ModifyFile
+from obsidian_agent.vault.views.overlay import OverlayVault
+from obsidian_agent.vault.views.view import VaultView
 
 
 class OpenFileInput(ToolModel):
@@ -114,3 +132,346 @@ def run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal[RunCommandO
     if args.id not in known:
         raise ToolError(f"Obsidian has no command {args.id} now.", code="COMMANDS_UNAVAILABLE", hint="Take an id that commands.list gives.")
     return Proposal(RunCommandOutput(id=args.id, executed=False))
+
+
+# --- looking ------------------------------------------------------------------------------------------------------------------
+
+
+class Position(ToolModel):
+    line: int = Field(description="From 0.")
+    ch: int = Field(description="In UTF-16 code units, from 0.")
+
+
+class Range(ToolModel):
+    from_: Position = Field(alias="from")
+    to: Position
+
+
+class NoInput(ToolModel):
+    pass
+
+
+class GetSelectionOutput(SparseOutput):
+    text: str
+    is_empty: bool
+    file_path: str | None = None
+    range: Range | None = None
+
+
+@tool("editor.getSelection", Risk.READ_ONLY)
+def get_selection(args: NoInput, ctx: ToolContext) -> Proposal[GetSelectionOutput]:
+    """The text that was selected when the run started, and its place."""
+    selection, file = ctx.run.selection, ctx.run.active_file
+    text = selection.text if selection else ""
+    place = None
+    if selection is not None and selection.start is not None and selection.end is not None:
+        place = Range(from_=output_position(selection.start), to=output_position(selection.end))
+    return Proposal(GetSelectionOutput(text=text, is_empty=not text, file_path=file.text if file else None, range=place))
+
+
+class ActiveFileOutput(SparseOutput):
+    path: str | None
+
+
+@tool("editor.getActiveFilePath", Risk.READ_ONLY)
+def get_active_file_path(args: NoInput, ctx: ToolContext) -> Proposal[ActiveFileOutput]:
+    """The path of the note that was open when the run started, or null."""
+    file = ctx.run.active_file
+    return Proposal(ActiveFileOutput(path=file.text if file else None))
+
+
+# --- where to write -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The active note as it is now, and the part of its text to replace."""
+
+    path: VaultPath
+    text: str
+    start: int
+    end: int
+    unknown: bool = False
+    """No cursor was known, so this is the end of the note; what is written there starts a line of its own."""
+
+
+class ActiveNote:
+    """The active note at the start of the run and as earlier steps left it."""
+
+    def __init__(self, ctx: ToolContext) -> None:
+        """NO_SELECTION without an active note, CONFLICT when an earlier step removed it."""
+        file = ctx.run.active_file
+        if file is None:
+            raise ToolError(
+                "No note is active, so there is no place to write to.", code="NO_SELECTION", hint="Open a note first, or name a file."
+            )
+        path = ctx.view.current(file)
+        if path is None:
+            raise Conflict(f"An earlier step removed {file}, the active note.", path=file.text)
+        self.run = ctx.run
+        self.path = paths.parse(path.text, PathUse.UPDATE)
+        self.first_text = read_text(ctx.base, file)
+        self.text = read_text(ctx.view, path)
+        self.mark = _cursor_mark(ctx.view, file)
+
+    def selection(self, selection: Selection) -> Target:
+        """The selected text. CONFLICT when it is no longer there, or when an earlier step replaced it."""
+        if selection.start is None or selection.end is None:
+            raise ToolError(
+                f"The selected text has no known place in {self.path}, so it cannot be replaced.",
+                code="NO_SELECTION",
+                path=self.path.text,
+                hint="Use vault.replaceText, or select the text in the note.",
+            )
+        start, end = sorted((self._place(selection.start), self._place(selection.end)))
+        if with_newlines(self.first_text[start:end], "\n") != with_newlines(selection.text, "\n"):
+            raise Conflict(f"{self.path} no longer has the selected text at its place.", path=self.path.text, hint="Select it again.")
+        now = shift_range(self.first_text, self.text, start, end)
+        if now is None or (self.mark is not None and self.mark[1].replaced):
+            raise Conflict(
+                f"An earlier step already changed the selected text in {self.path}.", path=self.path.text, hint="Replace it in one step."
+            )
+        return Target(self.path, self.text, *now)
+
+    def cursor(self) -> Target:
+        """The place of the cursor: behind what an earlier editor's step wrote, else where the run started, else the note's end."""
+        if self.mark is not None:
+            return self._moved(self.mark[0], self.mark[1].offset)
+        selection = self.run.selection
+        position = self.run.cursor or (selection.end if selection is not None else None)
+        if position is not None:
+            return self._moved(self.first_text, self._place(position))
+        return Target(self.path, self.text, len(self.text), len(self.text), unknown=True)
+
+    def _moved(self, before: str, place: int) -> Target:
+        now = shift_range(before, self.text, place, place)
+        if now is None:
+            raise Conflict(f"An earlier step changed the text around the cursor in {self.path}.", path=self.path.text)
+        return Target(self.path, self.text, *now)
+
+    def _place(self, position: EditorPosition) -> int:
+        offset = position.offset_in(self.first_text)
+        if offset is None:
+            where = f"line {position.line}, column {position.ch}"
+            raise Conflict(f"{self.path} has no {where} (counted from 0) any more.", path=self.path.text, hint="Select again.")
+        return offset
+
+
+def _cursor_mark(view: VaultView, file: VaultPath) -> tuple[str, CursorMark] | None:
+    """What an overlay remembers of the last editor's step: the text it left, and the cursor in it."""
+    found = view.cursor_mark(file) if isinstance(view, OverlayVault) else None
+    return None if found is None else (found[0].decode(), found[1])
+
+
+def output_position(position: EditorPosition) -> Position:
+    """A place as outputs tell it."""
+    return Position(line=position.line, ch=position.ch)
+
+
+# --- writing ------------------------------------------------------------------------------------------------------------------
+
+
+class EditorInput(ToolModel):
+    text: LongText
+
+
+class ReplaceSelectionOutput(ToolModel):
+    file_path: str
+    range: Range = Field(description="Where the new text is.")
+    inserted_chars: int = Field(description="In UTF-16 code units.")
+
+
+class InsertAtCursorOutput(ToolModel):
+    file_path: str
+    position: Position = Field(description="Where the new text starts.")
+    inserted_chars: int = Field(description="In UTF-16 code units.")
+
+
+@tool("editor.replaceSelection", Risk.WRITES)
+def replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal[ReplaceSelectionOutput]:
+    """Replace the selected text of the active note; with nothing selected, insert at the cursor."""
+    note = ActiveNote(ctx)
+    selection = ctx.run.selection
+    selected = selection is not None and bool(selection.text or selection.start != selection.end)
+    target = note.selection(selection) if selection is not None and selected else note.cursor()
+    edit = edit_at(target, args.text)
+    place = Range(from_=output_position(edit.start), to=output_position(edit.end))
+    output = ReplaceSelectionOutput(file_path=target.path.text, range=place, inserted_chars=edit.length)
+    return edit.proposal(output, target, replaced=selected)
+
+
+@tool("editor.insertAtCursor", Risk.WRITES)
+def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCursorOutput]:
+    """Insert text at the cursor of the active note, or at its end when no cursor is known."""
+    target = ActiveNote(ctx).cursor()
+    edit = edit_at(target, args.text)
+    output = InsertAtCursorOutput(file_path=target.path.text, position=output_position(edit.start), inserted_chars=edit.length)
+    return edit.proposal(output, target, replaced=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The note with the new text in place: where that is, and its length in UTF-16 code units."""
+
+    text: str
+    start: EditorPosition
+    end: EditorPosition
+    length: int
+    cursor: int
+
+    def proposal(self, output: Output, target: Target, *, replaced: bool) -> Proposal[Output]:
+        """The change, which also tells later steps where the cursor is, unless it was unknown."""
+        path = target.path
+        mark = None if target.unknown else CursorMark(self.cursor, replaced)
+        changes = (ModifyFile(path, encode(self.text), mark),) if self.text != target.text else ()
+        warning = Problem("NO_SELECTION", f"No cursor is known, so the text goes to the end of {path}.", path=path.text)
+        return Proposal(output, changes, (warning,) if target.unknown else ())
+
+
+def edit_at(target: Target, text: str) -> Edit:
+    """The edit that puts a text in the place of the target's."""
+    newline = newline_of(target.text)
+    inserted = with_newlines(text, newline)
+    before = target.text[: target.start]
+    if target.unknown and before and not before.endswith("\n"):
+        before += newline
+    changed = before + inserted + target.text[target.end :]
+    end = len(before) + len(inserted)
+    return Edit(changed, EditorPosition.at(changed, len(before)), EditorPosition.at(changed, end), utf16_length(inserted), end)
+
+
+_UNSAFE: Final = re.compile(r"[\[\]\n\r|]")
+_LEAD: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[^\]\r\n]\][ \t]+)?|#{1,6}[ \t]+)?")
+"""What stands before the words of a line: the mark of a list item, a checkbox, the marks of a heading."""
+
+_ROW: Final = re.compile(r"[ \t>]*\|.*\|")
+
+
+class LinkSelectionInput(ToolModel):
+    path: PathText = Field(min_length=1, description="The file that the link leads to.")
+    heading: str | None = Field(default=None, min_length=1, description="A heading of it (its text, without #).")
+
+
+@tool("editor.linkSelection", Risk.WRITES)
+def link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal[ReplaceSelectionOutput]:
+    """Turn the selected words into a link to a file; the words stay the text that it shows."""
+    target = find_file(ctx.view, args.path)
+    note, selection = ActiveNote(ctx), ctx.run.selection
+    if selection is None or not selection.text.strip():
+        raise ToolError("No text is selected, so there is nothing to link.", code="NO_SELECTION", hint="Select the words first.")
+    lead = _LEAD.match(selection.text)
+    words = selection.text[lead.end() if lead is not None else 0 :].strip()
+    if not words or _UNSAFE.search(words):
+        raise ToolError(
+            "The selected text cannot be the text of a link: it holds a link, a bracket, a | or a line end.", path=note.path.text
+        )
+    place = note.selection(selection)
+    style = ctx.run.link_style
+    resolver = LinkResolver(entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file")
+    name = link_target(resolver, target, note.path, style)
+    subpath = f"#{args.heading}" if args.heading else ""
+    line = place.text[place.text.rfind("\n", 0, place.start) + 1 :].partition("\n")[0]
+    link = _link_text(name, subpath, words, style, in_table=_ROW.fullmatch(line.rstrip()) is not None)
+    before, _, after = selection.text.rpartition(words)
+    edit = edit_at(place, before + link + after)
+    output = ReplaceSelectionOutput(
+        file_path=note.path.text, range=Range(from_=output_position(edit.start), to=output_position(edit.end)), inserted_chars=edit.length
+    )
+    return edit.proposal(output, place, replaced=True)
+
+
+def _link_text(name: str, subpath: str, words: str, style: LinkStyle, *, in_table: bool) -> str:
+    """A wikilink, or a Markdown link where the vault's settings say so; the words are left out where the link shows them anyway."""
+    if style.markdown:
+        return f"[{words}]({name}{markdown_encoded(subpath)})"
+    if name == words and not subpath:
+        return f"[[{words}]]"
+    return f"[[{name}{subpath}{chr(92) if in_table else ''}|{words}]]"
+
+
+_MATCHER_LIMIT = 4_000_000
+"""Largest product of line counts that is compared line by line; beyond it a changed part counts as replaced as a whole."""
+
+Opcode = tuple[str, int, int, int, int]
+
+
+def shift_range(before: str, after: str, start: int, end: int) -> tuple[int, int] | None:
+    """Where the range of `before` is in `after`, or None when what it covers was edited. An empty range is a place between characters.
+
+    The versions are compared line by line; inside changed lines, what they share at their start and at their end counts as kept.
+    """
+    if before == after:
+        return start, end
+    old, new = _Lines(before), _Lines(after)
+    first, last = old.line_at(start), old.line_at(end)
+    codes = _opcodes(old.keys, new.keys)
+    touched = [code for code in codes if code[1] <= last and code[2] > first]
+    if len(touched) == 1 and touched[0][0] == "equal":
+        _, old_first, _, new_first, _ = touched[0]
+        return start + _line_shift(old, new, first, old_first, new_first), end + _line_shift(old, new, last, old_first, new_first)
+    old_from, old_to = old.starts[touched[0][1]], old.end_of(touched[-1][2] - 1)
+    new_from, new_to = _new_span(new, touched[0][3], touched[-1][4])
+    return _shifted_inside(before[old_from:old_to], after[new_from:new_to], start - old_from, end - old_from, new_from)
+
+
+def _line_shift(old: _Lines, new: _Lines, line: int, old_first: int, new_first: int) -> int:
+    return new.starts[new_first + line - old_first] - old.starts[line]
+
+
+def _new_span(new: _Lines, first: int, behind: int) -> tuple[int, int]:
+    if first < behind:
+        return new.starts[first], new.end_of(behind - 1)
+    place = new.starts[first] if first < len(new.starts) else new.end_of(first - 1)
+    return place, place
+
+
+def _shifted_inside(old: str, new: str, start: int, end: int, new_from: int) -> tuple[int, int] | None:
+    if new.startswith(old[:end]):
+        return new_from + start, new_from + end
+    if new.endswith(old[start:]):
+        move = len(new) - len(old) + new_from
+        return start + move, end + move
+    return None
+
+
+class _Lines:
+    """The lines of a text: where each starts, and its content without the line end."""
+
+    def __init__(self, text: str) -> None:
+        self.keys: list[str] = []
+        self.starts: list[int] = []
+        self._length = len(text)
+        place = 0
+        for line in text.split("\n"):
+            self.starts.append(place)
+            self.keys.append(line.removesuffix("\r"))
+            place += len(line) + 1
+
+    def line_at(self, offset: int) -> int:
+        """The line that an offset is on."""
+        return bisect_right(self.starts, offset) - 1
+
+    def end_of(self, line: int) -> int:
+        """Where the next line starts, or the end of the text."""
+        return self.starts[line + 1] if line + 1 < len(self.starts) else self._length
+
+
+def _opcodes(old: list[str], new: list[str]) -> list[Opcode]:
+    """As `SequenceMatcher.get_opcodes`, but common lines at both ends are found first, and a huge changed part is one replacement."""
+    head = 0
+    shortest = min(len(old), len(new))
+    while head < shortest and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < shortest - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    codes: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
+    if old_middle and new_middle and len(old_middle) * len(new_middle) <= _MATCHER_LIMIT:
+        inner = SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes()
+        codes += ((tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in inner)
+    elif old_middle or new_middle:
+        codes.append(("replace", head, len(old) - tail, head, len(new) - tail))
+    if tail:
+        codes.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
+    return codes

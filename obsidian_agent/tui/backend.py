@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.session import Session
     from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config import LiveSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,12 +207,14 @@ KEYS: tuple[Key, ...] = (
     Key("history.redo", "y", "redo", "Redo", "Redo what was undone last"),
     Key("conflicts.skip", "s", "choose('skip')", "Keep mine", "Leave this file as it is now"),
     Key("conflicts.force", "f", "choose('force')", "Restore anyway", "Put the earlier content over this file"),
+    Key("conflicts.outside", "o", "outside", "Open in Obsidian", "Open the highlighted file in Obsidian", footer=False),
     Key("conflicts.apply", "ctrl+s", "apply", "Undo now", "Undo with these choices"),
     Key("share.switch", "space", "switch", "Switch", "Send the highlighted item, or keep it"),
     Key("share.once", "a", "send('once')", "Once", "Send what is switched on, this time"),
     Key("share.thread", "t", "send('thread')", "Chat", "Send it, and again in this conversation without asking"),
     Key("share.folder", "f", "send('folder')", "Folder", "Send it, and everything in this folder in this conversation"),
     Key("share.edit", "e", "edit", "Edit", "Change the arguments: the tool looks again, and you are asked again"),
+    Key("share.outside", "o", "outside", "Open in Obsidian", "Open the highlighted note in Obsidian", footer=False),
     Key("share.no", "escape,r", "close", "Nothing", "Send nothing"),
     Key("share.all", "ctrl+a", "all", "All", "Switch all on", footer=False),
     Key("share.none", "ctrl+d", "none", "None", "Switch all off", footer=False),
@@ -274,7 +276,7 @@ def unknown_ids(keymap: Mapping[str, str]) -> str:
     unknown = [key_id for key_id in keymap if key_id not in BY_ID]
     if not unknown:
         return ""
-    from obsidian_agent.plan.nearest import did_you_mean
+    from obsidian_agent.errors import did_you_mean
 
     names = ", ".join(f"“{terminal_text.shortened(key_id, 60)}”{did_you_mean(key_id, BY_ID)}" for key_id in unknown[:3])
     return f"The setting of the keys names no key of this program: {names} docs/keys.md lists all ids."

@@ -19,7 +19,7 @@ from obsidian_agent.agent.events import ExecutionResult, Verdict
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.documents import config_in
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
-from obsidian_agent.config.settings import HookEvent, Settings
+from obsidian_agent.config import HookEvent, Settings
 from support import MakeVault, settings_with
 
 EVENTS = ("before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error")

@@ -8,7 +8,7 @@ import pytest
 
 from llm_server import KEY, Failure, LlmServer, Raw, Reply, Silence
 from obsidian_agent.agent.local_models import USUAL, LocalModels, LocalService, Place, find_services, first_offer, places, use
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ConfigError
 
 

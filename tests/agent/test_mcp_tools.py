@@ -7,25 +7,27 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import ValidationError
 
+import mcp_stand_in
 from agents import NOW, call, calls
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, ShareRequested
-from obsidian_agent.agent.mcp_client import Answered
+from obsidian_agent.agent.mcp_client import Answered, Connection
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import McpServer, Settings
+from obsidian_agent.config import LiveSettings, McpServer, Settings
 from obsidian_agent.errors import ServerError
 from obsidian_agent.plan.policy import Limits, Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -207,7 +209,9 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert desk.call(q="Ada's number") == Answered('found {"q": "Ada\'s number"}')
     question = desk.asked[-1]
     assert (question.kind, json.loads(question.text)) == ("call", {"q": "Ada's number"})
-    (entry,) = Record(desk.folder / "record", lambda: datetime.now(UTC)).entries()
+    record = Record(desk.folder / "record", lambda: datetime.now(UTC))
+    trusted, entry = record.entries()
+    assert (trusted["kind"], trusted["path"]) == ("trust", "mcp/desk/look")
     assert {name: entry[name] for name in ("kind", "server", "tool", "allowedBy")} == {
         "kind": "call",
         "server": "desk",
@@ -217,6 +221,7 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert "Ada" not in json.dumps(entry)
     desk.answers["call"] = "no"
     assert desk.call(q="x") is None
+    assert [(each["kind"], each["tool"]) for each in record.entries()[2:]] == [("refusal", "look")]
 
 
 def test_a_rule_or_an_answer_for_the_conversation_lets_a_tool_be_called_unasked(desk: Desk) -> None:
@@ -288,6 +293,8 @@ def test_a_server_that_hangs_dies_or_floods_is_ended_and_begun_anew(desk: Desk, 
     desk.settings["timeout"] = 2.0
     assert desk.play(lives) == Answered("again")
     assert is_gone(desk.pid)
+    log = (desk.folder / "log" / "mcp-desk.log").read_text()
+    assert ("a message of more than 8,388,608 bytes" in log) == ("flood" in behaviour)
 
 
 def test_what_a_server_started_ends_with_it_even_unwillingly(desk: Desk) -> None:
@@ -317,6 +324,75 @@ def test_what_a_server_logs_is_kept_without_keys_and_within_bounds(desk: Desk) -
     log = (desk.folder / "log" / "mcp-desk.log").read_text()
     assert "stand-in here" in log
     assert "sk-abcdef" not in log
+
+
+# --- at an address ----------------------------------------------------------------------------------------------------------------------
+
+
+class Web(BaseHTTPRequestHandler):
+    """The stand-in by streamable HTTP: an answer of JSON to each request. `seen` are the requests that came."""
+
+    script: ClassVar[dict[str, Any]]
+    seen: ClassVar[list[tuple[str, str | None]]]
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.seen.append((message["method"], self.headers["authorization"]))
+        said: list[dict[str, Any]] = []
+        if "id" in message:
+            mcp_stand_in.answer(message["id"], message["method"], message.get("params", {}), self.script, said.append)
+        body = json.dumps(said[0]).encode() if said else b""
+        elsewhere = self.script["answers"].get("elsewhere") if message["method"] == "tools/call" else None
+        self.send_response(307 if elsewhere else 200 if said else 202)
+        for name, value in {"content-type": "application/json", "content-length": str(len(body)), "location": elsewhere}.items():
+            if value:
+                self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.send_error(405)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[Callable[..., Connection]]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
+    Thread(target=server.serve_forever, daemon=True).start()
+    Web.seen = []
+
+    def connection(folder: Path, **answers: Any) -> Connection:
+        Web.script = {"tools": [tool()], "answers": answers}
+        at = McpServer(url=f"http://127.0.0.1:{server.server_port}/mcp", headers={"Authorization": "Bearer mine"}, timeout=5)
+        return Connection("web", at, folder / "web.log")
+
+    yield connection
+    server.shutdown()
+    server.server_close()
+
+
+async def test_a_server_at_an_address_is_asked_with_its_headers(tmp_path: Path, web: Callable[..., Connection]) -> None:
+    connection = web(tmp_path, look="found ARGUMENTS")
+    assert [each.name for each in await connection.tools()] == ["look"]
+    assert await connection.call("look", {"q": "x"}) == Answered('found {"q": "x"}')
+    assert {key for _, key in Web.seen} == {"Bearer mine"}
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    "answers", [{"look": "y" * (9 << 20)}, {"look": "", "elsewhere": "http://localhost:1/mcp"}], ids=["flood", "redirect"]
+)
+async def test_an_answer_that_is_too_large_or_elsewhere_is_not_taken(
+    tmp_path: Path, web: Callable[..., Connection], answers: dict[str, str]
+) -> None:
+    connection = web(tmp_path, **answers)
+    try:
+        assert (await connection.call("look", {})).failed
+    except ServerError as error:
+        assert "web" in error.message
+    await connection.close()
 
 
 # --- in a turn --------------------------------------------------------------------------------------------------------------------------

@@ -19,8 +19,7 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import refuse_all
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session, open_ledger
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import Settings
+from obsidian_agent.config import LiveSettings, Settings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import open_provider
 from support import MakeVault

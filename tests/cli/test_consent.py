@@ -108,3 +108,14 @@ def test_an_interrupt_ends_the_question() -> None:
     seen = on_a_terminal(b"\x03")
     assert "ANSWER" not in seen
     assert "KeyboardInterrupt" in seen
+
+
+async def test_a_tool_of_a_server_is_asked_about_with_all_of_its_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(f'"{number}": "\x1b[8m"' for number in range(200))
+    request = ShareRequest("id", "call", "mcp__desk__look", "Call look", {}, (), "the MCP server desk", "npx desk", text=text)
+    told = described(request)
+    assert told[1] == "May this go to a tool of the MCP server desk, at npx desk"
+    assert len(told) == 203
+    assert "\x1b" not in "\n".join(told)
+    assert await approval(Output(as_json=False))(request) == ShareDecision("no")
+    assert "tools_allow" in capsys.readouterr().err

@@ -20,7 +20,7 @@ from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.shared_vault import SharedVault
 from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, open_ledger
 from obsidian_agent.cli.main import main
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.policy import NOT_PERMITTED
 from obsidian_agent.plan.result import Preview

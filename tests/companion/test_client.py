@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from companion.conftest import OpenWindow
 from companion.window import Window, sha256
+from obsidian_agent.cli.main import main
 from obsidian_agent.errors import ObsidianError
-from obsidian_agent.obsidian.companion_client import NoCompanion
 from obsidian_agent.obsidian.live import Obsidian
-from obsidian_agent.obsidian.transport import Unreachable
 
 pytestmark = pytest.mark.browser
 
@@ -76,35 +80,84 @@ def test_no_request_is_code(window: Window, obsidian: Obsidian) -> None:
     assert {argv[1] for argv in window.calls()} <= {"agent-companion", "vault"}
 
 
-def test_the_plugin_disabled_leaves_what_the_command_line_can_do(window: Window, obsidian: Obsidian) -> None:
-    window.js("plugin.unload()")
-    with pytest.raises(NoCompanion, match="not installed in this vault, or not enabled"):
-        obsidian.companion().context()
-    assert obsidian.status().best == "cli"
-    assert obsidian.context() is None
-    found = obsidian.active_file()
-    assert found is not None
-    assert (found.path, found.via) == ("Note.md", "cli")
-    assert obsidian.open(ODD) == "cli"
-    assert window.js("app.workspace.active.view.file.path") == ODD
-    obsidian.run('quickadd:choice:ab 1"x', 'quickadd:choice:ab 1"x')
-    assert window.js("app.ran") == ['quickadd:choice:ab 1"x']
+def _closed(window: Window) -> None:
+    window.socket.unlink()
 
 
-@pytest.mark.parametrize(("fault", "said"), [("off", "command line is off"), ("hang", "did not answer within 1 seconds")])
-def test_an_obsidian_that_cannot_be_asked_is_a_sentence_in_time(window: Window, obsidian: Obsidian, fault: str, said: str) -> None:
-    window.fault(fault)
+def _stolen(window: Window) -> None:
+    """Another program of the person listens where Obsidian did, with another vault, and says yes to everything."""
+    window.socket.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(window.socket))
+    listener.listen(8)
+
+    def say_yes() -> None:
+        while True:
+            connection, _ = listener.accept()
+            with connection, connection.makefile("rb") as lines:
+                lines.readline()
+                connection.sendall(b'OA1 {"protocol": 1, "vault": "/somewhere/else", "ok": true, "executed": true, "opened": true}')
+
+    threading.Thread(target=say_yes, daemon=True).start()
+
+
+def _fault(name: str) -> Callable[[Window], None]:
+    return lambda window: window.fault(name)
+
+
+def _page(code: str) -> Callable[[Window], None]:
+    def happens(window: Window) -> None:
+        window.js(f"void ({code})")
+
+    return happens
+
+
+FAULTS: list[tuple[Callable[[Window], None], str, str]] = [
+    (_fault("off"), "command line is off", "uri"),
+    (_closed, "Obsidian is not running", "uri"),
+    (_fault("hang"), "did not answer within 1 seconds", "uri"),
+    (_fault("not open"), "does not have this vault open", "uri"),
+    (_fault("half"), "reply was cut off", "uri"),
+    (_fault("flood"), "longer than 8 MB", "uri"),
+    (_stolen, "has another vault open", "uri"),
+    (_fault("old"), "of another version", "cli"),
+    (_page("plugin.unload()"), "not installed in this vault, or not enabled", "cli"),
+    (_page("plugin.base = '/somewhere/else'"), "has another vault open", "cli"),
+]
+
+
+@pytest.mark.parametrize(
+    ("happens", "sentence", "next_way"),
+    FAULTS,
+    ids=["off", "closed", "hung", "no vault", "half", "60 MB", "stolen", "old", "disabled", "another"],
+)
+def test_what_fails_is_one_sentence_in_time_then_the_next_way_and_notes_are_changed_all_the_same(
+    window: Window,
+    obsidian: Obsidian,
+    desktop: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    happens: Callable[[Window], None],
+    sentence: str,
+    next_way: str,
+) -> None:
+    happens(window)
     began = time.monotonic()
-    with pytest.raises(Unreachable, match=said):
+    with pytest.raises(ObsidianError, match=sentence) as told:
         obsidian.companion().context()
-    assert time.monotonic() - began < 3
+    assert "\n" not in told.value.problem().message
     assert obsidian.context() is None
-
-
-def test_half_a_reply_is_no_reply(window: Window, obsidian: Obsidian) -> None:
-    window.fault("half")
-    with pytest.raises(NoCompanion, match="cut off"):
-        obsidian.companion().context()
+    assert obsidian.open(ODD) == next_way
+    assert time.monotonic() - began < 6
+    with pytest.raises(ObsidianError):
+        obsidian.run("editor:toggle-bold", "Another name than it has")
+    assert window.js("app.ran") == []
+    places = ["--vault", str(window.folder), "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none.toml"), "--json"]
+    file = tmp_path / "plan.json"
+    step = {"id": "s", "tool": "vault.updateFile", "args": {"path": "Other.md", "mode": "append", "content": "more"}}
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+    assert main(["run", str(file), "--yes", *places]) == 0, capsys.readouterr().out
+    assert window.disk("Other.md") == "x\nmore\n"
 
 
 def test_where_a_call_waits_for_the_one_before_watch_ends_by_itself(window: Window, obsidian: Obsidian) -> None:

@@ -169,8 +169,8 @@ class Window:
         return shown
 
     def fault(self, name: str | None) -> None:
-        """Have the command line fail: off, hang, half; serve one call at a time (serial); not do an edit, or not answer one (edit unheard, edit
-        unanswered)."""
+        """Have the command line fail: off, hang, half, flood (60 MB), not open (the vault), old (protocol); serve one call at a time (serial);
+        not do an edit, or not answer one (edit unheard, edit unanswered)."""
         self._rig.do("fault", name=name)
 
     def calls(self) -> list[list[str]]:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.lock import is_locked, vault_lock
+from obsidian_agent.journal.state_folder import is_locked, vault_lock
 from obsidian_agent.journal.writer import Journal
 from support import MakeVault
 
 _HOLDER = """
 import sys
 from pathlib import Path
-from obsidian_agent.journal.lock import vault_lock
+from obsidian_agent.journal.state_folder import vault_lock
 import os
 with vault_lock(Path(sys.argv[1]), os.open(sys.argv[2], os.O_RDONLY)):
     print("held", flush=True)

@@ -12,7 +12,7 @@ import pytest
 
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal import db, integrity, retention
+from obsidian_agent.journal import db, integrity, writer
 from obsidian_agent.journal import integrity as seals
 from obsidian_agent.journal.recovery import interrupted
 from obsidian_agent.journal.state_folder import vault_key
@@ -158,7 +158,7 @@ class TestRetention:
         assert all(self.kept(home))
 
     def test_size_ends_it_too(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(retention, "KEEP_BYTES", 1)
+        monkeypatch.setattr(writer, "KEEP_BYTES", 1)
         numbered(home, 23)
         assert self.kept(home) == [False] * 2 + [True] * 21
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -153,6 +154,26 @@ def test_an_edit_that_was_done_though_its_answer_was_lost_counts(running: StandI
 
     running.raw = lose
     assert cli("run", plan, "--yes")["exit"] == 0
+    assert note.text == (folder / "Day.md").read_text() == NEW
+
+
+def test_an_edit_that_is_said_to_be_done_and_is_not_stops_the_run(running: StandIn, folder: Path, plan: str, cli: Cli) -> None:
+    note = running.open_note("Day.md")
+
+    def lie(argv: list[str]) -> bytes:
+        answer = running.answer(["vault=0123456789abcdef", "vault"]) if argv[1] == "vault" else ""
+        request = json.loads(base64.urlsafe_b64decode(argv[2].removeprefix("req=") + "===")) if not answer else {}
+        if request.get("action") == "edit":
+            return ("OA1 " + json.dumps({"protocol": 1, "vault": str(folder), "ok": True})).encode()
+        return running.answer(argv).encode()
+
+    running.raw = lie
+    stopped = cli("run", plan, "--yes")
+    assert (stopped["exit"], stopped["status"]) == (1, "failed")
+    assert "Day.md" in stopped["errors"][0]["message"]
+    assert note.text == (folder / "Day.md").read_text() == OLD
+    running.raw = None
+    assert cli("recover", "--finish")["exit"] == 0
     assert note.text == (folder / "Day.md").read_text() == NEW
 
 

@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.obsidian.text_changes import text_changes
+from obsidian_agent.obsidian.editing import text_changes
 
 LINES = st.lists(
     st.sampled_from(["a\n", "b\n", "\n", "- 日本\n", "😀x\n", "😀y\n", "\u2028", "long line of words\n", "e\u0301"]), max_size=12

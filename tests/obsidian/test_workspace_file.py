@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.obsidian.workspace_file import active_file, recent_files
+from obsidian_agent.obsidian.registry import active_file, recent_files
 
 
 def leaf(id: str, file: str | None = None) -> dict[str, Any]:

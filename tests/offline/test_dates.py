@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.offline.dates import parse, shift
+from obsidian_agent.offline.sentence import parse_day, shift
 
 TODAY = date(2026, 3, 14)
 """A Saturday."""
@@ -38,7 +38,7 @@ TODAY = date(2026, 3, 14)
     ],
 )
 def test_days(text, day):
-    assert parse(text, TODAY) == date.fromisoformat(day)
+    assert parse_day(text, TODAY) == date.fromisoformat(day)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_days(text, day):
     ["", "soon", "2025-02-30", "32 June", "Projects", "99999 years ago", "9999 years ago", "1234", "may be", "last month", "2024", "March"],
 )
 def test_no_dates(text):
-    assert parse(text, TODAY) is None
+    assert parse_day(text, TODAY) is None
 
 
 def test_a_day_that_the_month_lacks_becomes_its_last():
@@ -64,9 +64,9 @@ def test_shifting_there_and_back_loses_at_most_the_end_of_a_month(day, count, un
 
 @given(st.dates(date(1950, 1, 1), date(2100, 1, 1)))
 def test_a_written_day_reads_back(day):
-    assert parse(day.isoformat(), TODAY) == day
+    assert parse_day(day.isoformat(), TODAY) == day
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_date_or_none(text):
-    assert isinstance(parse(text, TODAY), date | None)
+    assert isinstance(parse_day(text, TODAY), date | None)

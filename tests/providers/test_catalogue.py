@@ -11,9 +11,17 @@ from pydantic import SecretStr
 from llm_server import KEY, Failure, LlmServer, Raw
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.base import Provider
-from obsidian_agent.providers.catalogue import REMEMBERED, SHORTEST, Catalogue
 from obsidian_agent.providers.litellm_client import Endpoint
-from obsidian_agent.providers.registry import VENDORS, ProviderManager, endpoint_of, find_vendor, open_provider
+from obsidian_agent.providers.registry import (
+    REMEMBERED,
+    SHORTEST,
+    VENDORS,
+    Catalogue,
+    ProviderManager,
+    endpoint_of,
+    find_vendor,
+    open_provider,
+)
 
 
 def manager(server: LlmServer, vendor: str, key: str | None = KEY) -> ProviderManager:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from obsidian_agent.providers.streams import in_own_loop
+from obsidian_agent.providers.base import in_own_loop
 
 
 async def test_items_and_their_order() -> None:

@@ -9,14 +9,21 @@ import os
 import shutil
 import sys
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 from unittest.mock import patch
 
+from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.threads.log_store import ThreadStore
+from obsidian_agent.agent.vault_agents.library import TrustStore
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.journal.recovery import recover
 from obsidian_agent.journal.undo import redo, undo
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction.actions import Action
 from obsidian_agent.vault.transaction.apply import Applier
@@ -88,8 +95,62 @@ def cut_off(store: VaultStore, journal: Journal) -> None:
         os.utime(vault / torn, (1, 1))
 
 
+STATE = ("settings", "trust", "audit", "thread", "macro")
+"""What is written besides runs: each is old or new whatever happens, and can be written afterwards."""
+
+
+def write_state(what: str, base: Path, value: str) -> None:
+    """Give a piece of state a value."""
+    folder = base / "state"
+    match what:
+        case "settings":
+            LiveSettings.load(folder / "config.toml", {}).set("system_message", value)
+        case "trust":
+            TrustStore(folder / "trusted.json").trust("a.md", value)
+        case "audit":
+            Record(folder, _now).append([{"kind": "trust", "path": value}])
+        case "thread":
+            threads = ThreadStore(folder / "threads", _now)
+            if not (folder / "threads").exists():
+                threads.create()
+            (name,) = os.listdir(folder / "threads")
+            threads.rename(name.removesuffix(".jsonl"), value)
+        case "macro":
+            with VaultStore.open(base / "vault") as store:
+                AppFolder(store, "macros").write("m", {"v": value})
+        case _:
+            raise ValueError(what)
+
+
+def read_state(what: str, base: Path) -> str:
+    """The value that a piece of state has. Raises what its reader raises."""
+    folder = base / "state"
+    match what:
+        case "settings":
+            return LiveSettings.load(folder / "config.toml", {}).current.system_message
+        case "trust":
+            return TrustStore(folder / "trusted.json").hashes()["a.md"]
+        case "audit":
+            return str(Record(folder, _now).entries()[-1]["path"])
+        case "thread":
+            (found,) = ThreadStore(folder / "threads", _now).summaries()
+            return found.title
+        case "macro":
+            with VaultStore.open(base / "vault") as store:
+                return str(cast("dict[str, str]", AppFolder(store, "macros").read("m").value)["v"])
+        case _:
+            raise ValueError(what)
+
+
+def _now() -> datetime:
+    return datetime(2026, 1, 2, tzinfo=UTC)
+
+
 def main(command: str, base: Path) -> int:
     """Do one command; the exit status says whether it worked."""
+    if command in STATE:
+        write_state(command, base, "new")
+        return 0
     approved = plan() if command == "run" else None  # made before anything can fail: what it imports is not what is tested
     with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
         match command:
@@ -114,3 +175,7 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1], Path(sys.argv[2])))
     except ObsidianAgentError as error:
         sys.exit(f"{error.code}: {error.message}")
+    except OSError as error:
+        if sys.argv[1] not in STATE:
+            raise
+        sys.exit(str(error))

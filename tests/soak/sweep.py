@@ -12,6 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+EVERY = int(os.environ.get("OBSIDIAN_AGENT_SOAK_EVERY", "1"))
+"""Try only every so many-th point: for a short look."""
+
+Tell = Callable[[str, int, Sequence[str]], None]
+"""Takes a fault, the number of points, and the violations; fails when there are some."""
+
 STRACE = shutil.which("strace")
 HERE = Path(__file__).resolve().parent
 _CALLS = (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import Conflict, ObsidianAgentError
 from obsidian_agent.tools.core.tool import Position, utf16_length
-from obsidian_agent.tools.editor import shift_range
+from obsidian_agent.tools.workspace import shift_range
 from obsidian_agent.vault.links.link_text import LinkStyle
 
 NOTE = "# T\n- one\n- two\nend\n"

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from obsidian_agent.agent.open_vault import live_focus
+from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.obsidian.companion_client import LiveContext
 from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.tools.registry import TOOLS
+from support import settings_with
 
 REST: dict[str, dict[str, Any]] = {
     "vault.createFile": {"content": "x"},
@@ -96,4 +104,73 @@ def _refusal(vault, tool, args):
         vault.run(tool.name, **args)
     except ObsidianAgentError as error:
         return error.code
+    except ValidationError:
+        return "SCHEMA_INVALID"
     return "not refused"
+
+
+NEW_FILES = {"vault.createFile", "vault.writeFile"}
+ONLY_FOR_NEW_NAMES = {
+    "PATH_PORTABILITY",
+    "PATH_UNICODE",
+    "PATH_UNLINKABLE",
+    "PATH_COLLISION",
+    "PATH_LENGTH",
+    "PATH_EXTENSION",
+    "PATH_COMPONENT",
+}
+"""What a new name may not be; to look for such a file is no harm, and finds none."""
+
+
+def _cases(shared: Path) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in (shared / "data/cases/paths.jsonl").read_text("utf-8").splitlines()]
+    return [
+        row
+        for row in rows
+        if row["expect"] == "deny"
+        and not row.get("setup")
+        and "gen" not in row
+        and isinstance(row["path"], str)
+        and row["op"] != "template"
+    ]
+
+
+def test_no_path_of_other_peoples_cases_is_taken_by_any_tool(bench, shared):
+    """Every refused path through every path argument of every tool."""
+    vault = bench({"a.md": "a\n# H\n", "b.md": "b"})
+    taken = []
+    for case in _cases(shared):
+        # The note that instructs agents is protected as a file; a folder may be the whole vault; where links are read from (`into`) nothing is.
+        only_new = case["code"] in ONLY_FOR_NEW_NAMES or case["path"] == "AGENTS.md"
+        for tool, name, many in PLACES:
+            is_folder = name == "folder" or tool.name == "vault.ensureFolder"
+            if name == "into" or (only_new and tool.name not in NEW_FILES) or (case["code"] == "PATH_EMPTY" and is_folder):
+                continue
+            said = _refusal(vault, tool, {**REST.get(tool.name, {}), name: [case["path"]] if many else case["path"]})
+            if said == "not refused":
+                taken.append((case["id"], tool.name, name, case["path"], case["code"]))
+    assert taken == []
+    assert vault.changes() == []
+
+
+def test_nor_by_a_macro_a_client_or_a_message_of_the_companion(make_vault, tmp_path, shared):
+    store = make_vault({"a.md": "a\n"})
+    wiring = Wiring(store, tmp_path / "state", settings=settings_with(share_allow=["**"]))
+    session, served = build_session(wiring), build_shared_vault(wiring)
+    step = {"id": "c", "tool": "vault.createFile", "args": {"path": "${p}", "content": "x"}}
+    plan = {"version": "1.0", "goal": "g", "riskLevel": "writes", "parameters": {"p": {"type": "text"}}, "steps": [step]}
+    taken = []
+    for case in _cases(shared):
+        with suppress(ObsidianAgentError):
+            if session.plans.dry_run(plan, {"p": case["path"]}).valid:
+                taken.append((case["id"], "macro", case["path"]))
+        with suppress(ObsidianAgentError):
+            taken.append((case["id"], "client", served.read("vault.readFile", {"path": case["path"]})))
+        session.vault.focus = live_focus(
+            LiveContext(ok=True, protocol=1, vault="v", active=case["path"], mode="source", open=(case["path"],))
+        )
+        with suppress(ObsidianAgentError):
+            context = session.plans.context()
+            if context.active_file is not None or context.open_files:
+                taken.append((case["id"], "companion", case["path"]))
+    assert taken == []

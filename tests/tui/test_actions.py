@@ -14,7 +14,7 @@ from textual.widgets import Static
 from llm_server import LlmServer, Reply
 from obsidian_agent.agent.events import Candidate
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Pick
 from obsidian_agent.tui.screens.macros import Candidates

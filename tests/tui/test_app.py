@@ -35,17 +35,16 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.macro import Imported
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
-from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.errors import Problem
 from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
-from obsidian_agent.tui.screens.history import History
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.macros import Candidates, SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.undo import Conflicts, Recovery
+from obsidian_agent.tui.screens.undo import Conflicts, History, Recovery
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan import PlanList
@@ -212,19 +211,6 @@ async def test_a_rejected_plan_leaves_a_note_and_can_be_brought_back() -> None:
         await app.settle()
         assert app.stage == "plan"
         assert app.main.turn.pending is not None
-
-
-async def test_planning_can_be_cancelled() -> None:
-    session = FakeSession()
-    async with driving(session) as app:
-        session.gate = asyncio.Event()
-        app.prompt.text = "Make notes"
-        await app.pilot.press("enter")
-        await app.pilot.pause()
-        assert "Planning" in app.screen()
-        await app.press("escape")
-        assert "Cancelled. Nothing was changed." in app.transcript()
-        assert app.main.turn.phase == "idle"
 
 
 async def test_a_step_is_switched_off_with_a_fresh_preview() -> None:
@@ -612,15 +598,6 @@ async def test_quitting_while_writing_asks_first() -> None:
         assert app.stage == "result"
 
 
-async def test_a_plan_without_steps_is_an_answer() -> None:
-    plan = plan_of(steps=[], goal="There is nothing to do.", assumptions=[])
-    session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, []))]])
-    async with driving(session) as app:
-        await app.send("Do nothing")
-        assert "There is nothing to do." in app.transcript()
-        assert app.stage == "idle"
-
-
 async def test_a_long_conversation_is_pruned() -> None:
     async with driving() as app:
         for number in range(230):
@@ -681,29 +658,6 @@ async def test_a_saved_action_that_ran_is_counted() -> None:
         assert session.called("count") == []
         await app.press("a")
         assert session.called("count") == [("Sort",)]
-
-
-async def test_a_turn_that_yields_nothing_is_not_silent() -> None:
-    session = FakeSession(script=[[]])
-    async with driving(session) as app:
-        await app.send("Hi")
-        assert "That came to no end. Nothing was changed." in app.transcript()
-
-
-async def test_a_run_that_cannot_begin_leaves_the_plan_to_try_again() -> None:
-    session = FakeSession()
-    async with driving(session) as app:
-        await app.planned()
-        preview = app.plan.preview
-        session.error = ObsidianAgentError("Another program is writing to this vault.")
-        await app.press("a")
-        assert "Another program is writing to this vault." in app.transcript()
-        assert app.stage == "plan"
-        assert app.plan.preview is preview
-        session.error = None
-        app.wait_out_grace()
-        await app.press("a")
-        assert app.stage == "result"
 
 
 async def test_the_palette_stays_closed_over_a_modal() -> None:

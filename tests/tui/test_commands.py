@@ -10,7 +10,7 @@ import pytest
 
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tui.screens.dialogs import Report

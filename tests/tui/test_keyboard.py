@@ -14,13 +14,13 @@ from obsidian_agent.agent.events import Candidate, NeedsInput
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.journal.undo import UndoConflict
-from obsidian_agent.tui.screens.dialogs import Confirm, Modal
+from obsidian_agent.tui.screens.dialogs import Confirm, Modal, Secret
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.screens.undo import Conflicts, Recovery
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.safe_input import LineEntry
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from tui.driving import LATE, Driver, driving
 from tui.fakes import FakeSession, interrupted, plan_of, vault_path
 
@@ -103,6 +103,18 @@ async def test_what_is_pasted_over_a_dialog_reaches_the_message() -> None:
         await app.settle()
         assert answers == []
         assert app.prompt.text == "Dear a friend"
+
+
+async def test_what_is_pasted_as_a_dialog_with_a_field_comes_is_of_the_message_and_later_of_the_field() -> None:
+    async with over_a_message(Secret("The key", "")) as (app, _):  # type: ignore[arg-type]
+        app.app.post_message(events.Paste(" a friend"))
+        await app.settle()
+        field = app.app.screen.query_one(LineEntry)
+        assert (app.prompt.text, field.value) == ("Dear a friend", "")
+        app.wait_out_grace()
+        app.app.post_message(events.Paste("k3y"))
+        await app.settle()
+        assert (app.prompt.text, field.value) == ("Dear a friend", "k3y")
 
 
 async def test_letters_go_back_into_the_field_they_were_typed_into() -> None:

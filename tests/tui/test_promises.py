@@ -11,56 +11,13 @@ import pytest
 
 from obsidian_agent.agent.events import AgentEvent, PlanReady, PreviewReady, TextDelta
 from obsidian_agent.agent.privacy.consent import ApproveShare
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.errors import Problem
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.tui import event_stream
 from obsidian_agent.tui.event_stream import EventsArrived
 from obsidian_agent.tui.screens.dialogs import Confirm
-from obsidian_agent.tui.widgets.plan import PlanPane
 from tui.driving import driving
-from tui.fakes import FakeSession, change, plan_of, preview_of, sample_preview
+from tui.fakes import FakeSession, plan_of, sample_preview
 from tui.test_threads import Turns, chats, said
-
-
-async def test_a_preview_that_another_one_followed_is_not_approved() -> None:
-    async with driving() as app:
-        await app.planned()
-        earlier = app.plan.preview
-        assert earlier is not None
-        await app.press("p", "down", "space")
-        assert app.plan.preview is not earlier
-        app.plan.post_message(
-            PlanPane.Decided("approve", earlier)
-        )  # the key was pressed before the new preview came, and is handled after it
-        await app.settle()
-        assert app.session.called("execute") == []
-        assert app.stage == "plan"
-
-
-async def test_a_plan_with_errors_is_refused_by_whoever_applies_it_too() -> None:
-    problem = Problem("FILE_EXISTS", "There is a note of this name.", path="A.md")
-    preview = preview_of(plan_of(), [change("create", "A.md", content=b"x")], errors=(problem,))
-    async with driving(FakeSession(script=[[PlanReady(preview.plan), PreviewReady(preview)]])) as app:
-        await app.planned()
-        app.plan.post_message(PlanPane.Decided("approve", preview))  # whatever the pane would allow
-        await app.settle()
-        assert app.session.called("execute") == []
-
-
-async def test_a_plan_that_waits_is_not_applied_while_something_else_is_planned() -> None:
-    session = FakeSession()
-    async with driving(session) as app:
-        await app.planned()
-        waiting = app.plan.preview
-        assert waiting is not None
-        session.gate = asyncio.Event()
-        app.prompt.text = "Something else"
-        app.prompt.focus()
-        await app.pilot.press("enter")
-        await app.settle("turn")
-        app.plan.post_message(PlanPane.Decided("approve", waiting))
-        await app.settle("turn", "run")
-        assert session.called("execute") == []
 
 
 async def test_quitting_saves_what_the_conversations_have_said_so_far(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ import pytest
 from obsidian_agent.agent import proposal_socket
 from obsidian_agent.agent.proposal_socket import Outcome, Proposal, listening, propose
 from obsidian_agent.bootstrap import Wiring, app_socket
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import Settings
+from obsidian_agent.config import LiveSettings, Settings
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver, driving_real
 

@@ -10,13 +10,13 @@ from obsidian_agent.agent.model_turns import RequestPreview
 from obsidian_agent.agent.plugins import CommunityPlugin, FoundPlugin, FoundPlugins
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.agent.threads.state import Said
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
 from obsidian_agent.tui.screens.threads import age, insertion
-from obsidian_agent.tui.transcript_entries import Cited, entries_of, look_in_words
+from obsidian_agent.tui.widgets.transcript import Cited, entries_of, look_in_words
 from tui.fakes import vault_path
 
 BAD = "x\x1b[2J"

@@ -12,8 +12,8 @@ from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.journal.writer import RecordWriter
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
-from obsidian_agent.vault.filesystem.editor import Editing
 from obsidian_agent.vault.filesystem.inventory import Inventory
+from obsidian_agent.vault.filesystem.store import Editing
 from obsidian_agent.vault.paths.path import VaultPath, is_trash, trash_path
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of, held_by, stamp_of
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey

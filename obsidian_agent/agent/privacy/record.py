@@ -11,10 +11,12 @@ their own, so that a cut at the end is noticed too; who may write both can take 
 | approval | planHash, goal, `by` "person", "options" (--yes) or "settings" |
 | denial | what a rule forbade without a question: goal or provider, `denied` with code, path and rule of each |
 | proposal | a plan that waits for the person: client, planId, goal |
-| call | agent, tool, decision, rule: what another agent asked of this program, or it of another |
-| trust | path, sha256 (null: no longer trusted) |
+| call | agent, tool, decision, rule: what another agent asked of this program; server, tool, allowedBy, characters, sha256: what an MCP server gets |
+| trust | path (mcp/SERVER/TOOL for a tool of an MCP server), sha256 (null: no longer trusted) |
 | command | id, name, ok: a command that Obsidian was told to run |
 | run, undo, redo, recover | runId, and counts of what was done |
+
+`Ledger` is the part about what was sent to models: it names files and says how much of them went; what cannot be written down is not sent.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
+from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.errors import Problem
-from obsidian_agent.journal.lock import wait_for_lock
+from obsidian_agent.errors import ConfigError, Problem
+from obsidian_agent.journal.state_folder import wait_for_lock
 from obsidian_agent.state_files import make_private, replace_file
 
 Kind = Literal["sent", "grant", "refusal", "approval", "denial", "proposal", "call", "trust", "command", "run", "undo", "redo", "recover"]
@@ -220,3 +223,78 @@ def _value(value: object) -> str:
 def _write(fd: int, data: bytes) -> None:
     while data:
         data = data[os.write(fd, data) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """Something that is about to be sent: the text as it goes out, what of which files is in it, and who allowed each."""
+
+    tool: str
+    call_id: str
+    text: str
+    parts: tuple[tuple[Part, AllowedBy], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file of which something was sent: at most so much ("name", "preview" or "text"), to whom, and how often."""
+
+    path: str
+    shared: str
+    providers: tuple[str, ...]
+    times: int
+
+
+_LEVELS: Final[Mapping[str, int]] = {level.name.lower(): int(level) for level in Level}
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger of one vault."""
+
+    record: Record
+
+    def write(self, sendings: Iterable[Sending], *, provider: str, address: str, conversation: str) -> None:
+        """Append what is about to be sent to a provider, durably. Raises `ConfigError` LEDGER_ERROR when that is not possible."""
+        head = {"kind": "sent", "provider": provider, "address": address, "conversation": conversation}
+        entries = [{**head, **_entry(sending)} for sending in sendings if sending.parts]
+        if not entries:
+            return
+        try:
+            self.record.append(entries)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            message = f"What would be sent cannot be written down in {self.record.file} ({reason}), so nothing was sent."
+            raise ConfigError(message, code="LEDGER_ERROR", hint="Make room, or correct the permissions of that file.") from error
+
+    def files_read(self, conversation: str) -> list[FileRead]:
+        """The files of which something went to a model in a conversation, those of which most went first."""
+        found: dict[str, FileRead] = {}
+        for entry in self.entries():
+            files = entry.get("files") if entry.get("conversation") == conversation else None
+            for each in files if isinstance(files, list) else ():
+                path, shared = str(each.get("path", "")), str(each.get("shared", "name"))
+                if not path:
+                    continue
+                old = found.get(path) or FileRead(path, "name", (), 0)
+                most = max(old.shared, shared, key=lambda level: _LEVELS.get(level, 0))
+                providers = tuple(dict.fromkeys((*old.providers, str(entry.get("provider", "")))))
+                found[path] = FileRead(path, most, providers, old.times + 1)
+        return sorted(found.values(), key=lambda each: (-_LEVELS.get(each.shared, 0), each.path))
+
+    def entries(self) -> list[Mapping[str, Any]]:
+        """Everything that was sent, oldest first."""
+        return [entry for entry in self.record.entries() if entry.get("kind") == "sent"]
+
+
+def _entry(sending: Sending) -> dict[str, Any]:
+    return {
+        "tool": sending.tool,
+        "callId": sending.call_id,
+        "characters": len(sending.text),
+        "sha256": hashlib.sha256(sending.text.encode("utf-8", "surrogatepass")).hexdigest(),
+        "files": [
+            {"path": part.path, "shared": part.level.name.lower(), "characters": part.characters, "allowedBy": allowed_by}
+            for part, allowed_by in sending.parts
+        ],
+    }

@@ -21,9 +21,8 @@ from obsidian_agent.agent.privacy.consent import ApproveShare, ShareDecision, Sh
 from obsidian_agent.agent.privacy.untrusted_text import visible
 from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.agent.threads.log_store import ThreadStore, clean_title
-from obsidian_agent.agent.threads.recorder import Recorder, shared_record
+from obsidian_agent.agent.threads.recorder import IllegalStep, Recorder, TurnMachine, TurnState, shared_record
 from obsidian_agent.agent.threads.state import ThreadFold, ThreadState
-from obsidian_agent.agent.turn.state_machine import IllegalStep, TurnMachine, TurnState
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider

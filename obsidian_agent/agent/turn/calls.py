@@ -15,10 +15,9 @@ from typing import Any, Final
 from obsidian_agent.agent.mcp_tools import Offered
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, describe, limits_of, signature
 from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.errors import Problem, ToolError, nearest
 from obsidian_agent.plan import arguments as plan_arguments
 from obsidian_agent.plan.arguments import parse_input
-from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.providers.base import ToolCall
 from obsidian_agent.tools.core.tool import Risk, Tool
 from obsidian_agent.tools.registry import from_wire, wire_name

@@ -21,7 +21,7 @@ from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversatio
 from obsidian_agent.agent.events import AgentEvent, Answer, Emit, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
@@ -33,6 +33,7 @@ from obsidian_agent.agent.turn.prompts import (
     bad_answer,
     correction,
     detail_for,
+    other_agent_prefix,
     planner_prefix,
     request_message,
 )
@@ -43,6 +44,7 @@ from obsidian_agent.agent.usage import Meter
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ObsidianError, Problem, ProviderError
 from obsidian_agent.plan.policy import Policy, SharingRules
+from obsidian_agent.providers.acp import is_agent
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.tools.core.tool import AppCommand, RunContext, Tool
@@ -134,7 +136,7 @@ class Agent:
     @property
     def plain(self) -> bool:
         """Whether the model does not look around: it may not, or it cannot call tools."""
-        return not self.config.tools or self.provider.name in self.conversation.plain
+        return not is_agent(self.provider) and (not self.config.tools or self.provider.name in self.conversation.plain)
 
     @property
     def callable_tools(self) -> Mapping[str, Tool]:
@@ -154,6 +156,8 @@ class Agent:
         if self.plain:
             return planner_prefix(self.tools, config.instructions, detail)
         propose = self.dry_run is not None
+        if is_agent(self.provider):
+            return other_agent_prefix(self.tools, propose=propose, instructions=config.instructions, detail=detail)
         return agent_prefix(self.tools, propose=propose, instructions=config.instructions, only=config.only, detail=detail)
 
     async def prepare(self, context: RunContext) -> Preparation:
@@ -283,7 +287,7 @@ class _Turn:
 
         self._write_down()
         meter.asking()
-        await listen(self.agent.provider, asked, self.reply, emit)
+        await listen(self.agent.provider, replace(asked, conversation=self.conversation.id), self.reply, emit)
         meter.answered(self.reply.usage)
         await self.emit(meter.total())
 

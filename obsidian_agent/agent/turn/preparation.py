@@ -12,7 +12,7 @@ from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, RequestKind, ShareItem, ShareRequest, tokens_of
-from obsidian_agent.agent.privacy.ledger import Sending
+from obsidian_agent.agent.privacy.record import Sending
 from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN, RequestPrefix

@@ -211,10 +211,10 @@ def _located(problem: Problem) -> str:
     return neutral(f"{problem.code}{f' ({where})' if where else ''}: {problem.message}".replace("\n", " "))
 
 
-def agent_prompt(tools: Iterable[Tool], *, propose: bool, detail: Detail = "full") -> str:
+def agent_prompt(tools: Iterable[Tool], *, propose: bool, detail: Detail = "full", template: str = "agent") -> str:
     """Role, looking around, answering; with `propose` also the plan language as the planner knows it."""
     proposing = told(in_detail(tools, detail), "proposing", detail, changes_only=True) if propose else ""
-    text = prompt_text("agent", detail).replace("{{data}}", prompt_text("data"))
+    text = prompt_text(template, detail if template == "agent" else "full").replace("{{data}}", prompt_text("data"))
     return text.replace("{{proposing}}", proposing) + "\n"
 
 
@@ -302,6 +302,12 @@ def agent_prefix(
         return hint(message, tools.values(), detail) if propose else ""
 
     return RequestPrefix(system, offers(readable, propose=propose, detail=detail), instructions, more)
+
+
+def other_agent_prefix(tools: Mapping[str, Tool], *, propose: bool, instructions: str, detail: Detail) -> RequestPrefix:
+    """The frame for an agent that looks around by itself, through our MCP server."""
+    system = agent_prompt(tools.values(), propose=propose, detail=detail, template="other_agent")
+    return RequestPrefix(system, (), instructions, lambda message: hint(message, tools.values(), detail) if propose else "")
 
 
 def planner_prefix(tools: Mapping[str, Tool], instructions: str, detail: Detail) -> RequestPrefix:

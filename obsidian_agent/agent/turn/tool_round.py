@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar, assert_never
 
 from obsidian_agent.agent.events import Emit, ToolCallFinished, ToolCallStarted
 from obsidian_agent.agent.privacy.consent import ShareRequest
-from obsidian_agent.agent.privacy.ledger import Sending
+from obsidian_agent.agent.privacy.record import Sending
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
 from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, ServerCall, Understood, with_arguments
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN

@@ -5,6 +5,8 @@ Looked at are `.obsidian-agent/` and `.opencode/` (the first one wins where both
 `.opencode/config.json`, `.opencode/opencode.json`, `opencode.json` (each also as `.jsonc`); `AGENTS.md` and `CLAUDE.md` in the vault; and what the
 configuration names as instructions. A file is trusted by path and content: one that changes by a byte is a stranger again. Macros are trusted
 here too. May block.
+
+What a chosen agent, the vault's instructions and its skills come to (`resolve`) is one part of the system prompt, and fewer tools; never more.
 """
 
 from __future__ import annotations
@@ -12,15 +14,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
+from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.state_files import replace_file
+from obsidian_agent.tools.registry import from_wire
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import APP_FOLDER, OTHER_AGENTS, ROOT, SKILL_FOLDERS, PathUse, VaultPath, custom_path, parse
 from obsidian_agent.vault.paths.patterns import PathRules
@@ -358,3 +363,118 @@ class _Reading:
             self.finder.problems += error.problems
         self.listed.append(Listed(file.path, file.kind, file.name, stands, file.sha256, len(file.data), description))
         return parsed if stands == "trusted" or self.trust_all else None
+
+
+_HEAD = "# What the person adds"
+_FAMILIES: Mapping[str, str] = {
+    "read": "vault.read*",
+    "grep": "vault.searchText",
+    "glob": "vault.listFiles",
+    "list": "vault.listFiles",
+    "search": "vault.search*",
+}
+"""What other agents call the tools that these of ours do the work of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """`instructions` is text for the system prompt, "" for none. `only`: the read tools that are left (None: all of them).
+
+    `agent` is whose instructions they are. `model` and `temperature` are wishes of the agent; whoever asks decides whether a vault may have any. `paths`: whose text is in it.
+    """
+
+    instructions: str = ""
+    only: frozenset[str] | None = None
+    agent: str = ""
+    model: str | None = None
+    temperature: float | None = None
+    paths: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def resolve(library: Library, agent: str | None, standing: str, tools: Collection[str]) -> Resolved:
+    """Bring together what the person wrote in the settings (`standing`), the vault's instructions, the agent, and its skills."""
+    sections: list[tuple[str, str]] = [("Standing instructions", standing)] if standing.strip() else []
+    sections += [(f"Instructions from {path}", text) for path, text in library.instructions]
+    paths = [path for path, _ in library.instructions]
+    problems: list[Problem] = []
+    chosen = _agent(library, agent or library.config.default_agent, problems)
+    switches: list[Mapping[str, bool] | tuple[str, ...]] = [library.config.tools]
+    if chosen is not None:
+        if chosen.body:
+            sections.append((f"Agent {chosen.name}", chosen.body))
+        if chosen.head.tools is not None:
+            switches.append(chosen.head.tools)
+        for skill in _skills(library, chosen, problems):
+            sections.append((f"Skill {skill.name}: {skill.description}", skill.body))
+    names = frozenset(tools)
+    left = names
+    for each in switches:
+        left &= _left(each, names)
+    return Resolved(
+        instructions=_joined(sections),
+        only=None if left == names else left,
+        agent=chosen.name if chosen is not None else "",
+        model=(chosen.head.model if chosen is not None else None) or library.config.model,
+        temperature=chosen.head.temperature if chosen is not None else None,
+        paths=tuple(paths) + _files(library, chosen),
+        problems=tuple(problems),
+    )
+
+
+def _agent(library: Library, name: str | None, problems: list[Problem]) -> AgentText | None:
+    if name is None:
+        return None
+    found = library.agents.get(name)
+    if found is None:
+        waiting = any(file.kind == "agent" and file.name == name for file in library.untrusted)
+        why = "is not trusted yet: look at it first" if waiting else "does not exist"
+        problems.append(Problem("AGENT_NOT_FOUND", f"The agent {name} {why}; the conversation goes on without it."))
+    return found
+
+
+def _skills(library: Library, agent: AgentText, problems: list[Problem]) -> Iterable[SkillText]:
+    for name in agent.head.skills or ():
+        skill = library.skills.get(name.lower())
+        if skill is None:
+            problems.append(Problem("SKILL_NOT_FOUND", f"The skill {name} of the agent {agent.name} does not exist, or is not trusted."))
+        else:
+            yield skill
+
+
+def _left(switches: Mapping[str, bool] | tuple[str, ...], names: frozenset[str]) -> frozenset[str]:
+    """The tools that are left: those that a list names, or those that no switch is off for. What is unknown changes nothing."""
+    if isinstance(switches, tuple):
+        wanted = frozenset(name for each in switches for name in _meant(each, names))
+        return wanted or (names if not switches else frozenset())
+    state = dict.fromkeys(names, True)
+    for pattern, on in switches.items():
+        for name in _meant(pattern, names):
+            state[name] = on
+    return frozenset(name for name, on in state.items() if on)
+
+
+def _meant(pattern: str, names: Iterable[str]) -> list[str]:
+    known = from_wire(pattern)
+    pattern = _FAMILIES.get(pattern.lower(), known)
+    return [name for name in names if fnmatchcase(name.lower(), pattern.lower())]
+
+
+def _files(library: Library, agent: AgentText | None) -> tuple[str, ...]:
+    if agent is None:
+        return ()
+    skills = {name.lower() for name in agent.head.skills or ()}
+    return tuple(
+        file.path
+        for file in library.files
+        if (file.kind == "agent" and file.name == agent.name) or (file.kind == "skill" and file.name in skills)
+    )
+
+
+def _joined(sections: Iterable[tuple[str, str]]) -> str:
+    parts = [f"## {_title(title)}\n\n{neutral(text.strip())}" for title, text in sections if text.strip()]
+    return "\n\n".join([_HEAD, *parts]) + "\n" if parts else ""
+
+
+def _title(text: str) -> str:
+    return " ".join(neutral(text).split())

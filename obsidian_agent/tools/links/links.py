@@ -1,8 +1,12 @@
-"""What links there are: to and from a note, and those that lead nowhere, in one note or many."""
+"""The links of notes: to and from them, those that lead nowhere, and keeping those that lead to a heading or block, or stand in text, that moves.
+
+Text that goes to another note still links to what it did, and links to its headings and blocks follow it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from pydantic import Field
@@ -14,10 +18,15 @@ from obsidian_agent.tools.core.models import Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
-from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.links.link_text import LinkStyle, Shape, markdown_encoded, shape_of, spellings, target_edit
+from obsidian_agent.vault.links.resolve import file_name, link_key
 from obsidian_agent.vault.markdown.model import Link
-from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.markdown.note import scan_text
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.paths.rules import extension
+from obsidian_agent.vault.text import Edit, apply, decode
+from obsidian_agent.vault.views.changes import ModifyFile
 from obsidian_agent.vault.views.view import VaultView
 
 
@@ -173,3 +182,214 @@ def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[L
         if best is not None:
             items.append(LinkSuggestion(name=lost.name, path=best[2], score=round(best[1], 1), sources=list(lost.sources)))
     return Proposal(Items.of(items), warnings=tuple(problems))
+
+
+_NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
+_IGNORED: Final = re.compile(r"[!\"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\\s]+")
+
+
+def place_key(text: str) -> str:
+    """What Obsidian compares of headings: words without case and marks."""
+    return _IGNORED.sub(" ", text).strip().casefold()
+
+
+def link_heading(text: str) -> str:
+    """A heading as it may stand in a link: what would end the link is left out, Obsidian finds it all the same."""
+    return " ".join(_NOT_IN_LINKS.sub(" ", text).split())
+
+
+def subpath_keys(subpath: str) -> list[str]:
+    """The headings of `#A#B` as they are compared; a block stays `^id`."""
+    return [part if part.startswith("^") else place_key(part) for part in subpath.split("#") if part.strip()]
+
+
+def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
+    """The edit that gives a link another place (`#Heading`); None where the old one cannot be found."""
+    start = data.find(b"#", link.target_end, link.end)
+    if start < 0:
+        return None
+    if link.is_markdown:
+        end = min(
+            (at for mark in (b">" if link.form == "angle" else b" ", b")") if (at := data.find(mark, start, link.end)) >= 0), default=-1
+        )
+        written = subpath if link.form == "angle" else markdown_encoded(subpath).replace("(", "%28").replace(")", "%29")
+    else:
+        ends = (data.find(b"\\|", start, link.end), data.find(b"|", start, link.end), data.find(b"]]", start, link.end))
+        end = min((at for at in ends if at >= 0), default=-1)
+        written = (
+            subpath.replace("'", "''")
+            if link.form == "single-quoted"
+            else subpath.replace('"', " ")
+            if link.form == "double-quoted"
+            else subpath
+        )
+    return None if end < 0 else Edit(start, end, written.encode())
+
+
+def link_edit(
+    data: bytes,
+    link: Link,
+    shape: Shape,
+    target: VaultPath,
+    source: VaultPath,
+    index: VaultIndex,
+    style: LinkStyle,
+    *,
+    canvas: bool = False,
+) -> Edit[bytes] | None:
+    """The edit that lets a link mean a file, written as `shape` wants it if it can be; None when no text that means it can stand there.
+
+    Of a file that is yet to be made, the text that will mean it.
+    """
+    named = index.named(file_name(target))
+    there = target in named
+    for spelling in spellings(shape, target, source, style):
+        if spelling.unique and len(named) > there:
+            continue
+        found = index.resolve(spelling.text, source)
+        if found == target or (not there and (found is None or "/" in spelling.text)):
+            edit = target_edit(data, link, spelling.text, canvas=canvas)
+            if edit is not None:
+                return edit
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where links to a place shall lead: to a note, and a place in it (`#Heading`)."""
+
+    note: VaultPath
+    subpath: str
+
+
+def redirect_links(
+    ctx: ToolContext, note: VaultPath, change: Callable[[str], Place | None], problems: list[Problem]
+) -> dict[VaultPath, tuple[bytes, int]]:
+    """The files whose links to places of a note change, with their new bytes and the number of links; `change` gets the subpath."""
+    index = ctx.view.index
+    made: dict[VaultPath, tuple[bytes, int]] = {}
+    for source in sorted({note, *index.linking(note)}):
+        if not source.is_note:
+            continue
+        try:
+            data = ctx.view.read(source)
+            decode(data, source.text)
+        except VaultError as error:
+            problems.append(left_out(source, error))
+            continue
+        content, count = redirect_in_file(data, source, note, change, index, ctx.run.link_style)
+        if count:
+            made[source] = content, count
+    return made
+
+
+def redirect_in_file(
+    data: bytes, source: VaultPath, note: VaultPath, change: Callable[[str], Place | None], index: VaultIndex, style: LinkStyle
+) -> tuple[bytes, int]:
+    """The bytes of one file with its links to places of `note` changed, and how many there were."""
+    edits: list[Edit[bytes]] = []
+    count = 0
+    for link in links_of(source, data):
+        if not link.subpath or (index.resolve(link.target, source) if link.target else source) != note:
+            continue
+        place = change(link.subpath)
+        if place is None:
+            continue
+        found = list(_place_edits(data, link, source, note, place, index, style))
+        edits += found
+        count += bool(found)
+    return (apply(data, edits), count) if edits else (data, 0)
+
+
+def _place_edits(
+    data: bytes, link: Link, source: VaultPath, note: VaultPath, place: Place, index: VaultIndex, style: LinkStyle
+) -> Iterator[Edit[bytes]]:
+    there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
+    if place.note != note:
+        shape = shape_of(link.target, note, source, style) if link.target else Shape("name", extension=link.is_markdown)
+        edit = link_edit(data, link, shape, place.note, source, index, style)
+        if edit is None:
+            return
+        yield edit
+    if there is not None:
+        yield there
+
+
+INTO = "The note that it will be put into: links in it lead where they did, and links to its headings and blocks follow."
+
+
+@dataclass(frozen=True, slots=True)
+class MovedText:
+    """The text as it must stand in the other note, the rest of the note it came from, and the other notes whose links follow."""
+
+    text: str
+    rest: str
+    changes: tuple[ModifyFile, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def find_destination(into: str | None, ctx: ToolContext) -> VaultPath | None:
+    """The note that `into` names; it need not exist yet. What leads out of the vault is refused."""
+    if into is None:
+        return None
+    path = paths.parse(into, PathUse.READ)
+    entry = ctx.view.locate(path)
+    return path if entry is None else entry.path
+
+
+def copy_text(text: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext) -> str:
+    """A part of a note as it must stand in another note, while the first one keeps it."""
+    if target is None or target == source:
+        return text
+    return _with_links_adjusted(text, source, target, ctx, here=_places(text))
+
+
+def move_text(text: str, rest: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext, title: str | None = None) -> MovedText:
+    """A part of a note that leaves it for another one; `rest` is what remains. Links to the heading `title` lead to the other note itself."""
+    if target is None or target == source:
+        return MovedText(text, rest)
+    gone = _places(text) - _places(rest)
+    problems: list[Problem] = []
+
+    def follow(subpath: str) -> Place | None:
+        keys = subpath_keys(subpath)
+        if not keys or keys[-1] not in gone:
+            return None
+        return Place(target, "" if title is not None and keys[-1] == place_key(title) else subpath)
+
+    index = ctx.view.index
+    left, _ = redirect_in_file(rest.encode(), source, source, follow, index, ctx.run.link_style)
+    files = redirect_links(ctx, source, follow, problems) if gone else {}
+    changes = tuple(ModifyFile(path, data) for path, (data, _) in files.items() if path != source)
+    moved = _with_links_adjusted(text, source, target, ctx, here=_places(text))
+    if gone:
+        moved = redirect_in_file(moved.encode(), target, source, follow, index, ctx.run.link_style)[0].decode()
+    return MovedText(moved, left.decode(), changes, tuple(problems))
+
+
+def _places(text: str) -> set[str]:
+    """The headings and blocks of a text, as links to them are compared."""
+    scanned = scan_text(text)
+    return {place_key(heading.text) for heading in scanned.headings} | {f"^{block.name}" for block in scanned.blocks}
+
+
+def _with_links_adjusted(text: str, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> str:
+    """The text with those links written anew that would mean something else in the other note."""
+    data = text.encode()
+    edits = [edit for link in scan_text(text).links if (edit := _link_edit(data, link, source, target, ctx, here)) is not None]
+    return apply(data, edits).decode() if edits else text
+
+
+def _link_edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> Edit[bytes] | None:
+    index, style = ctx.view.index, ctx.run.link_style
+    if not link.target:
+        keys = subpath_keys(link.subpath)
+        if not keys or keys[-1] in here:
+            return None
+        meant, shape = source, Shape("name", extension=link.is_markdown)
+    else:
+        found = index.resolve(link.target, source)
+        if found is None or index.resolve(link.target, target) == found:
+            return None
+        meant, shape = found, shape_of(link.target, found, source, style)
+    return link_edit(data, link, shape, meant, target, index, style)

@@ -15,8 +15,7 @@ from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.lookup import find_file, left_out
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, NotesInput, ToolModel, path_of
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.links.anchors import link_edit
-from obsidian_agent.tools.links.links import dead_links
+from obsidian_agent.tools.links.links import dead_links, link_edit
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.link_text import (

@@ -17,7 +17,7 @@ from obsidian_agent.tools.core.lookup import open_note
 from obsidian_agent.tools.core.models import ToolModel, Whole
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.links import anchors
+from obsidian_agent.tools.links import links
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.paths.path import VaultPath
@@ -350,7 +350,7 @@ class TakeLinesInput(ToolModel):
         default=None, description="A text in its place; a list item keeps its marker, checkbox and what is nested in it."
     )
 
-    into: PathText | None = Field(default=None, description=anchors.INTO)
+    into: PathText | None = Field(default=None, description=links.INTO)
 
     @model_validator(mode="after")
     def _one_way(self) -> TakeLinesInput:
@@ -385,7 +385,7 @@ def take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal[TakeLinesOutp
         _replace_lines(blocks, found, args.replacement, newline_of(text)) if args.replacement is not None else _remove_lines(blocks, found)
     )
     warnings = () if found else (Problem("TEXT_NOT_FOUND", f"No such line of {path} holds “{args.text}”.", path=path.text),)
-    carried = anchors.move_text("\n".join(item.raw for item in items), "".join(lines), path, anchors.find_destination(args.into, ctx), ctx)
+    carried = links.move_text("\n".join(item.raw for item in items), "".join(lines), path, links.find_destination(args.into, ctx), ctx)
     changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if carried.rest != text else ()
     output = TakeLinesOutput(path=path.text, items=items, text=carried.text, count=len(items))
     return Proposal(output, changes, (*warnings, *carried.problems))

@@ -11,8 +11,8 @@ from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, open_note, read_text, without_properties, written
 from obsidian_agent.tools.core.models import Items, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.links import anchors
-from obsidian_agent.tools.links.anchors import Place, link_heading, place_key, redirect_links, subpath_keys
+from obsidian_agent.tools.links import links as anchors
+from obsidian_agent.tools.links.links import Place, link_heading, place_key, redirect_links, subpath_keys
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Heading
 from obsidian_agent.vault.paths.path import PathUse, VaultPath

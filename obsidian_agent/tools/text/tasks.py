@@ -17,7 +17,7 @@ from obsidian_agent.tools.core.lookup import find_file, open_note, read_text
 from obsidian_agent.tools.core.models import Items, NotesInput, SparseOutput, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.links import anchors
+from obsidian_agent.tools.links import links
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, Blocks, add_lines, dedented, section_lines
 from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
@@ -206,7 +206,7 @@ def _gets_done_day(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolCo
 
 
 class TakeTasksInput(TasksOfInput):
-    into: PathText | None = Field(default=None, description=anchors.INTO)
+    into: PathText | None = Field(default=None, description=links.INTO)
 
 
 class TakenTask(ToolModel):
@@ -233,7 +233,7 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
     lines = blocks.lines
-    target = anchors.find_destination(args.into, ctx)
+    target = links.find_destination(args.into, ctx)
     entry = ctx.view.locate(target) if target is not None else None
     there = {each.text for each in edits.headings(read_text(ctx.view, entry.path))} if entry is not None and entry.kind == "file" else set()
     taken: list[TakenTask] = []
@@ -246,7 +246,7 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
             taken.append(TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block])))
             places.append(_common_heading(text, task.line, there))
     kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
-    carried = anchors.move_text("\n".join(task.raw for task in taken), kept, path, target, ctx)
+    carried = links.move_text("\n".join(task.raw for task in taken), kept, path, target, ctx)
     changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if gone else ()
     groups: dict[str | None, list[str]] = {}
     carried_lines = iter(carried.text.split("\n"))

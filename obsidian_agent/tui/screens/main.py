@@ -14,23 +14,21 @@ from textual.message import Message
 from textual.widgets import Footer
 
 from obsidian_agent import terminal_text
-from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command, called
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merged
 from obsidian_agent.tui.gc_policy import GcPolicy
 from obsidian_agent.tui.screens.dialogs import DiffScreen
-from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
 from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
-from obsidian_agent.tui.screens.undo import UndoActions
+from obsidian_agent.tui.screens.undo import HistoryRequest, UndoActions
 from obsidian_agent.tui.turn.controller import no_selection
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
-from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
+from obsidian_agent.tui.widgets.note import NoteRequested
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.prompt import Prompt
@@ -38,6 +36,7 @@ from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.open_vault import Focus
+    from obsidian_agent.providers.acp import AgentState
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.screens.router import Router
@@ -80,6 +79,13 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             super().__init__()
             self.live = live
 
+    class AgentMoved(Message):
+        """How an agent stands that looks around by itself."""
+
+        def __init__(self, state: AgentState) -> None:
+            super().__init__()
+            self.state = state
+
     class IndexChanged(Message):
         """How far the index of the vault is, or that it has taken in changes."""
 
@@ -119,6 +125,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self._begin()
         self.watch_threads()
         self.session.vault.follow(self._index_moved)
+        self.session.on_agent = lambda state: self.post_message(self.AgentMoved(state))
         self.set_interval(TIDY_SECONDS, self._tidy)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self._take_proposals()
@@ -173,15 +180,6 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def _note_requested(self, message: NoteRequested) -> None:
         self.show_note(message.path)
 
-    @on(OutsideRequested)
-    @work(group="outside", exit_on_error=False)
-    async def _outside_requested(self, message: OutsideRequested) -> None:
-        """Show a note in Obsidian, where there is one or a desktop that starts it."""
-        try:
-            await asyncio.to_thread(self.session.vault.open_outside, message.path, message.line)
-        except ObsidianAgentError as error:
-            self.hint(f"{error.message} {self.key('conversation.open')} shows the note in this app.")
-
     def _index_moved(self, status: IndexStatus) -> None:
         self.post_message(self.IndexChanged(status))
 
@@ -192,6 +190,12 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def _looked(self, message: Looked) -> None:
         self.query_one(TopBar).connected(obsidian=message.live is not None)
         self.panes.show_live(message.live)
+
+    @on(AgentMoved)
+    def _agent_moved(self, message: AgentMoved) -> None:
+        self.query_one(TopBar).name_agent_state(message.state.name, message.state.state)
+        if message.state.alarm is not None:
+            self.say("bad", message.state.alarm.message)
 
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:

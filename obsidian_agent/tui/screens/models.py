@@ -37,7 +37,7 @@ class ModelActions(ReportActions, SettingActions):
         Command("model", "Choose a model", "For this conversation", "choose_model", "[PROVIDER/NAME or offline]"),
         Command("key", "Keep a key", "For a service, where no vault and no log sees it", "keep_key", "[PROVIDER]"),
         Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", "trust"),
-        Command("agent", "Choose an agent of the vault", "For this conversation", "choose_agent", "[NAME or none]"),
+        Command("agent", "Choose an agent", "Of the vault, or a program such as opencode", "choose_agent", "[NAME or none]"),
     )
 
     @work(group="choice", exclusive=True, exit_on_error=False)
@@ -100,18 +100,21 @@ class ModelActions(ReportActions, SettingActions):
 
     @work(group="choice", exclusive=True, exit_on_error=False)
     async def action_choose_agent(self, name: str = "") -> None:
-        """An agent of the vault for this conversation; without a name the person picks one."""
+        """Who answers in this conversation: an agent of the vault, or another program. Without a name the person picks one."""
         agents = (await asyncio.to_thread(self.services.customs.library)).agents
+        others = self.services.other_agents()
         wanted = name
         if not wanted:
-            rows = [(NOBODY, "nobody in particular"), *((key, agent.head.description) for key, agent in agents.items())]
-            hint = "Only agents that you trust are here; /trust shows all."
+            rows = [(NOBODY, "nobody in particular"), *((key, agent.head.description) for key, agent in agents.items()), *others.items()]
+            hint = "Of the vault's agents only those that you trust are here; /trust shows all."
             picked = await self.app.push_screen_wait(Pick("Choose an agent", rows, hint=hint))
             wanted = picked or ""
         if not wanted:
             return
-        if wanted != NOBODY and wanted not in agents:
-            self.hint(f"There is no agent {wanted} that you trust. /trust shows what the vault has.")
+        if wanted in others and wanted not in agents:
+            self.action_choose_model(f"acp/{wanted}")
+        elif wanted != NOBODY and wanted not in agents:
+            self.hint(f"There is no agent {wanted} that you trust or have a command for. /trust shows what the vault has.")
         elif self.thread.id is None:
             self.hint("Say something first: an agent is chosen for a conversation.")
         else:

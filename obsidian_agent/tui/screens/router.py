@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.tui.transcript_entries import Cited, look_in_words
+from obsidian_agent.tui.widgets.transcript import Cited, look_in_words
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
@@ -137,7 +137,7 @@ class Router:
                 transcript.say("note", f"Sent {sent} of {asked} to {event.request.provider}." if sent else "Nothing was sent.")
                 activity.start("Thinking")
             case Notice():
-                transcript.say("note", event.problem.message)
+                transcript.say("bad" if event.alarm else "note", event.problem.message)
             case TokensUsed():
                 activity.tokens(event.prompt + event.completion)
             case RoundsUsedUp():

@@ -25,7 +25,7 @@ from obsidian_agent.tui.widgets.row_list import VirtualList
 if TYPE_CHECKING:
     from textual.signal import Signal
 
-    from obsidian_agent.config.live import LiveSettings, SettingRow
+    from obsidian_agent.config import LiveSettings, SettingRow
 
     Row = SettingRow | str
 

@@ -21,10 +21,10 @@ from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
-from obsidian_agent.tui.transcript_entries import entries_of
 from obsidian_agent.tui.turn.controller import Pending
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
-from obsidian_agent.tui.widgets.safe_input import LineEntry
+from obsidian_agent.tui.widgets.transcript import entries_of
 
 if TYPE_CHECKING:
     from textual.signal import Signal
@@ -292,7 +292,7 @@ class ThreadActions(Workspace):
     @work(group="threads", exit_on_error=False)
     async def action_export_thread(self, thread_id: str | None = None) -> None:
         """A conversation (the one on the screen) as a note: a plan like any other."""
-        from obsidian_agent.agent.threads.export import export_plan
+        from obsidian_agent.agent.threads.state import export_plan
 
         wanted = thread_id or self.thread.id
         if wanted is None:

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.events import ExecutionResult, NeedsInput
     from obsidian_agent.agent.session import Session
     from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config import LiveSettings
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.commands import Command
     from obsidian_agent.tui.keyboard import Keyboard
-    from obsidian_agent.tui.transcript_entries import Speaker
+    from obsidian_agent.tui.report_lines import Speaker
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.views.changes import NetChange
 

@@ -112,7 +112,7 @@ class CurrentThread:
 
     def note_run(self, goal: str, result: ExecutionResult, unlike: Sequence[Problem]) -> bool:
         """Keep what came of the thread's plan with it; says whether a repair may be asked for. May block."""
-        from obsidian_agent.agent.turn.state_machine import TurnState
+        from obsidian_agent.agent.threads.recorder import TurnState
 
         return self.id is not None and self._threads.note_run(self.id, goal, result, unlike) is TurnState.RETRYING
 

@@ -197,6 +197,8 @@ class TopBar(Horizontal):
     def __init__(self, vault: str) -> None:
         super().__init__()
         self._vault = vault
+        self._planner = ""
+        self._agents: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
         yield Static(Content.assemble(("◆ ", "$primary"), (terminal_text.shortened(self._vault, 60), "bold")), id="vault", markup=False)
@@ -209,7 +211,14 @@ class TopBar(Horizontal):
 
     def name_planner(self, name: str) -> None:
         """Who answers the next message."""
-        self.query_one("#planner", Static).update(Content(terminal_text.shortened(name, 80)))
+        self._planner = name
+        state = self._agents.get(name)
+        self.query_one("#planner", Static).update(Content(terminal_text.shortened(f"{name} {state}" if state else name, 80)))
+
+    def name_agent_state(self, name: str, state: str) -> None:
+        """How the agent of this name stands that looks around by itself."""
+        self._agents[name] = state
+        self.name_planner(self._planner)
 
     def name_conversation(self, title: str) -> None:
         """The title of the conversation on the screen."""

@@ -91,6 +91,29 @@ def differences(store: VaultStore, before: Inventory, listed: Listed) -> Iterato
         yield _full(before.path, name), "is gone"
 
 
+def stamps(store: VaultStore) -> dict[str, tuple[int, ...]]:
+    """Every file, link and folder of the vault by its path, hidden ones too, with what tells that it is another one: size, times, inode, mode.
+
+    Of a folder only that it is there. Nothing is read; what cannot be looked at is left out.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(os.path.join(store.real_path, folder)) as entries:
+                for entry in entries:
+                    status, path = entry.stat(follow_symlinks=False), f"{folder}{entry.name}"
+                    if stat.S_ISDIR(status.st_mode):
+                        waiting.append(f"{path}/")
+                        found[path] = ()
+                    else:
+                        found[path] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode)
+        except OSError:
+            continue
+    return found
+
+
 def _entries(handles: FolderHandles, path: VaultPath, listed: Listed) -> Iterator[tuple[VaultPath, str, Item]]:
     """The entries, not read yet. What is gone by now is left out."""
     for folder, names in listed:

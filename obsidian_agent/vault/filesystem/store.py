@@ -1,7 +1,8 @@
 """The vault on disk: one handle to its root, and the few safe ways to read, list and write below it.
 
 Runs do not write through this module but over the directory handles that `VaultStore.open_folder` gives. `write_atomic`, `make_folder` and
-`remove` are for what happens outside of runs (the program's own folder in the vault).
+`remove` are for what happens outside of runs (the program's own folder in the vault). `VaultStore.editor`, given from above, is a program beside this
+one that holds files of the vault open, with words in it that the disk may not have yet: it changes those itself.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import TracebackType
-from typing import Final, Literal, Self, get_args
+from typing import Final, Literal, Protocol, Self, get_args
 
-from obsidian_agent.errors import ConfigError, PathRefused, VaultError
+from obsidian_agent.errors import ConfigError, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls, walk
-from obsidian_agent.vault.filesystem.editor import Editor
 from obsidian_agent.vault.filesystem.system_calls import write_all
 from obsidian_agent.vault.paths.path import CONFIG_FOLDER, ROOT, VaultPath, config_path, from_disk, is_reserved
 
@@ -439,3 +439,32 @@ def io_error(error: OSError, path: VaultPath) -> VaultError:
     """A failed system call, whatever it was; trying again may help."""
     reason = _REASONS.get(error.errno or 0) or f"could not be read or written: {error.strerror or type(error).__name__}"
     return VaultError(f"{path.text or 'The vault'} {reason}.", code="IO_ERROR", path=path.text, retryable=True)
+
+
+class Editing(Protocol):
+    """The files that were open when they were settled."""
+
+    @property
+    def warnings(self) -> Sequence[Problem]:
+        """What people should know of files that are open and were changed on the disk all the same."""
+
+    def holds(self, path: str) -> bool:
+        """Whether the file is open."""
+
+    def put(self, path: str, before: bytes, after: bytes) -> bool:
+        """Have an open file changed; False when that has to be done on the disk.
+
+        Raises Conflict when the person has typed in it meanwhile, VaultError when the program cannot do it, and ObsidianError when nobody
+        knows whether it did.
+        """
+
+
+class Editor(Protocol):
+    """What can be asked of the program."""
+
+    def settle(self, paths: Iterable[str] | None, *, surely: bool = False) -> Editing | None:
+        """Have what is typed in these files, and in those below these folders (None: everywhere), written to the disk. None: nothing is open.
+
+        Raises Conflict for words that cannot be saved. A program that runs and does not answer is an ObsidianError with `surely`, else as if
+        nothing were open, with a warning.
+        """

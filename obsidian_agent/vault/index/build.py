@@ -39,11 +39,11 @@ from obsidian_agent.vault.index.snapshot_file import (
     UNSETTLED,
     Records,
     Sources,
+    Stamp,
     Tagged,
     joined_sources,
     joined_tags,
 )
-from obsidian_agent.vault.index.stamps import Stamp
 from obsidian_agent.vault.index.text_search import folds_oddly
 from obsidian_agent.vault.links.resolve import target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS

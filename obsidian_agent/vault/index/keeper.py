@@ -26,8 +26,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.build import Cancelled, ChildProcess, answer, ask_all, is_settled, no_collection, scan_files
 from obsidian_agent.vault.index.index import NOTHING, KnownPaths, facts_of, holds_facts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot, merged, write_snapshot
-from obsidian_agent.vault.index.snapshot_file import UNSETTLED, Records, UnusableIndex
-from obsidian_agent.vault.index.stamps import Stamp, stamp, walk_stamps
+from obsidian_agent.vault.index.snapshot_file import UNSETTLED, Records, Stamp, UnusableIndex, stamp, walk_stamps
 from obsidian_agent.vault.index.stored import Changed, StoredIndex
 from obsidian_agent.vault.paths.path import VaultPath
 

@@ -28,6 +28,7 @@ from obsidian_agent.vault.index.snapshot_file import (
     Records,
     Rows,
     Sources,
+    Stamp,
     Tagged,
     Texts,
     UnusableIndex,
@@ -40,7 +41,6 @@ from obsidian_agent.vault.index.snapshot_file import (
     text_column,
     write_sections,
 )
-from obsidian_agent.vault.index.stamps import Stamp
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import name_key, target_name
 

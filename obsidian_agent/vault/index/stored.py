@@ -16,7 +16,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.index import Delta, Facts, KnownPaths, NoteText, VaultIndex, asks_content, is_note_text, read_note, tag_key
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot
-from obsidian_agent.vault.index.stamps import Stamp
+from obsidian_agent.vault.index.snapshot_file import Stamp
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import LinksByName, file_name, is_relative, link_key, name_key
 from obsidian_agent.vault.markdown.canvas import BASE

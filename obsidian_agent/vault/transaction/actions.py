@@ -19,8 +19,7 @@ from collections.abc import Iterable
 from typing import Final, assert_never
 
 from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.vault.filesystem.editor import Editing
-from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.filesystem.store import Editing, VaultStore
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import MakeDir, Move, Operation, WriteFile
 

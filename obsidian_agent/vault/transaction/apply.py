@@ -22,8 +22,7 @@ from typing import Final, Self, assert_never
 from obsidian_agent.errors import Conflict, ObsidianError, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of, read_all
-from obsidian_agent.vault.filesystem.editor import Editing
-from obsidian_agent.vault.filesystem.store import io_error
+from obsidian_agent.vault.filesystem.store import Editing, io_error
 from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free, write_all
 from obsidian_agent.vault.filesystem.temp_files import TempFiles, somebody_writes
 from obsidian_agent.vault.filesystem.walk import close_quietly
@@ -179,17 +178,16 @@ class Applier:
         if found is None or found.hash != action.before:
             raise _changed(path)
         try:
-            return editing.put(path.text, found.data, content)
+            done, why = editing.put(path.text, found.data, content), "it says so, and the file is as before"
         except ObsidianError as error:
-            # Nobody knows whether it was done, but for the disk.
-            found, _ = self._handles.read_through(path)
-            if found is not None and found.hash == action.after:
-                return True
-            raise HalfDone(
-                f"{path.text} is open in Obsidian, and may or may not have been changed there: {error.message}",
-                path=path.text,
-                hint=_RECOVER,
-            ) from error
+            done, why = None, error.message
+        if done is False:
+            return False
+        # What the person typed since may be in the file too. Otherwise nobody knows whether it was done, but for the disk.
+        found, _ = self._handles.read_through(path)
+        if found is not None and (found.hash == action.after or (done and found.hash != action.before)):
+            return True
+        raise HalfDone(f"{path.text} is open in Obsidian, and may or may not have been changed there: {why}", path=path.text, hint=_RECOVER)
 
     def _count(self, action: PutFile) -> None:
         """Remember what a file that was written back has lost."""

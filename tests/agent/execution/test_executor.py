@@ -21,7 +21,7 @@ from obsidian_agent.agent.events import (
     StepSkipped,
     StepStarted,
 )
-from obsidian_agent.agent.execution import instance_runner
+from obsidian_agent.agent.execution import executor
 from obsidian_agent.agent.execution.executor import execute
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal.recovery import interrupted
@@ -358,7 +358,7 @@ class TestFailing:
 
     def test_retry_gives_up_and_stops(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         failed = failing(monkeypatch, "one.md", 99)
-        monkeypatch.setattr(instance_runner, "MAX_BACKOFF_MS", 0)
+        monkeypatch.setattr(executor, "MAX_BACKOFF_MS", 0)
         result = desk.run(previewed(*EDITS[:2], steps=[step("a", onError="retry"), step("b")]))
         assert (result.status, len(failed)) == ("stopped", 3)
         assert desk.written() == []

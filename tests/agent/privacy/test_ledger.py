@@ -13,8 +13,7 @@ from agents import NOW, Desk, call, calls, only, played, results, scripted
 from obsidian_agent.agent.events import TurnFailed
 from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import Level, Part, ShareDecision
-from obsidian_agent.agent.privacy.ledger import Ledger, Sending
-from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.record import Ledger, Record, Sending
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from obsidian_agent.agent.threads.export import export_plan, note_of
-from obsidian_agent.agent.threads.state import ThreadState, thread_of
+from obsidian_agent.agent.threads.state import ThreadState, export_plan, note_of, thread_of
 from obsidian_agent.bootstrap import Wiring, build_session
 from support import MakeVault
 

@@ -13,7 +13,7 @@ from agents import NOTES, ask, propose
 from obsidian_agent.agent.events import Answer, ExecutionResult, RunFinished, RunStarted, TurnFailed, TurnStarted
 from obsidian_agent.agent.execution.checks import repair_request, verify
 from obsidian_agent.agent.threads.manager import ThreadManager
-from obsidian_agent.agent.turn.state_machine import ENDS, FOLLOWING, REPAIRS, IllegalStep, TurnMachine, TurnState
+from obsidian_agent.agent.threads.recorder import ENDS, FOLLOWING, REPAIRS, IllegalStep, TurnMachine, TurnState
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.policy import Policy

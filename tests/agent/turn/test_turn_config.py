@@ -12,7 +12,7 @@ from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Notice
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads, build_vault_agents
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config import LiveSettings
 from obsidian_agent.providers.scripted import ScriptedProvider
 from support import MakeVault
 

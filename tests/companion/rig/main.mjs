@@ -115,6 +115,8 @@ function served(here, connection) {
     const answer = await text;
     if (here.fault === "edit unanswered" && actionOf(argv) === "edit") return;
     if (here.fault === "half") connection.end(answer.slice(0, answer.length / 2));
+    else if (here.fault === "old") connection.end(`${answer.replace('"protocol":1', '"protocol":0')}\n`);
+    else if (here.fault === "flood") connection.end(`OA1 ${"x".repeat(60 << 20)}\n`);
     else connection.end(`${answer}\n`);
   });
 }
@@ -132,6 +134,7 @@ async function command(here, [first, ...rest]) {
     if (name.slice(6) !== here.id) return "Vault not found.";
     [name, ...words] = words;
   }
+  if (here.fault === "not open") return "Vault not found.";
   if (here.fault === "off") return "Command line interface is not enabled. Please turn it on in Settings > General > Advanced.";
   const unescaped = (value) => value.replace(/\\n/g, "\n").replace(/\\t/g, "\t");
   const parameters = Object.fromEntries(words.map((word) => {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.text.items import parse_number
+from obsidian_agent.tools.text.lists import parse_number
 
 BOOKS = [
     {"name": "Emma", "frontmatter": {"year": 1815, "genre": ["[[Novels|novel]]", "Satire"]}},

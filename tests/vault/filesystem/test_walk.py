@@ -194,8 +194,9 @@ def rounds(attempt: Callable[[int], None], *, least: int, most: int) -> tuple[in
     return won, refused
 
 
-@pytest.mark.timeout(120)
-def test_no_write_escapes_a_swapping_program(handle_store: VaultStore, attacker: Path) -> None:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("least", [4000, pytest.param(40_000, marks=pytest.mark.soak)])
+def test_no_write_escapes_a_swapping_program(handle_store: VaultStore, attacker: Path, least: int) -> None:
     outside = os.stat(attacker / "Sub")
 
     def write(number: int) -> None:
@@ -209,7 +210,7 @@ def test_no_write_escapes_a_swapping_program(handle_store: VaultStore, attacker:
         if number % 4 == 0:
             handle_store.write_atomic(parse("Notes/Sub/atomic.md", PathUse.UPDATE), b"x")
 
-    won, refused = rounds(write, least=4000, most=200_000)
+    won, refused = rounds(write, least=least, most=200_000)
     assert won
     assert refused
     assert sorted(os.listdir(attacker / "Sub")) == ["n.md"]

@@ -19,7 +19,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index import keeper as index_keeper
 from obsidian_agent.vault.index.index import VaultIndex, tag_key
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
-from obsidian_agent.vault.index.stamps import walk_stamps
+from obsidian_agent.vault.index.snapshot_file import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
 from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.links.resolve import file_name, name_key, target_name

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import Settings, load_settings
+from obsidian_agent.config import LiveSettings, Settings, load_settings
 from obsidian_agent.errors import ConfigError
 
 FILE = """\

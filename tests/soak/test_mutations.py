@@ -1,0 +1,155 @@
+"""Fifteen bugs, one against each demand of a program that may write into somebody's notes: the tests must find each of them.
+
+A copy of the program gets the bug; the tests that answer for the demand are run on it, and must fail. Without it they must pass.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BATCH = 3
+"""Unchanged, the tests of all demands are run in one go; so many failing ones are enough to see what is wrong."""
+
+
+class Bug(NamedTuple):
+    """A demand; the file, the text in it (once) and what stands there instead; and the tests that must notice."""
+
+    demand: str
+    file: str
+    right: str
+    wrong: str
+    tests: str
+
+
+BUGS = (
+    Bug("one gate", "vault/paths/path.py", "if rules.climbs(part):", "if False:", "tests/vault/paths/test_path.py"),
+    Bug(
+        "writes keep the mode",
+        "vault/transaction/apply.py",
+        "os.fchmod(fd, stat.S_IMODE(status.st_mode))",
+        "os.fchmod(fd, 0o600)",
+        "tests/vault/transaction/test_apply.py",
+    ),
+    Bug(
+        "undo leaves later edits alone",
+        "journal/undo.py",
+        "_mode(finding)) if finding.possible else None",
+        "_mode(finding))",
+        "tests/journal/test_undo.py",
+    ),
+    Bug(
+        "a stale preview writes nothing",
+        "agent/execution/executor.py",
+        "if preflight.problems:",
+        "if False:",
+        "tests/agent/execution/test_executor.py",
+    ),
+    Bug("the preview names where notes would load from", "plan/flags.py", "if active.hosts:", "if False:", "tests/plan/test_preview.py"),
+    Bug(
+        "no control characters on the screen",
+        "terminal_text.py",
+        "return _LINE_ODD.sub(lambda match: _shown(match.group(), _around(text, match)), text)",
+        "return text",
+        "tests/tui/test_sanitize.py",
+    ),
+    Bug(
+        "text is never markup",
+        "tui/widgets/row_list.py",
+        '        return Content.assemble(\n            (" ", ""),\n            (word, row.word_style),',
+        '        return Content.from_markup(row.text) or Content.assemble(\n            (" ", ""),\n            (word, row.word_style),',
+        "tests/tui/test_hostile.py",
+    ),
+    Bug("model output is read strictly", "plan/json_text.py", "if key in container:", "if False:", "tests/plan/test_json_text.py"),
+    Bug(
+        "trust is for a content",
+        "agent/vault_agents/library.py",
+        'return "trusted" if known == sha256 else',
+        'return "trusted" if known is not None else',
+        "tests/agent/vault_agents/test_library.py",
+    ),
+    Bug(
+        "hidden folders are protected in every spelling",
+        "vault/paths/rules.py",
+        'folded = unicodedata.normalize("NFKC", component).casefold().translate(_HFS_IGNORED)',
+        "folded = component",
+        "tests/vault/paths/test_path.py",
+    ),
+    Bug(
+        "an edit of a property is proven",
+        "vault/frontmatter/properties.py",
+        "    _prove(changed, _expected(parsed, targets, request))\n",
+        "",
+        "tests/vault/frontmatter/test_properties.py",
+    ),
+    Bug("everything has a limit", "plan/validate.py", "if len(steps) > MAX_STEPS:", "if False:", "tests/plan/test_validate.py"),
+    Bug(
+        "a server's tools are pinned",
+        "agent/mcp_tools.py",
+        "if known.get(tool.name) != tool.text]",
+        "if tool.name not in known]",
+        "tests/agent/test_mcp_tools.py",
+    ),
+    Bug(
+        "another user is not talked to",
+        "agent/proposal_socket.py",
+        "return bool(uid == os.geteuid())",
+        "return True",
+        "tests/tui/test_proposals.py",
+    ),
+    Bug(
+        "one writer",
+        "journal/state_folder.py",
+        "        if not _lock(fd):\n            raise _busy(_holder(fd))\n",
+        "",
+        "tests/journal/test_lock.py",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The program and its tests, to be changed."""
+    place = tmp_path_factory.mktemp("copy")
+    for name in ("obsidian_agent", "tests", "bench", "fixtures", "docs"):
+        shutil.copytree(REPOSITORY / name, place / name, ignore=shutil.ignore_patterns("node_modules", "__pycache__", ".mypy_cache"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(REPOSITORY / name, place / name)
+    yield place
+    shutil.rmtree(place)
+
+
+def run(copy: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--maxfail={BATCH}", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_there_are_fifteen_and_without_them_the_tests_pass(copy: Path) -> None:
+    assert len(BUGS) == 15
+    found = run(copy, *dict.fromkeys(bug.tests for bug in BUGS))
+    assert found.returncode == 0, found.stdout[-3000:]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.demand)
+def test_the_bug_is_found(copy: Path, bug: Bug) -> None:
+    file = copy / "obsidian_agent" / bug.file
+    right = file.read_text("utf-8")
+    assert right.count(bug.right) == 1, "the text to be made wrong has changed: say it anew"
+    file.write_text(right.replace(bug.right, bug.wrong), "utf-8")
+    try:
+        found = run(copy, bug.tests)
+    finally:
+        file.write_text(right, "utf-8")
+    assert found.returncode == 1, f"nobody noticed, or the tests could not be run:\n{found.stdout[-2000:]}"
+    assert "failed" in found.stdout or "FAILED" in found.stdout
