@@ -10,7 +10,8 @@ from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.links.resolve import LinkResolver, normal_text
 from obsidian_agent.vault.markdown import note as scan
 from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
-from obsidian_agent.vault.markdown.note import Link, links_in
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths.path import VaultPath
 
 
