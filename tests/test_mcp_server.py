@@ -154,7 +154,10 @@ def test_what_was_handed_over_stands_in_the_ledger(served: Served) -> None:
         ("read_note", {"path": "Shared/Team.md"}), ("read_note", {"path": "Private/Team.md"}), ("preview_plan", {"plan": plan(EDIT)})
     )
     (ledger,) = (served.folder / "state").rglob("audit.jsonl")
-    entries = [json.loads(line) for line in ledger.read_text().splitlines()]
+    lines = [json.loads(line) for line in ledger.read_text().splitlines()]
+    calls = [(line["tool"], line["decision"], line.get("rule")) for line in lines if line["kind"] == "call"]
+    assert calls == [("vault.readFile", "allow", None), ("vault.readFile", "deny", "FILE_NOT_FOUND")]
+    entries = [line for line in lines if line["kind"] == "sent"]
     assert [(entry["tool"], [file["path"] for file in entry["files"]]) for entry in entries] == [
         ("vault.readFile", ["Shared/Team.md"]),
         ("preview_plan", ["Shared/Team.md"]),

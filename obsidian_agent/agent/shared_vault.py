@@ -23,7 +23,7 @@ from obsidian_agent.agent.proposal_socket import Outcome, Proposal
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.errors import ConfigError, PlanError, Problem, VaultError
+from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.plan.preview import dry_run
@@ -60,6 +60,16 @@ class SharedVault:
 
     def read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()) -> dict[str, Any]:
         """The output of a reading tool over what is shared, `only` these of its fields (none: all). Raises the tool's errors. Blocks."""
+        called = {"agent": self.client, "tool": tool}
+        try:
+            document = self._read(tool, args, only)
+        except ObsidianAgentError as error:
+            self.ledger.record.note("call", **called, decision="deny", rule=error.problem().code)
+            raise
+        self.ledger.record.note("call", **called, decision="allow")
+        return document
+
+    def _read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...]) -> dict[str, Any]:
         if (rule := self.plans.make_policy(self.client).on_call(tool)).decision == "deny":
             raise ConfigError(f"{tool} may not be used here: {rule.rule} ({rule.source}).", code="PERMISSION_DENIED")
         view = self._view()

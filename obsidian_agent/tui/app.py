@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
-from textual import events, work
+from textual import events, on, work
 from textual.app import App, SystemCommand
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.fuzzy import Matcher
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerState
 
+from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, unknown_ids
 from obsidian_agent.tui.keyboard import Keyboard
-from obsidian_agent.tui.palette import Commands
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
-from obsidian_agent.tui.themes import DARK, SHORT, THEMES
+from obsidian_agent.tui.themes import DARK, LIGHT, SHORT, THEMES
+from obsidian_agent.tui.widgets.note import OutsideRequested
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -29,13 +36,68 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class PaletteEntry:
+    """A name, a word of explanation, and what it does."""
+
+    name: str
+    help: str
+    run: Callable[[], object]
+
+
+class Palette(Provider):
+    """Commands of the main screen. Names of saved actions are foreign text: shown as they are, never as markup."""
+
+    async def startup(self) -> None:
+        self._commands = list(self._own())
+        screen = cast(MainScreen, self.screen)
+        for macro in await asyncio.to_thread(screen.session.saved.list):
+            what = "Saved action" if macro.standing == "trusted" else "Saved action, not trusted: shown first"
+            self._commands.append(
+                PaletteEntry(f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}", what, partial(screen.run_macro, macro.name))
+            )
+
+    def _own(self) -> Iterator[PaletteEntry]:
+        screen = cast(MainScreen, self.screen)
+        app = self.app
+        for command in screen.commands():
+            if not command.needs:
+                yield PaletteEntry(command.title, f"{command.help} · /{command.name}", partial(screen.run_command, command))
+        yield PaletteEntry("Theme: dark", "", lambda: setattr(app, "theme", DARK))
+        yield PaletteEntry("Theme: light", "", lambda: setattr(app, "theme", LIGHT))
+        yield PaletteEntry("Theme: choose…", "All themes", app.action_change_theme)
+
+    async def discover(self) -> Hits:
+        for command in self._commands:
+            yield DiscoveryHit(_shown(Content(command.name), command.help), command.run, command.name)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in self._commands:
+            score = matcher.match(command.name)
+            if score > 0:
+                yield Hit(score, _shown(_highlighted(matcher, command.name), command.help), command.run, command.name)
+
+
+def _highlighted(matcher: Matcher, name: str) -> Content:
+    """The name with what matched in it. `Matcher.highlight` would read the name as markup."""
+    content = Content(name)
+    for offset in matcher.fuzzy_search.match(matcher.query, name)[1]:
+        content = content.stylize(matcher.match_style, offset, offset + 1)
+    return content
+
+
+def _shown(name: Content, help_text: str) -> Content:
+    return Content.assemble(name, (f"  {help_text}" if help_text else "", "$quiet"))
+
+
 class ObsidianAgentApp(App[None]):
     """One window, one vault."""
 
     TITLE = "obsidian-agent"
     CSS_PATH = "styles/app.tcss"
     BINDINGS = bindings("app")
-    COMMANDS = {Commands}
+    COMMANDS = {Palette}
     COMMAND_PALETTE_DISPLAY = "^p"
     NOTIFICATION_TIMEOUT = 4
     PAUSE_GC_ON_SCROLL = True
@@ -131,7 +193,7 @@ class ObsidianAgentApp(App[None]):
         return {"quiet": "#9c9ca8" if self.current_theme.dark else "#5f5f6b"}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """None: `Commands` has all that is offered, and nothing that writes files (Textual's screenshot) or opens a way around a pane."""
+        """None: `Palette` has all that is offered, and nothing that writes files (Textual's screenshot) or opens a way around a pane."""
         return ()
 
     async def _broker_event(self, event_name: str, event: events.Event, default_namespace: DOMNode) -> bool:
@@ -160,6 +222,18 @@ class ObsidianAgentApp(App[None]):
         async with self._asking:
             await self.keyboard.pause()
             return await ask(self, request, self.backend.parts.session.check_call, about)
+
+    @on(OutsideRequested)
+    @work(group="outside", exit_on_error=False)
+    async def _outside_requested(self, message: OutsideRequested) -> None:
+        """Show a note in Obsidian, where there is one or a desktop that starts it."""
+        try:
+            await asyncio.to_thread(self.backend.parts.session.vault.open_outside, message.path, message.line)
+        except ObsidianAgentError as error:
+            if self.screen is self.main:
+                self.main.hint(f"{error.message} {self.main.key('conversation.open')} shows the note in this app.")
+            else:
+                self.notify(error.message, severity="warning", markup=False)
 
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help

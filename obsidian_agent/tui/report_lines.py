@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from obsidian_agent import terminal_text
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Line = tuple[str, str]
 """A line and its style."""
+
+Speaker = Literal["you", "agent", "note", "good", "bad"]
+"""Whose words an entry of the conversation is, or how a remark is meant."""
 
 ALLOWED = {
     "once": "you, that time",

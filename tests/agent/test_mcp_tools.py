@@ -293,6 +293,8 @@ def test_a_server_that_hangs_dies_or_floods_is_ended_and_begun_anew(desk: Desk, 
     desk.settings["timeout"] = 2.0
     assert desk.play(lives) == Answered("again")
     assert is_gone(desk.pid)
+    log = (desk.folder / "log" / "mcp-desk.log").read_text()
+    assert ("a message of more than 8,388,608 bytes" in log) == ("flood" in behaviour)
 
 
 def test_what_a_server_started_ends_with_it_even_unwillingly(desk: Desk) -> None:

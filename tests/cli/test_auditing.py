@@ -15,6 +15,7 @@ from obsidian_agent.agent.privacy.consent import Level, Part, SharingRules
 from obsidian_agent.agent.privacy.record import KINDS, Ledger, Record, Sending
 from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, open_record
 from obsidian_agent.cli.main import main
+from obsidian_agent.errors import VaultError
 from obsidian_agent.journal.state_folder import vault_key
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction.apply import Applier
@@ -133,7 +134,8 @@ class Recorded:
         build_shared_vault(self.wiring).propose({**DELETE, "riskLevel": "read-only", "steps": []})
 
     def call(self) -> None:
-        open_record(self.wiring).note("call", agent="opencode", tool="bash", decision="deny", rule="only our own tools")
+        with pytest.raises(VaultError):
+            build_shared_vault(self.wiring).read("vault.readFile", {"path": "a.md"})
 
     async def ask(self) -> None:
         """A model asks for three notes: one is denied by a rule, one is shared, one is not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import sqlite3
@@ -56,6 +57,20 @@ def test_a_file_left_alone_can_be_forced_afterwards(call: Call, append: Callable
     code, told = call("undo", "--yes", "--force", "a.md")
     assert (code, told["runId"], told["restored"]) == (0, first, ["a.md"])
     assert (vault / "a.md").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("command", ["undo", "redo"])
+def test_a_yes_that_nobody_typed_takes_nothing_back(
+    call: Call, append: Callable[[str], str], vault: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    append("a.md")
+    if command == "redo":
+        call("undo", "--yes")
+    before = (vault / "a.md").read_text()
+    monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
+    code, told = call(command)
+    assert (code, told["outcome"], told["restored"]) == (3, "refused", [])
+    assert (vault / "a.md").read_text() == before
 
 
 def test_paths_that_the_run_did_not_change_are_refused(call: Call, append: Callable[[str], str], vault: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -16,6 +17,8 @@ from obsidian_agent.obsidian.transport import ProgramTransport, Unreachable
 from obsidian_stand_in import StandIn
 
 ODD_PATHS = ["A & B.md", "C# notes.md", "100%.md", 'it\'s "odd".md', "a=b.md", "日本 🎉.md"]
+NOT_FOR_THE_COMMAND_LINE = ["back\\slash.md", "two\nlines.md"]
+"""Its values cannot hold these."""
 
 
 def lines_of(log: Path) -> list[str]:
@@ -55,37 +58,39 @@ def test_watching_answers_when_something_happens_and_when_the_time_is_up(running
     assert companion.watch(before, 10).version == before + 1
 
 
-@pytest.mark.parametrize("path", ODD_PATHS)
-@pytest.mark.parametrize("companion", [True, False])
-def test_files_with_odd_names_open_through_the_socket(running: StandIn, obsidian: Obsidian, path: str, *, companion: bool) -> None:
-    running.companion = companion
-    assert obsidian.open(path, 3, new_pane=True) == ("companion" if companion else "cli")
-    assert running.opened == [(path, 3 if companion else None, True)]
-
-
-@pytest.mark.parametrize("path", [*ODD_PATHS, "back\\slash.md"])
-def test_without_obsidian_the_desktop_gets_an_address_that_names_one_file(
-    obsidian: Obsidian, desktop: Path, folder: Path, path: str
+@pytest.mark.parametrize("path", [*ODD_PATHS, *NOT_FOR_THE_COMMAND_LINE])
+@pytest.mark.parametrize("way", ["companion", "cli", "program", "uri"])
+def test_a_file_with_an_odd_name_opens_and_nothing_else_by_every_way(
+    running: StandIn, obsidian: Obsidian, desktop: Path, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, path: str, way: str
 ) -> None:
-    from urllib.parse import parse_qs, urlsplit
-
-    assert obsidian.open(path) == "uri"
-    (address,) = lines_of(desktop)
-    assert parse_qs(urlsplit(address).query) == {"path": [str(folder / path)]}
-    assert not urlsplit(address).fragment
+    running.companion = way == "companion"
+    heard = home / "heard"
+    if way in ("program", "uri"):
+        running.place.unlink()
+    if way == "program":
+        program = home / "obsidian-cli"
+        program.write_text(f"""#!/bin/sh
+[ "$2" = vault ] && echo {folder} || printf '%s\\n' "$@" >> {heard}
+""")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
+    by_address = way == "uri" or (way != "companion" and path in NOT_FOR_THE_COMMAND_LINE)
+    assert obsidian.open(path, 3, new_pane=True) == ("uri" if by_address else "companion" if way == "companion" else "cli")
+    if by_address:
+        (address,) = lines_of(desktop)
+        assert parse_qs(urlsplit(address).query)["path"] == [str(folder / path)]
+        assert (running.opened, heard.exists() and "open" in heard.read_text().split()) == ([], False)
+    elif way == "program":
+        assert heard.read_text().splitlines()[-3:] == ["open", f"path={path}", "newtab"]
+    else:
+        assert running.opened == [(path, 3 if way == "companion" else None, True)]
 
 
 def test_an_address_can_ask_for_a_pane() -> None:
     assert open_address("/v/a b.md", new_pane=True) == "obsidian://open?path=%2Fv%2Fa%20b.md&paneType=split"
 
 
-def test_a_path_with_a_backslash_is_not_handed_to_the_command_line(running: StandIn, obsidian: Obsidian, desktop: Path) -> None:
-    running.companion = False
-    assert obsidian.open("a\\nb.md") == "uri"
-    assert running.opened == []
-
-
-@pytest.mark.parametrize("id", ["editor:toggle-bold", 'quickadd:choice:it\'s "odd" $(x) ; & #', "a:b=c d"])
+@pytest.mark.parametrize("id", ["editor:toggle-bold", 'quickadd:choice:it\'s "odd" $(x) ; & #', "a:b=c d", "日本:100% `x`"])
 @pytest.mark.parametrize("companion", [True, False])
 def test_only_the_command_that_was_named_runs(running: StandIn, obsidian: Obsidian, id: str, *, companion: bool) -> None:
     running.companion = companion

@@ -111,8 +111,10 @@ def write_state(what: str, base: Path, value: str) -> None:
             Record(folder, _now).append([{"kind": "trust", "path": value}])
         case "thread":
             threads = ThreadStore(folder / "threads", _now)
-            found = threads.summaries()
-            threads.rename(found[0].id if found else threads.create().id, value)
+            if not (folder / "threads").exists():
+                threads.create()
+            (name,) = os.listdir(folder / "threads")
+            threads.rename(name.removesuffix(".jsonl"), value)
         case "macro":
             with VaultStore.open(base / "vault") as store:
                 AppFolder(store, "macros").write("m", {"v": value})

@@ -20,7 +20,7 @@ from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.screens.undo import Conflicts, Recovery
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.safe_input import LineEntry
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from tui.driving import LATE, Driver, driving
 from tui.fakes import FakeSession, interrupted, plan_of, vault_path
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 
+from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.plan.policy import Policy
+from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.tui.screens.undo import Conflicts
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_stand_in import StandIn, stand_in
 from support import settings_with
 from tui.driving import Driver, driving_real
@@ -152,3 +158,23 @@ async def test_a_command_that_a_rule_names_runs_without_a_question(
             await driver.settle()
             assert running.ran == ran
             assert driver.stage == ("result" if ran else "plan")
+
+
+async def test_every_list_of_files_opens_them_in_obsidian(running: StandIn, folder: Path, tmp_path: Path) -> None:
+    item = ShareItem(parse("Day.md", PathUse.READ), Level.TEXT, 3, 1)
+    request = ShareRequest("1", "files", "vault.readFile", "Read", {}, (item,), "test/model", "here")
+    async with app(folder, tmp_path) as driver:
+        for screen in (Conflicts([UndoConflict("Day.md", "changed since")], AsyncMock()), Share(request)):
+            driver.app.push_screen(screen)  # type: ignore[arg-type]
+            await driver.settle()
+            driver.wait_out_grace()
+            await driver.press("o")
+            await driver.until(lambda: running.opened != [])
+            assert running.opened.pop() == ("Day.md", None, False)
+            await driver.press("escape")
+        running.place.unlink()
+        driver.app.push_screen(Share(request))
+        await driver.settle()
+        driver.wait_out_grace()
+        await driver.press("o")
+        await driver.until(lambda: any("no desktop here" in told.message for told in driver.app._notifications))

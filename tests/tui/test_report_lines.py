@@ -16,7 +16,7 @@ from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
 from obsidian_agent.tui.screens.threads import age, insertion
-from obsidian_agent.tui.transcript_entries import Cited, entries_of, look_in_words
+from obsidian_agent.tui.widgets.transcript import Cited, entries_of, look_in_words
 from tui.fakes import vault_path
 
 BAD = "x\x1b[2J"

@@ -8,7 +8,7 @@ from obsidian_agent.agent.privacy.consent import REFUSED, Level, RequestKind, Sc
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.share import AllowTool, Share, readable_size
-from obsidian_agent.tui.widgets.safe_input import TextEntry
+from obsidian_agent.tui.widgets.prompt import TextEntry
 from tui.driving import Driver, driving
 from tui.fakes import vault_path
 

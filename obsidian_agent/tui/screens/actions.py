@@ -17,8 +17,8 @@ from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.screens.dialogs import Confirm, Finder
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.values_form import ValuesForm
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
-from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.macro import Imported, Macro

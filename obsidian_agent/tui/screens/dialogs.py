@@ -16,11 +16,10 @@ from textual.worker import Worker, WorkerState
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import HELP, bindings
-from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.report_lines import Line
-from obsidian_agent.tui.widgets.diff_view import DiffView
+from obsidian_agent.tui.widgets.diff import Diff, DiffView
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
-from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 R = TypeVar("R")
 

@@ -14,7 +14,7 @@ from textual.widgets import Footer, Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import HELP, bindings
 from obsidian_agent.tui.screens.dialogs import STYLES, Confirm
-from obsidian_agent.tui.widgets.safe_input import TextEntry
+from obsidian_agent.tui.widgets.prompt import TextEntry
 
 if TYPE_CHECKING:
     from obsidian_agent.errors import Problem

@@ -25,8 +25,8 @@ from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.values_form import ValuesForm, plain
 from obsidian_agent.tui.screens.workspace import Workspace
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
-from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Candidate, NeedsInput

@@ -14,23 +14,21 @@ from textual.message import Message
 from textual.widgets import Footer
 
 from obsidian_agent import terminal_text
-from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command, called
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merged
 from obsidian_agent.tui.gc_policy import GcPolicy
 from obsidian_agent.tui.screens.dialogs import DiffScreen
-from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
 from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
-from obsidian_agent.tui.screens.undo import UndoActions
+from obsidian_agent.tui.screens.undo import HistoryRequest, UndoActions
 from obsidian_agent.tui.turn.controller import no_selection
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
-from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
+from obsidian_agent.tui.widgets.note import NoteRequested
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.prompt import Prompt
@@ -181,15 +179,6 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     @on(NoteRequested)
     def _note_requested(self, message: NoteRequested) -> None:
         self.show_note(message.path)
-
-    @on(OutsideRequested)
-    @work(group="outside", exit_on_error=False)
-    async def _outside_requested(self, message: OutsideRequested) -> None:
-        """Show a note in Obsidian, where there is one or a desktop that starts it."""
-        try:
-            await asyncio.to_thread(self.session.vault.open_outside, message.path, message.line)
-        except ObsidianAgentError as error:
-            self.hint(f"{error.message} {self.key('conversation.open')} shows the note in this app.")
 
     def _index_moved(self, status: IndexStatus) -> None:
         self.post_message(self.IndexChanged(status))

@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from obsidian_agent.tui.screens.dialogs import Finder
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
-from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 
 class OpenNote(Finder):

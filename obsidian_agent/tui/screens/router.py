@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.tui.transcript_entries import Cited, look_in_words
+from obsidian_agent.tui.widgets.transcript import Cited, look_in_words
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent

@@ -14,6 +14,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.report_lines import Line
 from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrapped
+from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
@@ -123,6 +124,10 @@ class Share(Modal["ShareDecision"]):
 
     def on_virtual_list_chosen(self) -> None:
         self.action_switch()
+
+    def action_outside(self) -> None:
+        if (item := self.query_one(ShareList).current) is not None and item.path.text:
+            self.post_message(OutsideRequested(item.path.text))
 
     def action_all(self) -> None:
         self.query_one(ShareList).choose({item.path.text for item in self._request.items})

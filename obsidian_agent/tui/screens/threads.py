@@ -21,10 +21,10 @@ from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
-from obsidian_agent.tui.transcript_entries import entries_of
 from obsidian_agent.tui.turn.controller import Pending
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
-from obsidian_agent.tui.widgets.safe_input import LineEntry
+from obsidian_agent.tui.widgets.transcript import entries_of
 
 if TYPE_CHECKING:
     from textual.signal import Signal

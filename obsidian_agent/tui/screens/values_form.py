@@ -19,8 +19,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import NEEDED, Completion, Field, Remark, changed
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
-from obsidian_agent.tui.widgets.prompt import Suggestion, Suggestions
-from obsidian_agent.tui.widgets.safe_input import LineEntry
+from obsidian_agent.tui.widgets.prompt import LineEntry, Suggestion, Suggestions
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.form import Form

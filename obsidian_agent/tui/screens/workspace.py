@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.commands import Command
     from obsidian_agent.tui.keyboard import Keyboard
-    from obsidian_agent.tui.transcript_entries import Speaker
+    from obsidian_agent.tui.report_lines import Speaker
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.views.changes import NetChange
 

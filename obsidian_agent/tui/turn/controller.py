@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.event_stream import EventStream
-    from obsidian_agent.tui.transcript_entries import Speaker
+    from obsidian_agent.tui.report_lines import Speaker
     from obsidian_agent.tui.turn.proposals import ClientPlan
     from obsidian_agent.tui.turn.thread import CurrentThread
 

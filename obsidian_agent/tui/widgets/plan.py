@@ -16,11 +16,10 @@ from textual.worker import Worker
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui import diff_model, plan_rows
+from obsidian_agent.tui import plan_rows
 from obsidian_agent.tui.bindings import bindings, shown
-from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow, files_in_words
-from obsidian_agent.tui.widgets.diff_view import Detail
+from obsidian_agent.tui.widgets.diff import Detail, Diff, parse_diff
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -196,7 +195,7 @@ class PlanPane(Vertical):
             except ObsidianAgentError as error:
                 detail.show_text(title, terminal_text.block(error.problem().message))
                 return
-            diff = await asyncio.to_thread(diff_model.parse, text)
+            diff = await asyncio.to_thread(parse_diff, text)
             if preview is not self.preview:
                 return
             if len(self._diffs) > 64:

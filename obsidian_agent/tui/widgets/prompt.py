@@ -1,6 +1,8 @@
 """The message box, and what is offered around it: what the word before the cursor may become, and what the message may mean.
 
 Enter sends, Ctrl+J starts a new line, Alt+Up brings back what was said before (unless the keymap says otherwise).
+
+What is pasted into it and into the fields of forms is as safe as what is shown, and as visible: a hidden character becomes its code.
 """
 
 from __future__ import annotations
@@ -10,13 +12,29 @@ from collections.abc import Sequence
 from textual import events
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
+from textual.widgets import Input, Static, TextArea
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.widgets.row_list import VirtualList
-from obsidian_agent.tui.widgets.safe_input import TextEntry
+
+
+class LineEntry(Input):
+    """One line."""
+
+    def validate_value(self, value: str) -> str:
+        """Whatever way a text came in."""
+        return terminal_text.line(value)
+
+
+class TextEntry(TextArea):
+    """Several lines."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Called before TextArea's own handler, which inserts the text. Terminals send a carriage return for the end of a line."""
+        event.text = terminal_text.block(terminal_text.LINE_END.sub("\n", event.text))
+
 
 MAX_REMEMBERED = 200
 

@@ -240,11 +240,10 @@ def _line_end(data: bytes, at: int) -> int:
 # --- the scan ---------------------------------------------------------------------------------------------------------------------
 
 _WIKI, _MARKDOWN, _TAG, _HEADING, _BOX, _BLOCK_ID = 1, 3, 4, 5, 6, 7
-_TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES, _PERCENT = 8, 9, 10, 11, 12, 13
+_TICKS, _DOLLAR, _ANGLE, _TILDES, _PERCENT, _BRACKET = 8, 9, 10, 11, 12, 13
 
 # Every alternative begins with a plain character, so that the search can skip to the next of nine. Runs are possessive: no backtracking.
-_EVENT: Final = expression(
-    rb"""\\[!-/:-@\[-`{-~]
+_PLAIN: Final = rb"""\\[!-/:-@\[-`{-~]
     |\[\[(?![ \t]*\]\])((?>(?:[^\[\]\n]++|\](?!\])|\[(?!\[))+))\]\]
     |\[([^\[\]\\`\n]*+)\]\(([^\s()<>\\]++)\)
     |\#([^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]++)
@@ -253,13 +252,14 @@ _EVENT: Final = expression(
     |\^([A-Za-z0-9-]++)(?=[ \t]*+\r?(?:\n|\Z))
     |`[^`\n]++`(?!`)
     |`(`*+)
+    |\$\$[^$\n]*+\$\$
     |\$(\$?+)
     |<()
-    |\[()
     |~~~()
-    |%%()""",
-    re.VERBOSE,
-)
+    |%%(?<![^\s>]%%)()"""
+_BARREN_EVENT: Final = expression(_PLAIN, re.VERBOSE)
+"""What is to be found where no Markdown link ends: there a bracket alone is nothing."""
+_EVENT: Final = expression(_PLAIN + rb"|\[()", re.VERBOSE)
 _TEXT_END: Final = expression(rb"\]\(")
 _BRACKETS: Final = expression(rb"\\[\s\S]|`+|\[|\]")
 _BEFORE_BOX: Final = expression(rb"[ \t>]*+(?:[-*+]|([0-9]{1,9})[.)])[ \t]+")
@@ -298,14 +298,16 @@ class InlineScanner:
         self._pairs: dict[int, int] = {}
         self._paired = (0, -1)
         self._depth = 0
+        self._looked = self._barren = -1
 
     def scan(self, start: int, end: int) -> None:
         """Collect what is in a range."""
         data = self._data
-        last_link = data.rfind(b"](", start, end)
         position = consumed = start
         while True:
-            for event in _EVENT.finditer(data, position, end):
+            is_barren = position < self._barren
+            stop = min(self._barren, end) if is_barren else end
+            for event in (_BARREN_EVENT if is_barren else _EVENT).finditer(data, position, stop):
                 kind = event.lastindex
                 if kind == _WIKI:
                     self._wikilink(event, consumed)
@@ -324,17 +326,20 @@ class InlineScanner:
                     self._simple_link(event, consumed)
                 elif kind == _BOX and self._is_box(event):
                     pass
-                elif kind != _BRACKET or event.start() < last_link:
+                elif kind == _BRACKET and self._is_barren(event.start(), end):
+                    position = event.end()
+                    break
+                else:
                     position = self._other(kind, event, end, consumed)
                     if position >= 0:
                         consumed = position
                         break
                     continue
-                else:
-                    continue
                 consumed = event.end()
             else:
-                return
+                if stop == end:
+                    return
+                position = stop
 
     def scan_tags(self, start: int, end: int) -> None:
         """Collect only the tags of a range; used for comments, whose tags Obsidian indexes and whose links it does not."""
@@ -448,6 +453,15 @@ class InlineScanner:
             hiding.keep_cells(at, behind)
         return behind
 
+    def _is_barren(self, at: int, end: int) -> bool:
+        """Whether no Markdown link ends between here and the end of the block; asked twice a block, so that a flood of brackets takes no longer."""
+        if at >= self._looked:
+            data, hiding = self._data, self._hidden
+            block_end = min(hiding.next(BLANK_LINE, at)[0], end) if hiding.borders is None else hiding.limit(at, end)
+            last = data.rfind(b"](", at, max(at, data.rfind(b")", at, block_end)))
+            self._looked, self._barren = (block_end, block_end) if last < 0 else (last, -1)
+        return at < self._barren
+
     def _comment(self, at: int) -> int:
         """Behind the lines of a comment that begins a line and ends on a later one; its tags are collected. Else -1."""
         data, hiding = self._data, self._hidden
@@ -513,6 +527,8 @@ class InlineScanner:
         pairs: dict[int, int] = {}
         pending: list[int] = []
         position = at
+        # Where a line ends no code does; only the blocks tell whether code that goes on hides a bracket.
+        reach = len(data) if self._hidden.borders is None else end
         while True:
             for mark in _BRACKETS.finditer(data, position, end):
                 character = data[mark.start()]
@@ -520,7 +536,7 @@ class InlineScanner:
                     pending.append(mark.start())
                 elif character == 93 and pending:
                     pairs[pending.pop()] = mark.start()
-                elif character == 96 and (position := self._hidden.code(mark.start(), mark.end(), end)) >= 0:
+                elif character == 96 and (position := self._hidden.code(mark.start(), mark.end(), reach)) >= 0:
                     break
             else:
                 return pairs

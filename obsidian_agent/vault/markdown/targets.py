@@ -38,6 +38,7 @@ _EVENT: Final = expression(
     |{_WIKILINK}
     |\[[^\[\]\\`\n\#|]*+\]\([^\s()<>\\|]++\)
     |\[[^\[\]\\`\n\#|$<~%]*+\]\(<[^<>\n\\|]++>\)
+    |\[+(?=\[\[\[)
     |\[(?![^\[\]\\`\n\#|$<~%]*+\](?!\())
     |\#(?<![^ \t\n\r\v\f>(]\#){_IN_TAG}++
     |\#(?<![^\\][0-9A-Za-z_/.,:;=?&"'@!+-]\#)(?={_IN_TAG})
@@ -100,7 +101,7 @@ _known: dict[str, tuple[int, str]] = {}
 def _judged(event: str) -> tuple[int, str]:
     """What an event is, and the target or tag that it names."""
     kind, name, first = _IS_NOTHING, "", event[0]
-    if len(event) == 1:
+    if len(event) == 1 or event[1] == event[-1] == "[":
         kind = _IS_OPEN
     elif first == "[":
         name = _wiki_target(event) if event[-1] == "]" else _destination(event)
@@ -163,7 +164,7 @@ def _wiki_target(event: str) -> str:
 
 def _is_harmless(event: str, text: str, start: int) -> bool:
     """Whether a character that can open something has nothing in the note that could close it. That is so for all of its kind."""
-    if event == "[":
+    if event[0] == "[":
         return text.find("](", start) < 0
     return event == "$" and text.count("$", start) == 1
 

@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from obsidian_agent.tui import diff_model
+from obsidian_agent.tui.widgets.diff import parse_diff, word_marks, wrap
 from obsidian_agent.vault.views.changes import unified_diff
 
 words = st.text(st.sampled_from("ab cé日\t👍-+@"), max_size=30)
@@ -15,14 +15,14 @@ lines = st.lists(words, max_size=12).map("\n".join)
 @example(" @@@日", 4)
 def test_wrapped_parts_make_up_the_line_and_fit(text: str, width: int) -> None:
     text = text.replace("\t", " ")
-    parts = diff_model.wrap(text, width)
+    parts = wrap(text, width)
     assert "".join(text[start:end] for start, end in parts) == text
     assert all(cell_len(text[start:end].rstrip()) <= width for start, end in parts)
 
 
 @given(lines, lines)
 def test_both_sides_can_be_read_back_with_their_numbers(before: str, after: str) -> None:
-    diff = diff_model.parse(unified_diff(before.encode(), after.encode(), "a", "a"))
+    diff = parse_diff(unified_diff(before.encode(), after.encode(), "a", "a"))
     old, new = before.split("\n"), after.split("\n")
     for line in diff.lines:
         if line.old is not None:
@@ -33,39 +33,39 @@ def test_both_sides_can_be_read_back_with_their_numbers(before: str, after: str)
 
 
 def test_a_line_that_looks_like_a_header_is_a_line() -> None:
-    diff = diff_model.parse(unified_diff(b"-- old\n++ x\n", b"-- new\n++ x\n", "a", "a"))
+    diff = parse_diff(unified_diff(b"-- old\n++ x\n", b"-- new\n++ x\n", "a", "a"))
     assert [(line.kind, line.text) for line in diff.lines[1:]] == [("del", "-- old"), ("add", "-- new"), ("same", "++ x")]
 
 
 def test_content_that_imitates_a_hunk_is_content() -> None:
-    diff = diff_model.parse(unified_diff(b"a\n", b"a\n@@ -1 +1 @@\nb\n", "a", "a"))
+    diff = parse_diff(unified_diff(b"a\n", b"a\n@@ -1 +1 @@\nb\n", "a", "a"))
     assert ("add", "@@ -1 +1 @@") in [(line.kind, line.text) for line in diff.lines]
 
 
 def test_control_characters_and_line_ends_are_visible() -> None:
-    diff = diff_model.parse(unified_diff(b"a\r\n", b"a\n\x1b[2J\x0cb\n", "a", "a"))
+    diff = parse_diff(unified_diff(b"a\r\n", b"a\n\x1b[2J\x0cb\n", "a", "a"))
     assert [line.text for line in diff.lines if line.kind == "del"] == ["a␍"]
     assert [line.text for line in diff.lines if line.kind == "add"] == ["a", "␛[2J␌b"]
 
 
 def test_a_missing_newline_at_the_end_is_said() -> None:
-    diff = diff_model.parse(unified_diff(b"a", b"b", "a", "a"))
+    diff = parse_diff(unified_diff(b"a", b"b", "a", "a"))
     assert [line.kind for line in diff.lines] == ["hunk", "del", "note", "add", "note"]
 
 
 def test_words_that_differ_are_marked() -> None:
-    marks = diff_model.word_marks("the quick brown fox", "the slow brown fox")
+    marks = word_marks("the quick brown fox", "the slow brown fox")
     assert ["the quick brown fox"[start:end] for start, end in marks] == ["quick"]
-    assert diff_model.word_marks("abc def", "xyz 123") == []
+    assert word_marks("abc def", "xyz 123") == []
 
 
 def test_changes_are_found_for_jumping() -> None:
     before = "\n".join(str(number) for number in range(40))
     after = before.replace("5\n", "five\n", 1).replace("\n30", "\nthirty")
-    diff = diff_model.parse(unified_diff(before.encode(), after.encode(), "a", "a"))
+    diff = parse_diff(unified_diff(before.encode(), after.encode(), "a", "a"))
     assert len(diff.changes()) == 2
     assert all(diff.lines[index].kind == "del" for index in diff.changes())
 
 
 def test_an_empty_diff() -> None:
-    assert diff_model.parse("").lines == ()
+    assert parse_diff("").lines == ()
