@@ -84,7 +84,7 @@ class Candidate:
     """A plan that the instruction may mean, with the values found for its parameters.
 
     `values` are texts as forms and `--param` take them. What is `missing` has no value yet; `plan` is None until it is known. `recipe` names
-    the recipe or macro (`macro:NAME`); `doubt` says what speaks against it.
+    the recipe or macro (`macro:NAME`); `doubt` says what speaks against it; `agent` made the plan, "" for nobody whom the policy knows.
     """
 
     title: str
@@ -93,6 +93,7 @@ class Candidate:
     missing: tuple[str, ...]
     recipe: str = ""
     doubt: str = ""
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import reduce
 from typing import Any, Final, Literal
 
 from obsidian_agent.dataclass import dataclass, replace
@@ -279,9 +278,20 @@ def _changed(operation: Operation) -> Iterator[tuple[VaultPath, int | None, bool
             places = [operation.path] if operation.trash else [operation.path, operation.new_path]
             yield from ((place, None, operation.folder) for place in places)
             for item in operation.inventory.items if operation.folder and operation.inventory is not None else ():
-                yield from ((reduce(from_disk, item.name.split("/"), place), None, item.kind == "folder") for place in places)
+                yield from (_inside(place, item.name, item.kind == "folder") for place in places)
         case _:
             yield operation.path, None, True
+
+
+def _inside(folder: VaultPath, name: str, is_folder: bool) -> tuple[VaultPath, int | None, bool]:
+    """An entry of a folder that moves; for one that nobody could ask for by its name, the folder that it lies in."""
+    path = folder
+    for part in name.split("/"):
+        try:
+            path = from_disk(path, part)
+        except VaultError:
+            return path, None, True
+    return path, None, is_folder
 
 
 _LEVELS: Final = ("read-only", "scoped-write", "full-write")

@@ -104,8 +104,8 @@ class Preparation:
 
     async def run(self, message: str, emit: Emit) -> None:
         """Settle everything, ask what has to be asked, and make room where the window is full."""
-        if self.config.servers is not None and self.prefix.offers and not self.ahead:
-            self.others = await self.config.servers.offered(self.asker.approve, emit)
+        if (servers := self.config.servers) is not None and self.prefix.offers:
+            self.others = servers.known if self.ahead else await servers.offered(self.asker.approve, emit)
             self.prefix = replace(self.prefix, offers=(*self.prefix.offers, *(each.offer for each in self.others.values())))
         for problem in (*self.config.notices, *self._trim()):
             await emit(Notice(problem))
