@@ -311,6 +311,19 @@ async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
         assert "# Attic" in app.screen()
 
 
+async def test_a_plan_that_waits_is_computed_again_when_the_last_run_was_undone() -> None:
+    async with driving() as app:
+        await app.planned()
+        before = app.plan.preview
+        await app.press("u")
+        await app.on_top(Confirm)
+        await app.press("y")
+        assert app.session.called("undo") == [(None, frozenset(), frozenset())]
+        assert len(app.session.called("preview_plan")) == 1
+        assert app.plan.complete
+        assert app.plan.preview is not before
+
+
 async def test_undo_with_conflicts_asks_per_file() -> None:
     session = FakeSession()
     session.runs.reports = [
