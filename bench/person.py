@@ -1,0 +1,260 @@
+"""What a person waits for: the installed command as whole processes, and the app in a terminal, each beside what nobody can do without.
+
+Processor time of the process and its children, which other work on the machine changes least. Peers are optional:
+`python -m venv peers && peers/bin/pip install headless-vault-kit obsidiantools`, then `BENCH_PEERS=peers/bin make bench`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+from bench.index import ripgrep
+from bench.table import Row
+from bench.vaultgen import COMMON, Generated, generate
+from obsidian_agent.vault.index.keeper import FILE
+
+OURS = os.fspath(Path(sys.executable).with_name("obsidian-agent"))
+PASS = [sys.executable, "-c", "pass"]
+WALK = """
+import os, sys
+pending, read = [sys.argv[1]], len(sys.argv) > 2
+while pending:
+    for entry in os.scandir(pending.pop()):
+        if entry.name[0] == ".":
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            pending.append(entry.path)
+            continue
+        entry.stat()
+        if read:
+            handle = os.open(entry.path, os.O_RDONLY)
+            os.read(handle, 1 << 20)
+            os.close(handle)
+"""
+SKELETON = """
+from textual.app import App
+from textual.widgets import Footer, Header, Input, Markdown, OptionList, TabbedContent, TabPane, Tree
+class Skeleton(App):
+    def compose(self):
+        yield Header()
+        with TabbedContent():
+            with TabPane("One"):
+                yield OptionList(*(f"option {number}" for number in range(200)))
+            with TabPane("Two"):
+                yield Markdown("# Title")
+            with TabPane("Three"):
+                yield Tree("root")
+        yield Input()
+        yield Footer()
+Skeleton().run()
+"""
+GATHER = "import pathlib, sys, obsidiantools.api as o; o.Vault(pathlib.Path(sys.argv[1])).connect().gather()"
+SLOW = 2_000
+"""Notes; obsidiantools takes minutes for more."""
+LETTERS = [chr(letter) for letter in range(0x100, 0x180)]
+"""Typed one after the other: what no frame holds before."""
+KEY_EVERY = 0.05
+
+
+def measure(place: Path, sizes: Sequence[int], rounds: int) -> list[Row]:
+    """Rows for vaults of these numbers of notes."""
+    place = place.resolve()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = os.fspath(place / "compiled")
+    return [row for notes in sizes for row in _Vault(generate(place / f"person-{notes}", notes), place / f"state-{notes}", rounds).rows()]
+
+
+class _Vault:
+    def __init__(self, vault: Generated, state: Path, rounds: int) -> None:
+        self.vault, self.state, self.rounds = vault, state, max(rounds, 3)
+        self.folder = os.fspath(vault.folder)
+        self.what = f"{vault.notes:,} notes"
+
+    def rows(self) -> list[Row]:
+        """All that is measured in one vault, which is gone afterwards."""
+        walk, read = [sys.executable, "-c", WALK, self.folder], [sys.executable, "-c", WALK, self.folder, "read"]
+        hub = self.vault.hub.rpartition("/")[2].removesuffix(".md")
+        rows = [
+            self._row("--version", [OURS, "--version"], "python -c pass", PASS, "<= 3"),
+            self._row("index --rebuild", self._ours("index", "--rebuild"), "walk, stat, read", read, "<= 12", rounds=3),
+            self._row("index, nothing changed", self._ours("index"), "walk, stat", walk, ""),
+            self._row("search, a name", self._ours("search", hub), "python -c pass", PASS, "<= 16 (1,000 notes)"),
+            self._row("links", self._ours("links"), "python -c pass", PASS, "<= 16 (1,000 notes)"),
+            self._row(
+                "do, a certain sentence", self._ours("do", f'append "x" to "{hub}"', "--offline", "--yes"), "python -c pass", PASS, "<= 25"
+            ),
+        ]
+        literal = self._ours("search", COMMON, "--mode", "content")
+        if (program := ripgrep()) is not None:
+            rows.append(
+                self._row("search, a literal", literal, "ripgrep", [program, "-i", "-l", COMMON, self.folder], "<= 2 (100,000 notes)")
+            )
+        rows += [*self._all_changed(), *self._peers(literal), *self._app()]
+        shutil.rmtree(self.folder)
+        shutil.rmtree(self.state)
+        return rows
+
+    def _ours(self, *arguments: str) -> list[str]:
+        return [OURS, *arguments, "--vault", self.folder, "--state-dir", os.fspath(self.state), "--json"]
+
+    def _row(self, figure: str, ours: list[str], baseline: str, theirs: list[str], goal: str, *, rounds: int = 0) -> Row:
+        _spent(ours)
+        pairs = [(_spent(ours)[0], _spent(theirs)[0]) for _ in range(rounds or self.rounds * 3)]
+        mine, its = (statistics.median(each) for each in zip(*pairs, strict=True))
+        ratio = statistics.median(a / b for a, b in pairs)
+        return Row(self.what, figure, _ms(mine), baseline, _ms(its), ratio, goal)
+
+    def _all_changed(self) -> list[Row]:
+        """The preview of a change to every note."""
+        plan = self.state / "plan.json"
+        steps = [
+            {"id": "list", "tool": "vault.listFiles", "args": {"folder": "", "extension": "md"}},
+            {
+                "id": "edit",
+                "tool": "vault.setFrontmatter",
+                "foreach": {"from": "$steps.list.files", "itemName": "file"},
+                "args": {"path": "${file.path}", "set": {"measured": True}},
+            },
+        ]
+        plan.write_text(json.dumps({"version": "1.0", "goal": "measure", "riskLevel": "writes", "steps": steps}), encoding="utf-8")
+        seconds, memory = _spent(self._ours("preview", os.fspath(plan)))
+        figure = "preview of a change to every note"
+        return [
+            Row(self.what, figure, _ms(seconds), "", "", None, "<= 25,000 ms (100,000 notes)"),
+            Row(self.what, f"{figure}, memory", f"{memory / 2**20:.0f} MB", "", "", None, "<= 1,024 MB"),
+        ]
+
+    def _peers(self, literal: list[str]) -> list[Row]:
+        folder = Path(os.environ.get("BENCH_PEERS", "peers/bin"))
+        kit, tools = folder / "hvk", folder / "python"
+        if not kit.exists():
+            return [Row(self.what, "peers", "skipped: not installed", "set BENCH_PEERS", "", None, "")]
+        its = ["--vault", self.folder, "--index", os.fspath(self.state / "peer"), "--json"]
+        rebuild, name = self._ours("index", "--rebuild"), "headless-vault-kit"
+        rows = [
+            self._row("index --rebuild, a peer", rebuild, name, [os.fspath(kit), "rebuild", *its], "", rounds=1),
+            self._row("index, nothing changed, a peer", self._ours("index"), name, [os.fspath(kit), "scan", *its], "", rounds=3),
+            self._row("search, a literal, a peer", literal, name, [os.fspath(kit), "search", COMMON, *its], ""),
+        ]
+        if self.vault.notes <= SLOW:
+            rows.append(
+                self._row(
+                    "index --rebuild, a slow peer", rebuild, "obsidiantools", [os.fspath(tools), "-c", GATHER, self.folder], "", rounds=1
+                )
+            )
+        return rows
+
+    def _app(self) -> list[Row]:
+        skeleton, ours = [sys.executable, "-c", SKELETON], [OURS, self.folder, "--offline", "--state-dir", os.fspath(self.state)]
+        pairs = []
+        for _ in range(self.rounds + 1):
+            pairs.append((_first_frame(ours, "New line"), _first_frame(skeleton, "palette")))
+        mine, its = (statistics.median(each) for each in zip(*pairs[1:], strict=True))
+        ratio = statistics.median(a / b for a, b in pairs[1:])
+        keys = sorted(self._keys_while_indexing(ours))
+        p95, figure = keys[int(len(keys) * 0.95)], "key to paint while indexing"
+        return [
+            Row(self.what, "first frame", _ms(mine), "a skeleton app", _ms(its), ratio, "<= 1.5"),
+            Row(self.what, f"{figure}, p95", f"{_ms(p95)} of {len(keys)} keys", "", "", None, "<= 20 ms"),
+            Row(self.what, f"{figure}, longest", _ms(keys[-1]), "", "", None, "<= 200 ms"),
+        ]
+
+    def _keys_while_indexing(self, ours: list[str]) -> list[float]:
+        """Seconds from a key to the paint that holds its letter, from the first frame until the index is saved."""
+        for file in self.state.rglob(FILE):
+            file.unlink()
+        waits = []
+        with _Terminal(ours) as terminal:
+            terminal.until("New line")
+            for number in count():
+                waits.append(terminal.key(LETTERS[number % len(LETTERS)]))
+                terminal.read(KEY_EVERY)
+                if number >= 20 and any(self.state.rglob(FILE)):
+                    return waits
+        return waits
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms"
+
+
+def _spent(command: Sequence[str]) -> tuple[float, int]:
+    """Seconds of processor time, of children too, and the most memory in bytes."""
+    with open(os.devnull, "wb") as nowhere:
+        process = subprocess.Popen(command, stdout=nowhere, stderr=subprocess.PIPE)
+        assert process.stderr is not None
+        told = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command} ended with {process.returncode}: {told[-500:].decode(errors='replace')}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def _first_frame(command: list[str], last: str) -> float:
+    """Seconds of processor time until the frame is whole: its last line, the keys, is drawn after all else."""
+    with _Terminal(command) as terminal:
+        terminal.until(last)
+        return terminal.spent()
+
+
+class _Terminal:
+    """A program in a terminal of 120 by 40 that answers nothing; it is killed at the end."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._pid, self._handle = pty.fork()
+        if not self._pid:
+            os.execvpe(command[0], command, {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"})
+        fcntl.ioctl(self._handle, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+
+    def __enter__(self) -> _Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._handle)
+
+    def read(self, seconds: float) -> bytes:
+        """What is drawn in so much time, or at once what there is."""
+        until, drawn = time.monotonic() + seconds, b""
+        while (left := until - time.monotonic()) > 0:
+            if select.select([self._handle], [], [], left)[0]:
+                drawn += os.read(self._handle, 1 << 16)
+        return drawn
+
+    def until(self, text: str) -> None:
+        """Wait until this is drawn."""
+        drawn, deadline = b"", time.monotonic() + 60
+        while text.encode() not in drawn:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{text!r} was not drawn in a minute")
+            if select.select([self._handle], [], [], 1)[0]:
+                drawn = drawn[-1_000:] + os.read(self._handle, 1 << 16)
+
+    def key(self, letter: str) -> float:
+        """Type a letter; seconds until it is drawn."""
+        began = time.perf_counter()
+        os.write(self._handle, letter.encode())
+        self.until(letter)
+        return time.perf_counter() - began
+
+    def spent(self) -> float:
+        """Seconds of processor time up to now, threads that ended included."""
+        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
