@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from obsidian_agent.agent.budget import UNKNOWN_WINDOW, Use, divide, estimate, estimate_messages
 from obsidian_agent.agent.context import ASKED_FOR, ContextFormat, ContextItem, Gathered, Gatherer, Missed, fitting, structured
-from obsidian_agent.agent.conversation import Conversation, old_part, summarise
+from obsidian_agent.agent.conversation import UNKNOWN_WINDOW, Conversation, Use, divide, estimate, estimate_messages, old_part, summarise
 from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.planner import Sampling
