@@ -15,11 +15,10 @@ from typing import Any, Final, Literal
 from obsidian_agent.agent.conversation import new_id
 from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
-from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
+from obsidian_agent.agent.planner import Planner, PlanRequest, Reply, Sampling, listen
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ProviderError

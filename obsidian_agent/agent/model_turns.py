@@ -14,8 +14,7 @@ from copy import deepcopy
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.budget import Use
-from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.conversation import Conversation, Use
 from obsidian_agent.agent.events import AgentEvent, Emit, NeedsInput, Notice, TurnFailed, TurnStarted, Verdict
 from obsidian_agent.agent.menu_planner import MenuPlanner, Planning, picks
 from obsidian_agent.agent.offline import OfflinePlanner
