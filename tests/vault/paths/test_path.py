@@ -435,7 +435,7 @@ def test_dash_illegal_replaces_one_for_one() -> None:
     assert dash_illegal("C# [x] ^y, 100% é…") == "C# [x] ^y, 100% é…"
 
 
-@given(st.from_regex(rules.PLAIN, fullmatch=True))
+@given(st.from_regex(rules.PLAIN.pattern, fullmatch=True))
 def test_plain_names_are_those_that_no_rule_is_against(name: str) -> None:
     assert paths._name_problem(name) is None
     assert not escapes.foreign_code(name, new=False)
