@@ -55,7 +55,7 @@ def _field(default: Any, group: Group, title: str, description: str, **limits: A
 class McpServer(BaseModel):
     """An MCP server: a `command` with `args`, environment and folder, or an address. `timeout`: seconds that a call may take."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     command: str = ""
     args: tuple[str, ...] = ()
