@@ -53,7 +53,10 @@ def _field(default: Any, group: Group, title: str, description: str, **limits: A
 
 
 class McpServer(BaseModel):
-    """An MCP server: a `command` with `args`, environment and folder, or an address. `timeout`: seconds that a call may take."""
+    """An MCP server: a `command` with `args`, environment and folder, or an address. `timeout`: seconds that a call may take.
+
+    `$NAME` in `env` and `headers` is that variable of this program's environment.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 

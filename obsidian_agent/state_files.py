@@ -25,13 +25,13 @@ def make_private(folder: Path) -> None:
             place.mkdir(mode=0o700, exist_ok=True)
 
 
-def replace_file(file: Path, data: bytes) -> None:
+def replace_file(file: Path, *data: bytes | memoryview) -> None:
     """Put these bytes in the place of a file that need not exist: all or nothing, durably, for the person alone (0600)."""
     make_private(file.parent)
     handle, fresh = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            stream.writelines(data)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(fresh, file)

@@ -70,7 +70,7 @@ def behave(say: Callable[[dict[str, Any]], None], behaviour: Any, arguments: dic
             _write({"jsonrpc": "2.0", "id": "back", "method": asked, "params": {"messages": [], "maxTokens": 5}})
             say({"content": [{"type": "text", "text": sys.stdin.readline()}]})
         case {"environment": _}:
-            say({"content": [{"type": "text", "text": json.dumps(sorted(os.environ))}]})
+            say({"content": [{"type": "text", "text": json.dumps(dict(os.environ))}]})
 
 
 def _say(write: Callable[[dict[str, Any]], None], number: Any, result: dict[str, Any]) -> None:

@@ -237,7 +237,7 @@ async def _process(server: McpServer, log: _Log) -> AsyncIterator[Streams]:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=get_default_environment() | dict(server.env),
+        env=get_default_environment() | _expanded(server.env),
         cwd=server.cwd,
         start_new_session=True,
         limit=MOST_BYTES,
@@ -253,6 +253,11 @@ async def _process(server: McpServer, log: _Log) -> AsyncIterator[Streams]:
         await _end(process)
         for stream in (incoming, read, write, outgoing):
             stream.close()
+
+
+def _expanded(values: Mapping[str, str]) -> dict[str, str]:
+    """With `$NAME` replaced by that variable of our environment, so that no key need stand in the settings."""
+    return {name: os.path.expandvars(value) for name, value in values.items()}
 
 
 async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: _Log) -> None:
@@ -312,7 +317,7 @@ async def _address(server: McpServer) -> AsyncIterator[Streams]:
     """A server at an address, by streamable HTTP."""
     timeout = httpx2.Timeout(server.timeout, connect=10.0)
     async with (
-        httpx2.AsyncClient(headers=dict(server.headers), timeout=timeout, transport=_Limited()) as http,
+        httpx2.AsyncClient(headers=_expanded(server.headers), timeout=timeout, transport=_Limited()) as http,
         streamable_http_client(server.url or "", http_client=http, max_sse_event_size=MOST_BYTES) as streams,
     ):
         yield streams[0], streams[1]

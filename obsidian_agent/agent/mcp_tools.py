@@ -65,6 +65,8 @@ class McpTools:
     pins: Path
     logs: Path
     record: Record
+    known: dict[str, Offered] = field(default_factory=dict)
+    """What was on offer last."""
     _connections: dict[str, Connection] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -74,7 +76,8 @@ class McpTools:
     async def offered(self, approve: ApproveShare, emit: Emit) -> dict[str, Offered]:
         """The tools on offer in a turn, by the names that models call; asks about what is new or has changed, and tells what failed."""
         async with self._asking:
-            return await self._offered(approve, emit)
+            self.known = await self._offered(approve, emit)
+            return self.known
 
     async def _offered(self, approve: ApproveShare, emit: Emit) -> dict[str, Offered]:
         servers = self.configured()

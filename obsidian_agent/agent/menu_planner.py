@@ -15,11 +15,10 @@ from typing import Any, Final, Literal
 from obsidian_agent.agent.conversation import new_id
 from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
-from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
+from obsidian_agent.agent.planner import Planner, PlanRequest, Reply, Sampling, listen
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ProviderError
@@ -93,7 +92,7 @@ class MenuPlanner:
             verdict = await self.otherwise.plan(plain, emit)
             if provider is not None and isinstance(verdict, PlanReady):
                 # The plan of a model that picks is doubted as its choices are.
-                verdict = await asyncio.to_thread(self.doubted, plain, verdict.plan, of_plan(verdict.plan))
+                verdict = await asyncio.to_thread(self.doubted, plain, verdict.plan, of_plan(verdict.plan), agent=verdict.agent)
         return await asyncio.to_thread(self.offline.picked, request, verdict)
 
     def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
@@ -115,11 +114,13 @@ class MenuPlanner:
         )
         return asked, Sending("menu", "", text, parts)
 
-    def doubted(self, request: PlanRequest, plan: ActionPlan, *parts: tuple[Recipe, Mapping[str, Any]]) -> Verdict:
-        """A plan that was made of these parts; as a question, where something speaks against it. May block."""
+    def doubted(self, request: PlanRequest, plan: ActionPlan, *parts: tuple[Recipe, Mapping[str, Any]], agent: str = "") -> Verdict:
+        """A plan that was made of these parts, by an agent; as a question, where something speaks against it. May block."""
         around = Surroundings(self.offline.view(), request.context)
         found = doubts(request.message, around, *parts, preview=self.offline.turn(request).tried(plan))
-        return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else PlanReady(plan)
+        if found:
+            return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found), agent=agent))
+        return PlanReady(plan, agent=agent)
 
 
 @dataclass(slots=True)

@@ -14,8 +14,7 @@ from copy import deepcopy
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.budget import Use
-from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.conversation import Conversation, Use
 from obsidian_agent.agent.events import AgentEvent, Emit, NeedsInput, Notice, TurnFailed, TurnStarted, Verdict
 from obsidian_agent.agent.menu_planner import MenuPlanner, Planning, picks
 from obsidian_agent.agent.offline import OfflinePlanner
@@ -31,6 +30,7 @@ from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.plan.policy import SharingRules
+from obsidian_agent.providers.acp import ACP, is_agent
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.registry import SCRIPTED, find_vendor
 from obsidian_agent.vault.frontmatter.properties import read_properties
@@ -94,10 +94,11 @@ class ModelTurns:
         models = self.models
         config = models.config(assistant)
         choice = self._choice(config, model)
+        provider = models.providers.get(choice.spec)
         return Agent(
-            provider=models.providers.get(choice.spec),
+            provider=provider,
             tools=self.plans.tools,
-            policy=self.plans.make_policy(config.agent),
+            policy=self.plans.make_policy(provider.name.removeprefix(f"{ACP}/") if is_agent(provider) else config.agent),
             vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder))),
             rules=models.rules,
             approve=approve,

@@ -87,7 +87,7 @@ class OfflinePlanner:
         recipe = next((each for each in self.recipes() if each.name == chosen.recipe), None)
         if recipe is not None:
             return self.turn(request).propose(recipe, {**chosen.values, **request.params})
-        return PlanReady(chosen.plan) if chosen.plan is not None else verdict
+        return PlanReady(chosen.plan, agent=chosen.agent) if chosen.plan is not None else verdict
 
     def turn(self, request: PlanRequest, *, questions: bool = False) -> OfflineTurn:
         """A sentence over the vault as it is now; its names hold as long as its index is the same. May block."""

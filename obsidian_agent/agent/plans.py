@@ -13,7 +13,6 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Literal
 
-from obsidian_agent.agent.document import effects_document
 from obsidian_agent.agent.events import (
     AgentEvent,
     Emit,
@@ -25,6 +24,7 @@ from obsidian_agent.agent.events import (
     RunFinished,
     RunStatus,
     TurnFailed,
+    effects_document,
     in_thread,
     stream,
 )

@@ -312,10 +312,11 @@ class Session:
             return self.run_recipe(candidate.recipe, {**candidate.values, **values}, opened.instruction)
         plan = candidate.plan if candidate is not None else opened.plan
         known = candidate.values if candidate is not None else opened.values
+        agent = candidate.agent if candidate is not None else opened.agent
 
         async def work(emit: Emit) -> None:
             if plan is not None:
-                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit, agent=opened.agent)
+                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit, agent=agent)
 
         return stream(work)
 

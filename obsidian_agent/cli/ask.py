@@ -71,7 +71,7 @@ class Told:
 
     def document(self) -> dict[str, Any]:
         """The command's document: `{answer, sources[], usage, outcome}`, and why there is no answer; without a model nothing was used."""
-        from obsidian_agent.agent.document import asked_document
+        from obsidian_agent.agent.events import asked_document
 
         used = self.usage
         counted = {"promptTokens": used.prompt, "completionTokens": used.completion} if used is not None else None

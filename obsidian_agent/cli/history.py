@@ -76,7 +76,7 @@ def history_command(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _effects(effects: Effects) -> dict[str, Any]:
-    from obsidian_agent.agent.document import effects_document
+    from obsidian_agent.agent.events import effects_document
 
     return effects_document(effects)
 

@@ -137,8 +137,7 @@ def _report(problem: Problem, as_json: bool, runs: bool, code: int, problems: Se
     out = Output(as_json)
     refused = code in (2, 3)
     if as_json and runs:
-        from obsidian_agent.agent.document import result_document
-        from obsidian_agent.agent.events import ExecutionResult, RunStatus
+        from obsidian_agent.agent.events import ExecutionResult, RunStatus, result_document
 
         statuses: dict[int, RunStatus] = {2: "refused", 3: "refused", 4: "conflict", 130: "cancelled"}
         status = statuses.get(code, "failed")

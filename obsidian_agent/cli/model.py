@@ -16,8 +16,7 @@ from obsidian_agent.cli.session_factory import settings_of, wiring_of
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.local_models import LocalModels
-    from obsidian_agent.agent.model_trial import Score
+    from obsidian_agent.agent.local_models import LocalModels, Score
     from obsidian_agent.agent.session import Session
 
 
@@ -70,7 +69,7 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
     """Play the sentences on the sample vault, with the model of the options or the settings."""
     import asyncio
 
-    from obsidian_agent.agent.model_trial import sample_vault
+    from obsidian_agent.agent.local_models import sample_vault
     from obsidian_agent.bootstrap import build_session
     from obsidian_agent.journal.state_folder import vault_key
 
@@ -91,7 +90,7 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
 
 
 async def _played(session: Session, out: Output) -> Score:
-    from obsidian_agent.agent.model_trial import Score, answers_at_all, play
+    from obsidian_agent.agent.local_models import Score, answers_at_all, play
 
     if session.models is None:
         raise ConfigError("There is no model to try.", code="NO_MODEL", hint="Choose one with model use NAME, or with --model.")

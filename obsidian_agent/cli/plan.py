@@ -97,7 +97,7 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
     # Recipes have read what was given; a model's plan only names it.
     read = options.pick is not None or session.planner is session.offline
     values = {} if read else {name: value for name, value in given.items() if name in found.plan.parameters}
-    return run_document(session, found.plan.to_json(), values, options.yes, out, instruction=options.instruction)
+    return run_document(session, found.plan.to_json(), values, options.yes, out, instruction=options.instruction, agent=found.agent)
 
 
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -199,8 +199,7 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
 
 def _failed(problem: Problem, out: Output) -> Exit:
     """Tell why there is no plan: a refusal of what was asked for, or a failure of the service."""
-    from obsidian_agent.agent.document import result_document
-    from obsidian_agent.agent.events import ExecutionResult
+    from obsidian_agent.agent.events import ExecutionResult, result_document
     from obsidian_agent.cli.report import refuse
 
     if problem.code in REFUSALS | {"ARGUMENT_INVALID"}:

@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from obsidian_agent.agent.document import candidate_document, findings, result_document
 from obsidian_agent.agent.events import (
     Answer,
     Candidate,
@@ -19,6 +18,9 @@ from obsidian_agent.agent.events import (
     StepFailed,
     StepFinished,
     StepSkipped,
+    candidate_document,
+    findings,
+    result_document,
 )
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result

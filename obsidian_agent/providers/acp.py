@@ -310,7 +310,9 @@ class AcpAgent:
             answer = await link.connection.send_request(method, dict(params))
         except RequestError as error:
             hint = "Sign in with it in a terminal first." if error.code == -32000 else None
-            raise ProviderError(f"{self._who} refused: {str(error)[:300]}.", code="AGENT_ERROR", hint=hint) from error
+            details = error.data.get("details") if isinstance(error.data, dict) else None
+            said = f"{str(error).rstrip('.')}{f': {details}' if details else ''}"[:300]
+            raise ProviderError(f"{self._who} refused: {said}.", code="AGENT_ERROR", hint=hint) from error
         except ConnectionError as error:
             flooded, process = link.process.flooded, link.process
             await self._end()

@@ -122,7 +122,10 @@ class AgentProcess:
             with contextlib.suppress(ProcessLookupError):
                 self.guard.kill()
             await self.guard.wait()
+            if self.guard.stdin is not None:
+                self.guard.stdin.close()
             self.transport.close()
+            await asyncio.sleep(0)  # pipes are closed in the loop's next round, which may be its last
 
     async def _hear_errors(self) -> None:
         assert self.protocol.stderr is not None

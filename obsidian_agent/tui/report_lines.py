@@ -9,7 +9,7 @@ from obsidian_agent import terminal_text
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import Kept
-    from obsidian_agent.agent.budget import Use
+    from obsidian_agent.agent.conversation import Use
     from obsidian_agent.agent.events import ExecutionResult, TokensUsed
     from obsidian_agent.agent.model_turns import RequestPreview
     from obsidian_agent.agent.plugins import FoundPlugins

@@ -9,9 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import check_pairs, scripted
-from obsidian_agent.agent.budget import MESSAGE, Use, divide, estimate, estimate_messages, estimate_offers
 from obsidian_agent.agent.context import CONTEXT_FORMATS, ContextItem, Why, fitting
-from obsidian_agent.agent.conversation import digest, old_part, summarise, within
+from obsidian_agent.agent.conversation import (
+    MESSAGE,
+    Use,
+    digest,
+    divide,
+    estimate,
+    estimate_messages,
+    estimate_offers,
+    old_part,
+    summarise,
+    within,
+)
 from obsidian_agent.providers.base import ChatMessage, ToolCall, ToolOffer
 from obsidian_agent.vault.paths.path import PathUse, parse
 

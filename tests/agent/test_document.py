@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from obsidian_agent.agent.document import MOST_LINES, findings
+from obsidian_agent.agent.events import MOST_LINES, findings
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.tools.core.tool import Risk, RunContext

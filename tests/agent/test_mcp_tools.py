@@ -20,10 +20,12 @@ import pytest
 from pydantic import ValidationError
 
 import mcp_stand_in
-from agents import NOW, call, calls
+from agents import NOW, call, calls, model_turns
+from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, ShareRequested
 from obsidian_agent.agent.mcp_client import Answered, Connection
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
+from obsidian_agent.agent.model_turns import preview_request
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.bootstrap import Wiring, build_session
@@ -272,10 +274,11 @@ def test_a_server_may_not_ask_back_and_gets_no_environment_of_ours(desk: Desk, m
     desk.script(tool(), tool("env"), look={"ask": "sampling/createMessage"}, env={"environment": True})
     assert (asked := desk.call()) is not None
     assert '"error"' in asked.text
-    desk.settings["env"] = {"MINE": "1"}
+    monkeypatch.setenv("MY_KEY", "42")
+    desk.settings["env"] = {"MINE": "is $MY_KEY"}
     assert (seen := desk.call("env")) is not None
-    assert "MINE" in seen.text
-    assert "OPENAI" not in seen.text
+    assert '"MINE": "is 42"' in seen.text
+    assert not any(name in seen.text for name in ("OPENAI", "MY_KEY"))
 
 
 @pytest.mark.parametrize("behaviour", [{"hang": True}, {"die": True}, {"flood": 20 << 20}])
@@ -413,10 +416,12 @@ def test_a_model_looks_around_with_them_and_gets_the_answer_as_data(desk: Desk) 
 
         events = asyncio.run(turn())
         asked = session.conversation.messages
+        ahead = asyncio.run(preview_request(model_turns(session), Conversation(), "And now?"))
     assert isinstance(events[-1], Answer)
     assert [event.request.kind for event in events if isinstance(event, ShareRequested)] == ["tools", "call"]
     (result,) = (message.text for message in asked if message.role == "tool")
     assert result.startswith("<<<DATA ")
+    assert "=== function mcp__desk__look" in ahead.text, "what would be sent is shown whole"
     assert "result of mcp__desk__look" in result
     assert not any(each in result for each in ("<|im_start|>", "\u202e", "\x1b"))
     assert is_gone(desk.pid)

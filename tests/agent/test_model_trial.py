@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady
-from obsidian_agent.agent.model_trial import judge, propose, sample_vault, tasks
+from obsidian_agent.agent.local_models import judge, propose, sample_vault, tasks
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session

@@ -13,16 +13,7 @@ from pydantic import SecretStr
 
 from agents import Desk, check_pairs, played
 from llm_server import KEY, Call, Failure, LlmServer, Reply
-from obsidian_agent.agent.events import (
-    Answer,
-    Notice,
-    PlanReady,
-    TextDelta,
-    TokensUsed,
-    ToolCallFinished,
-    ToolCallStarted,
-    TurnFailed,
-)
+from obsidian_agent.agent.events import Answer, Notice, PlanReady, TextDelta, TokensUsed, ToolCallFinished, ToolCallStarted, TurnFailed
 from obsidian_agent.agent.privacy.consent import ShareDecision
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import Provider

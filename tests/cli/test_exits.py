@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
-from obsidian_agent.cli.exits import Exit, of_problems
+from obsidian_agent.cli.exits import Exit, interruptible, of_problems
 from obsidian_agent.errors import Problem
 
 
@@ -19,3 +21,11 @@ from obsidian_agent.errors import Problem
 )
 def test_only_a_plan_that_lacks_nothing_but_permissions_is_not_approved(codes: tuple[str, ...], exit_code: Exit) -> None:
     assert of_problems([Problem(code, "No.") for code in codes]) is exit_code
+
+
+def test_the_first_ctrl_c_of_a_run_stops_after_the_file_and_the_second_at_once() -> None:
+    with interruptible() as cancel:
+        signal.raise_signal(signal.SIGINT)
+        assert cancel.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)

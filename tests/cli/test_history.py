@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.cli.main import main
+from obsidian_agent.errors import Problem
+from obsidian_agent.journal.recovery import Recovery
 from support import MakeVault
 
 Call = Callable[..., tuple[int, Any]]
@@ -234,3 +237,10 @@ def test_nothing_is_offered_that_cannot_be_done(
     told = capsys.readouterr().err
     assert "Left alone: .trash/b.md: it is gone." in told
     assert offered(told) == []
+
+
+def test_a_recovery_that_leaves_something_alone_is_a_conflict(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = Recovery("r1", "run", False, problems=(Problem("CONFLICT", "a.md was changed since.", path="a.md"),))
+    monkeypatch.setattr(Runs, "recover", lambda *_, **__: [left])
+    code, told = call("recover", "--roll-back")
+    assert (code, told["runs"][0]["errors"][0]["path"]) == (4, "a.md")

@@ -339,6 +339,13 @@ def test_without_a_terminal_the_preview_is_shown_before_it_is_refused(commands: 
     assert os.listdir(here.vault) == ["a.md"]
 
 
+def test_what_a_run_warns_of_is_told_to_people(commands: MakeCommands) -> None:
+    here = commands({"a.md": "one\n"})
+    said = here.say("run", here.plan(CREATE | {"args": {"path": "a.md", "content": "x"}}), "--yes")
+    assert said.code == 0
+    assert "FILE_EXISTS" in said.err
+
+
 def test_rename_takes_names_as_links_does(commands: MakeCommands) -> None:
     here = commands({"In/a.md": "x\n", "b.md": "[[a]]\n", "v1.2.md": "x\n", "Pictures/p.png": b"p"})
     for old, new, renamed in [

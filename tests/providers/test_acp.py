@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -184,6 +185,19 @@ async def test_a_proposed_plan_is_previewed_in_the_turn(asked: Asked) -> None:
     assert [change.path.text for change in preview.change_set.changes] == ["Shared/Plan.md"]
     assert asked.bytes() == {name: text.encode() for name, text in NOTES.items()}
     assert any(isinstance(event, PlanReady) for event in events)
+
+
+async def test_an_agent_may_be_held_to_less_than_the_person(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    config = asked.folder / "config.toml"
+    config.write_text(config.read_text().replace("[agents]", '[agent_levels]\nscript = "read-only"\n[agents]'))
+    before = asked.bytes()
+    events = await events_of(asked.session().answer(f"propose {json.dumps(PLAN)}", nobody))
+    assert isinstance(events[-1], PreviewReady)
+    assert [(each.code, each.path) for each in events[-1].preview.errors] == [("PERMISSION_DENIED", "Shared/Plan.md")]
+    code = await asyncio.to_thread(
+        main, ["do", f"propose {json.dumps(PLAN)}", "--yes", "--backend", "acp", "--agent", "script", *asked.places]
+    )
+    assert (code, asked.bytes()) == (3, before)
 
 
 def test_a_proposed_plan_runs_by_the_same_approval_and_is_undone(asked: Asked) -> None:

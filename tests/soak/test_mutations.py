@@ -55,7 +55,7 @@ BUGS = (
         "if False:",
         "tests/agent/execution/test_executor.py",
     ),
-    Bug("the preview names where notes would load from", "plan/flags.py", "if active.hosts:", "if False:", "tests/plan/test_preview.py"),
+    Bug("the preview names where notes would load from", "plan/preview.py", "if active.hosts:", "if False:", "tests/plan/test_preview.py"),
     Bug(
         "no control characters on the screen",
         "terminal_text.py",

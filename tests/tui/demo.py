@@ -1,18 +1,7 @@
-"""The app with the fake session, for looking at it.
-
-`python tests/tui/demo.py [light]` runs it; `--shots FOLDER` writes pictures (SVG) of its screens.
-"""
+"""A session with something in it, for pictures of the screens."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from obsidian_agent.tui.themes import DARK, LIGHT
-from tui.driving import fake_app
 from tui.fakes import FakeSession, history_entries, plan_of, saved
 
 NOTE = """---
@@ -39,7 +28,7 @@ Long talk with [[Anna]] about the **house**. Things that should become projects:
 
 
 def demo_session(pace: float = 0.05) -> FakeSession:
-    """A session with something in it."""
+    """Notes, runs of the past and saved actions."""
     session = FakeSession(name="Notebook", planner_name="offline planner", pace=pace)
     session.runs.entries = history_entries()
     session.texts["Daily/2025-12-16.md"] = NOTE
@@ -50,15 +39,3 @@ def demo_session(pace: float = 0.05) -> FakeSession:
         saved("Sort inbox"),
     ]
     return session
-
-
-if __name__ == "__main__":
-    if "--shots" in sys.argv:
-        from tui.pictures import take_all
-
-        folder = Path(sys.argv[-1])
-        folder.mkdir(parents=True, exist_ok=True)
-        asyncio.run(take_all(folder, demo_session))
-    else:
-        with fake_app(demo_session(), theme=LIGHT if "light" in sys.argv else DARK) as app:
-            app.run()

@@ -102,9 +102,9 @@ class Driver:
         return self.main.query_one(Prompt)
 
     async def opened(self) -> None:
-        """Until what the app shows is open, and the first line says who plans: nothing of it is drawn below a dialog."""
+        """Until what the app shows is open, and the first line says who plans or a dialog is asked at once: below one nothing new is drawn."""
         await self.settle()
-        await self.until(lambda: self.main.query_one("#planner").region.width > 2)
+        await self.until(lambda: len(self.app.screen_stack) > 1 or self.main.query_one("#planner").region.width > 2)
 
     async def settle(self, *held: str) -> None:
         """Until every message was handled and neither a worker nor a thread is at work, however busy the machine is.

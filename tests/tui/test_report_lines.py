@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from obsidian_agent.agent.app_services import Kept
-from obsidian_agent.agent.budget import Use
+from obsidian_agent.agent.conversation import Use
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.model_turns import RequestPreview
 from obsidian_agent.agent.plugins import CommunityPlugin, FoundPlugin, FoundPlugins

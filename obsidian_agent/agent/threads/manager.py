@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from obsidian_agent.agent.conversation import Compacted, Conversation, compact
 from obsidian_agent.agent.events import AgentEvent, ExecutionResult, RunFinished, TurnFailed
 from obsidian_agent.agent.failures import explain
+from obsidian_agent.agent.planner import whole_reply
 from obsidian_agent.agent.privacy.consent import ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.untrusted_text import visible
-from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.agent.threads.log_store import ThreadStore, clean_title
 from obsidian_agent.agent.threads.recorder import IllegalStep, Recorder, TurnMachine, TurnState, shared_record
 from obsidian_agent.agent.threads.state import ThreadFold, ThreadState

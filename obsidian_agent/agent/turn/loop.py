@@ -16,14 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, assert_never
 
-from obsidian_agent.agent.budget import estimate_messages
-from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation, within
+from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation, estimate_messages, within
 from obsidian_agent.agent.events import AgentEvent, Answer, Emit, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
-from obsidian_agent.agent.planner import PlanRequest, Sampling
+from obsidian_agent.agent.planner import PlanRequest, Reply, Sampling, listen
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
-from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS
 from obsidian_agent.agent.turn.preparation import Preparation, TurnConfig

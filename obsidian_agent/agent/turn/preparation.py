@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from obsidian_agent.agent.budget import UNKNOWN_WINDOW, Use, divide, estimate, estimate_messages
 from obsidian_agent.agent.context import ASKED_FOR, ContextFormat, ContextItem, Gathered, Gatherer, Missed, fitting, structured
-from obsidian_agent.agent.conversation import Conversation, old_part, summarise
+from obsidian_agent.agent.conversation import UNKNOWN_WINDOW, Conversation, Use, divide, estimate, estimate_messages, old_part, summarise
 from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.planner import Sampling
@@ -105,8 +104,8 @@ class Preparation:
 
     async def run(self, message: str, emit: Emit) -> None:
         """Settle everything, ask what has to be asked, and make room where the window is full."""
-        if self.config.servers is not None and self.prefix.offers and not self.ahead:
-            self.others = await self.config.servers.offered(self.asker.approve, emit)
+        if (servers := self.config.servers) is not None and self.prefix.offers:
+            self.others = servers.known if self.ahead else await servers.offered(self.asker.approve, emit)
             self.prefix = replace(self.prefix, offers=(*self.prefix.offers, *(each.offer for each in self.others.values())))
         for problem in (*self.config.notices, *self._trim()):
             await emit(Notice(problem))

@@ -122,7 +122,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         if self.settings.current.keymap:
             self.renew_keys()
         self.refresh_state()
-        self._begin()
+        # A dialog waits for the first line: below it nothing new is drawn. First the line gets its words, then its place.
+        self.call_after_refresh(self.call_after_refresh, self._begin)
         self.watch_threads()
         self.session.vault.follow(self._index_moved)
         self.session.on_agent = lambda state: self.post_message(self.AgentMoved(state))

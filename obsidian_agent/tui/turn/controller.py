@@ -371,7 +371,7 @@ class TurnController:
 
     def run_finished(self, result: ExecutionResult) -> None:
         """Show how it ended."""
-        from obsidian_agent.agent.document import findings
+        from obsidian_agent.agent.events import findings
 
         self.stage = "result"
         self._view.end_run(result)

@@ -163,6 +163,7 @@ class IndexKeeper:
             built = scan_files(self._store, walk_stamps(self._store), self._folder, cancelled=cancelled, progress=self._report)
             self._write(built.records, built.packs)
             self._read += len(built.records.paths)
+            del built  # as large as what is opened now
             return self._opened()
         except (OSError, UnusableIndex):
             # Without a place to keep it the index lives in memory, as if every file had just changed.

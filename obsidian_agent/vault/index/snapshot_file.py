@@ -324,7 +324,7 @@ def write_sections(path: Path, sections: Mapping[str, Iterable[Buffer]]) -> None
             at += len(chunk)
         table[name] = (start, at - start)
     tail = json.dumps({"sections": table, "crc": checksum, "kind": KIND}).encode()
-    replace_file(path, b"".join([*pieces, tail, len(tail).to_bytes(8, "big")]))
+    replace_file(path, *pieces, tail, len(tail).to_bytes(8, "big"))
 
 
 def read_sections(path: Path) -> dict[str, memoryview]:
