@@ -58,7 +58,7 @@ class McpServer(BaseModel):
     `$NAME` in `env` and `headers` is that variable of this program's environment.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     command: str = ""
     args: tuple[str, ...] = ()

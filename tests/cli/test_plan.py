@@ -339,6 +339,14 @@ def test_without_a_terminal_the_preview_is_shown_before_it_is_refused(commands: 
     assert os.listdir(here.vault) == ["a.md"]
 
 
+def test_everything_to_notice_is_in_the_preview_for_people(commands: MakeCommands) -> None:
+    here = commands({"a.md": "one\n"})
+    steps = [CREATE | {"id": name, "args": {"path": f"{name}.md", "content": "![](https://e.example/p.png)\n"}} for name in ("B", "C")]
+    shown = here.say("preview", here.plan(*steps)).out
+    assert "Note: B.md: " in shown
+    assert "Note: C.md: " in shown
+
+
 def test_what_a_run_warns_of_is_told_to_people(commands: MakeCommands) -> None:
     here = commands({"a.md": "one\n"})
     said = here.say("run", here.plan(CREATE | {"args": {"path": "a.md", "content": "x"}}), "--yes")

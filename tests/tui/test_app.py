@@ -738,6 +738,7 @@ async def test_a_plan_that_waits_cannot_be_approved_while_another_message_is_wor
         await app.pilot.press("enter")
         await app.pilot.pause()
         app.wait_out_grace()
+        assert "Still computing" in app.screen()
         app.main.query_one(PlanList).focus()
         await app.pilot.press("a")
         await app.pilot.pause()
