@@ -33,10 +33,16 @@ _LINE: Final = expression(
     )""",
     re.VERBOSE,
 )
-_PLAIN_ITEM: Final = expression(rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?!(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\r?\n)[^\s#>]")
+_MARK: Final = rb"(?:[-*+]|[0-9]{1,9}[.)])"
+# An item with a paragraph, which a line goes on however far it is indented: no rule, fence, heading, quote, HTML or comment.
+_PLAIN_ITEM: Final = expression(
+    rb"[ \t>]*+(?>(?:" + _MARK + rb"[ \t]+)+)(?!" + _MARK + rb"[ \t]*\r?\n|(?:[-*_][ \t]*){3,}\r?\n|```|~~~|<|\$\$|%%)[^\s#>]"
+)
+_FENCE: Final = expression(rb"[ \t]*+(?:```|~~~)")
 _FIRST_LINE: Final = expression(rb" {4}| {0,3}\t")
+_FAR: Final = rb"(?: {5}|(?=[ \t]*\t)[ \t]{2})"  # perhaps five columns: a tab is as wide as where it stands makes it
 _ITEM_CODE: Final = expression(
-    rb"(?:\n|\A)[ \t>]*+(?>(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4}(?=[-*+0-9>])(?>(?:>[ \t]*)*))*)(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)"
+    rb"(?:\n|\A)[ \t>]*+(?>(?:" + _MARK + rb"(?!" + _FAR + rb")[ \t]{1,4}(?=[-*+0-9>])(?>(?:>[ \t]*)*))*)" + _MARK + _FAR
 )
 _QUOTED_CODE: Final = expression(rb">(?: {5}| {0,4}\t)")
 BLANK_LINE: Final = expression(rb"\n[ \t>]*\r?\n")
@@ -106,7 +112,7 @@ def flat_tables(data: bytes, start: int) -> list[tuple[int, int]]:
         at = line.start()
         above = max(start, data.rfind(b"\n", start, at) + 1)
         if line.lastindex == 1:
-            if not _PLAIN_ITEM.match(data, above):
+            if not _PLAIN_ITEM.match(data, above) or _FENCE.match(data, line.end()):
                 raise NeedsBlocks
         elif line.lastindex == 3:
             if tables and at < tables[-1][1]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.vault.markdown.model import ScannedNote
@@ -114,6 +114,10 @@ _NOTE = st.builds(
 )
 
 
+@example("- - - \t\t- - \t[[c]]")  # four marks, and a tab or two that make code of what follows
+@example("- \t      [[c]]")
+@example("- ---\n\t\t[[c]]")  # a rule is no paragraph that goes on
+@example("- - x\n\t~~~\n[[c]]")  # a fence that ends with its item
 @given(_NOTE)
 @settings(max_examples=400, deadline=None)
 def test_a_note_says_the_same_by_way_of_its_blocks(text: str) -> None:
