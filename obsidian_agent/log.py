@@ -79,12 +79,19 @@ def file_in(folder: Path) -> Path:
 
 
 def start(folder: Path) -> None:
-    """Keep what this program logs in a file from now on; it is made with the first line."""
+    """Keep what this program logs in a file from now on, and in no other; it is made with the first line."""
+    stop()
+    handler = _Private(file_in(folder), maxBytes=LARGEST, backupCount=OLDER, delay=True)
+    handler.setFormatter(_Redacting())
+    logging.getLogger("obsidian_agent").addHandler(handler)
+
+
+def stop() -> None:
+    """Keep no log any more."""
     logger = logging.getLogger("obsidian_agent")
-    if not any(isinstance(each, _Private) and Path(each.baseFilename) == file_in(folder) for each in logger.handlers):
-        handler = _Private(file_in(folder), maxBytes=LARGEST, backupCount=OLDER, delay=True)
-        handler.setFormatter(_Redacting())
-        logger.addHandler(handler)
+    for handler in [each for each in logger.handlers if isinstance(each, _Private)]:
+        logger.removeHandler(handler)
+        handler.close()
 
 
 def current() -> Path | None:

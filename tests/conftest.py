@@ -12,6 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from obsidian_agent import log
 from obsidian_agent.agent import local_models
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
@@ -82,11 +83,19 @@ def desktop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def _few_files() -> Iterator[None]:
     """Vaults, journals and indexes close with the last reference, or, where they refer to each other, when Python looks for such circles.
 
-    In the tests it looks too seldom for a process that may have 1024 files.
+    In the tests it looks too seldom for a process that may have 1024 files, and not at all after a command, which ends before it needs to.
     """
     yield
+    gc.enable()
     if len(os.listdir("/dev/fd")) > 200:
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """What one test logs is not in the log of the next."""
+    yield
+    log.stop()
 
 
 @pytest.fixture(autouse=True)
