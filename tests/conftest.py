@@ -86,6 +86,7 @@ def _few_files() -> Iterator[None]:
     In the tests it looks too seldom for a process that may have 1024 files, and not at all after a command, which ends before it needs to.
     """
     yield
+    gc.unfreeze()
     gc.enable()
     if len(os.listdir("/dev/fd")) > 200:
         gc.collect()
