@@ -186,7 +186,8 @@ _RUNS: Final = expression(
 _NOT_RUN: Final = _ONLY_COLOURED | {"nodejs"}
 
 _MATHS_OR_COMMENT: Final = expression(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
-_FENCE_INFO: Final = expression(r"```(?<!````)`*+[^\S\n]*+([^\s`][^\n`]*)|~~~(?<!~~~~)~*+[^\S\n]*+(\S[^\n]*)")
+_FENCE_INFO: Final = expression(r"```(?<!````)`*+[^\S\n]*+(?=([^\s`][^\n`]*))|~~~(?<!~~~~)~*+[^\S\n]*+(\S[^\n]*)")
+_MARKUP: Final = expression(r"[\[\]*_<>!`~]")
 _CODE_SPAN: Final = expression(r"`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
 _HANDLER: Final = expression(r"(?<![a-z0-9])on[a-z]{2,}\s*=", re.I)
 _LOADING_MARK: Final = expression(
@@ -220,7 +221,7 @@ def is_quiet(text: str) -> bool:
     """Whether nothing in a note can load or run anything: a quick look, before any parsing."""
     # Looking for signs costs a tenth of matching patterns.
     infos = _infos(text) if "```" in text or "~~~" in text else []
-    if any(map(_runs, infos)) or ("`" in text and _CODE_SPAN.search(text)):
+    if any(_runs(info) or _MARKUP.search(info) for info in infos) or ("`" in text and _CODE_SPAN.search(text)):
         return False
     plain = text.replace("\n", "").replace("\t", "").replace("\r", "").lower()
     if "<" in text and ("<%" in text or "<script" in plain or ("=" in text and _HANDLER.search(text))):

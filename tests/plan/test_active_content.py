@@ -428,6 +428,7 @@ https:\n//e|<img src=|onerror=|<x|<style>|<a href=|>|x>|<a b/c|](<b c.md>)|src=/
 > |[^1]: |[x]: |<%|%>|$$|%%|<!--|-->|&#47;|\\|script:|view[|button[|banner: |---\n|url(//e.x)|(|"|'"""
 
 
+@example("``````~~~```[t](y>z)dataviewjs")
 @settings(max_examples=1_000, deadline=None)
 @given(st.lists(st.sampled_from(PIECES.split("|")), max_size=14).map("".join))
 def test_what_a_quick_look_leaves_unread_has_nothing_in_it(text: str) -> None:
