@@ -80,6 +80,11 @@ class Limits:
         """From patterns as people write them. Raises `ConfigError`."""
         return cls(source, level, PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), **more)
 
+    @property
+    def on_changes(self) -> bool:
+        """Whether there is a change that they forbid."""
+        return bool(self.level != "full-write" or self.write_deny or self.extensions or self.largest is not None)
+
     def on_change(self, path: VaultPath, size: int | None = None, *, folder: bool = False) -> str | None:
         """The rule that forbids changing a file or folder, as it stands at the source; None when it may be. `size`: of the new content."""
         if (pattern := self.write_deny.covering(path)) is not None:
@@ -203,10 +208,10 @@ class Policy:
             if item.opaque and item.state == "ready" and (on := self.on_command(_command(item))).decision == "deny":
                 message = f"The command {_command(item)} may not be run: {on.rule} ({on.source})."
                 yield Problem("COMMANDS_DISABLED", message).at(item.step_id, item.name)
-        off = self._off("deletes")
-        for owned in change_set.operations:
+        off, limited = self._off("deletes"), any(each.on_changes for each in self.limits)
+        for owned in change_set.operations if limited or off is not None else ():
             operation, instance = owned.operation, instances[owned.instance]
-            if self.limits:
+            if limited:
                 denied = ((path, self._on_place(path, size, folder, real)) for path, size, folder in _changed(operation))
                 for path, verdict in denied:
                     if verdict is not None:
