@@ -100,7 +100,7 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
             began = time.perf_counter()
             await main.open_thread(thread.id).wait()
             await pilot.pause()
-            opened = time.perf_counter() - began
+            to_open = time.perf_counter() - began
             prompt = main.panes.chat.prompt
             prompt.text = "Go on"
             await pilot.press("enter")
@@ -113,7 +113,7 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
             rate = (turns.tokens - before[0]) / (time.perf_counter() - before[1])
             main.action_cancel()
             await pilot.pause()
-    return {"rate": rate, "median": statistics.median(waits), "longest": max(waits), "open": opened, "keys": len(waits)}
+    return {"rate": rate, "median": statistics.median(waits), "longest": max(waits), "open": to_open, "keys": len(waits)}
 
 
 async def _key(prompt: Any) -> float:

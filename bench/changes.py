@@ -56,7 +56,7 @@ def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
     each = f"{len(referrers):,} referrers"
     return [
         Row(what, "hub renamed: preview", each, "raw read, temp, rename", "", statistics.median(dry), ""),
-        Row(what, "hub renamed: preview, journal and writes", each, "raw read, temp, rename", "", statistics.median(whole), "<= 3"),
+        Row(what, "hub renamed: preview, journal and writes", each, "raw read, temp, rename", "", statistics.median(whole), "<= 4.5"),
         Row(what, "hub renamed: undo", each, "the run", "", statistics.median(undone), "<= 0.6"),
     ]
 

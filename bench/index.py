@@ -16,6 +16,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from bench.table import Row
@@ -132,9 +133,9 @@ class _Bench:
         for query in QUERIES:
             yield self._row(
                 f"name search, {query!r}",
-                lambda query=query: subject.search(query, 50),
+                partial(subject.search, query, 50),
                 "rapidfuzz partial_ratio",
-                lambda query=query: process.extract(query, paths, scorer=fuzz.partial_ratio, limit=50),
+                partial(process.extract, query, paths, scorer=fuzz.partial_ratio, limit=50),
                 "<= 0.35",
                 before=lambda: subject.search("zzzz", 1),
             )
@@ -145,13 +146,13 @@ class _Bench:
             exact, folded = exact_needle(text), folded_needle(text)
             assert exact is not None
             assert folded is not None
-            yield self._against_rg(f"literal, {label}", lambda needle=exact: packs.holding(needle), [text], "<= 0.5")
-            yield self._against_rg(f"literal, any case, {label}", lambda needle=folded: packs.holding(needle), ["-i", text], "<= 0.5")
+            yield self._against_rg(f"literal, {label}", partial(packs.holding, exact), [text], "<= 0.5")
+            yield self._against_rg(f"literal, any case, {label}", partial(packs.holding, folded), ["-i", text], "<= 0.5")
         first = SearchRequest(COMMON, "content", limit=50)
         yield self._against_rg("first 50 of a common word", lambda: search(index, first), [COMMON], "<= 0.1")
         for pattern in (r"res\w+ch \w+a", r"(See|The) \w+fern"):
             request = SearchRequest(pattern, "content", regex=True, case_sensitive=True)
-            yield self._against_rg(f"lines of {pattern}", lambda request=request: search(index, request), [pattern], "<= 1.2")
+            yield self._against_rg(f"lines of {pattern}", partial(search, index, request), [pattern], "<= 1.2")
         words = SearchRequest(f"{COMMON} {NEEDLE}", "content")
         yield self._against_rg("two words, ranked", lambda: search(index, words), ["-i", COMMON], "")
 

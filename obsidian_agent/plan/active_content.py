@@ -11,7 +11,7 @@ import html
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
@@ -24,6 +24,7 @@ CLOSELY: Final = 200_000
 """Characters; what is longer is only looked at roughly."""
 
 _CANVAS: Final = (".canvas", ".excalidraw")
+_DRAWING: Final = ".excalidraw.md"
 _PAGES: Final = (".html", ".htm", ".xhtml", ".svg", ".xml", ".mhtml")
 _SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx", ".py", ".sh", ".bat", ".cmd", ".ps1", ".wasm")
 _DATA: Final = (".json", ".jsonl", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".bib", ".log")
@@ -50,10 +51,16 @@ class ActiveContent:
     code: tuple[str, ...] = ()
 
 
-def added_content(path: str, after: bytes, before: bytes, path_before: str | None = None) -> ActiveContent:
-    """What is active in `after` and was not in `before` (b"": there was no file). `path_before`: the name that it had then."""
+def added_content(path: str, after: bytes, read_before: Callable[[], bytes], path_before: str | None = None) -> ActiveContent:
+    """What is active in `after` and was not in the bytes before (b"": there was no file), which are read where that matters.
+
+    `path_before`: the name that the file had then.
+    """
     name, name_before = path.lower(), (path_before or path).lower()
-    text, old = _text(after), _text(before)
+    text = _text(after)
+    if _is_note(name) and not name.endswith(_DRAWING) and is_quiet(text):
+        return ActiveContent()
+    old = _text(read_before())
     new = _shortened(text, old) if name == name_before and _is_note(name) else (text, old)
     try:
         if max(len(text), len(old)) > CLOSELY:
@@ -70,7 +77,8 @@ def added_content(path: str, after: bytes, before: bytes, path_before: str | Non
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    text = data.decode("utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _is_note(name: str) -> bool:
@@ -102,7 +110,7 @@ def _read(name: str, text: str) -> Found:
     elif name.endswith(_SCRIPTS):
         found.code.add(("script file", text))
     else:
-        _read_note(text, found, drawing=name.endswith(".excalidraw.md"))
+        _read_note(text, found, drawing=name.endswith(_DRAWING))
     return found
 
 

@@ -31,9 +31,9 @@ from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.vault.index.build import no_collection
-from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet, FileChange, MakeDir, Move, NetChange, Operation, WriteFile
 from obsidian_agent.vault.views.overlay import OverlayVault
+from obsidian_agent.vault.views.overlay_entries import HashedBase
 from obsidian_agent.vault.views.view import VaultView
 
 FIRST_SCREEN = 40
@@ -138,7 +138,7 @@ class _DryRun:
         flags = (
             *self.checked.flags,
             *opaque_flags(self.instances, self.context),
-            *flags_of(change_set.changes, self.overlay.before.read, self.context, instruction),
+            *flags_of(change_set.changes, self.overlay.before, self.context, instruction),
         )
         digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()
@@ -357,17 +357,15 @@ def _astray(move: Move, name: str, target: str) -> bool:
     return new != (move.new_path.text + old[len(move.path.text) :] if inside else old)
 
 
-def flags_of(
-    changes: Sequence[NetChange], read: Callable[[VaultPath], bytes], context: RunContext, instruction: str | None
-) -> tuple[Flag, ...]:
-    """The flags of a change set, over contents that `read` gives. `instruction` is what the person said, when the plan came from words."""
+def flags_of(changes: Sequence[NetChange], before: HashedBase, context: RunContext, instruction: str | None) -> tuple[Flag, ...]:
+    """The flags of a change set over a vault. `instruction` is what the person said, when the plan came from words."""
     found: list[Flag] = []
     touched = [change for change in changes if change.kind != "mkdir"]
     if len(touched) > MANY_FILES:
         found.append(Flag("manyFiles", f"{len(touched)} files and folders change."))
     arriving = {change.new_path.key: change for change in touched if change.new_path is not None}
     for change in touched:
-        found.extend(_content_flags(change, read) if not change.folder else _folder_flags(change))
+        found.extend(_content_flags(change, before) if not change.folder else _folder_flags(change))
         if change.kind == "delete" and not change.folder and (other := arriving.get(change.path.key)) is not None:
             found.append(Flag("shrink", f"It goes to .trash: {other.path} takes its place.", change.path.text))
     if instruction is not None:
@@ -398,21 +396,22 @@ def _folder_flags(change: NetChange) -> Iterator[Flag]:
         yield Flag("manyFiles", f"The folder goes to .trash with {files} in it.", change.path.text)
 
 
-def _content_flags(change: NetChange, read: Callable[[VaultPath], bytes]) -> Iterator[Flag]:
+def _content_flags(change: NetChange, before: HashedBase) -> Iterator[Flag]:
     content = change.content
     if content is None:
         return
     path = (change.new_path or change.path).text
-    before = read(change.before) if change.before is not None else b""
+    old = change.before
     # Obsidian fetches what a note shows when the note is opened: that is how text leaves a vault unasked.
-    active = added_content(path, content, before, change.before.text if change.before is not None else None)
+    active = added_content(path, content, lambda: b"" if old is None else before.read(old), None if old is None else old.text)
     if active.hosts:
         yield Flag("remoteUrl", f"Obsidian would load from {_few(active.hosts)}.", path)
     if active.code:
         yield Flag("runsAsCode", f"It contains text that plugins may run as code: {_few(active.code)}.", path)
-    lost = len(before) - len(content)
-    if lost > SHRINK_BYTES and len(content) < SHRINK_RATIO * len(before):
-        yield Flag("shrink", f"It loses {round(100 * lost / len(before))} % of its text.", path)
+    size = 0 if old is None else before.size_of(old)
+    lost = size - len(content)
+    if lost > SHRINK_BYTES and len(content) < SHRINK_RATIO * size:
+        yield Flag("shrink", f"It loses {round(100 * lost / size)} % of its text.", path)
 
 
 def _few(names: Sequence[str]) -> str:

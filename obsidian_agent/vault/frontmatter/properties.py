@@ -11,7 +11,6 @@ it should, else the edit is refused with FRONTMATTER_INVALID and nothing changed
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Entry
 
 _OPENING = expression(r"\ufeff?(---[ \t]*\r?\n)")
-_CLOSING = expression(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_CLOSING = expression(r"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
 _UNUSABLE_FENCE = expression(r"\ufeff?---[ \t]*(?:\r|\n|\Z)")
 
 

@@ -255,6 +255,10 @@ class VaultIndex(ABC):
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
         """The notes below a folder."""
 
+    def note_count(self, folder: VaultPath) -> int:
+        """How many notes there are below a folder."""
+        return sum(1 for _ in self.notes(folder))
+
     @abstractmethod
     def facts(self, path: VaultPath) -> Facts:
         """What is known of a file that exists."""

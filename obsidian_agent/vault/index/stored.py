@@ -13,7 +13,7 @@ from typing import NamedTuple
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.index import Delta, Facts, KnownPaths, NoteText, VaultIndex, asks_content, is_note_text, read_note, tag_key
+from obsidian_agent.vault.index.index import Delta, Facts, KnownPaths, NoteText, VaultIndex, is_note_text, read_note, tag_key
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot
 from obsidian_agent.vault.index.snapshot_file import Stamp
@@ -71,8 +71,12 @@ class StoredIndex(VaultIndex):
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
         here = [path for path in self._delta.files.values() if path.is_note and path.within(folder)]
-        texts = (text for text in self._texts_below(folder) if asks_content(text))
-        return self._over((path for path in map(self._path, texts) if path.is_note), here)
+        texts = self.snapshot.paths[self._below(folder)]
+        return self._over(map(self._path, filter(is_note_text, texts)), here)
+
+    def note_count(self, folder: VaultPath) -> int:
+        prefix = f"{folder.text}/" if folder.text else ""
+        return sum(1 for text in self.file_texts() if is_note_text(text) and text.startswith(prefix))
 
     def facts(self, path: VaultPath) -> Facts:
         known = self._delta.facts.get(path.text)
@@ -170,11 +174,12 @@ class StoredIndex(VaultIndex):
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         stale = self._delta.stale
         wanted = self._holding([needle for needle in needles if needle is not None])
-        below = (text for text in self._texts_below(folder) if asks_content(text) and text not in stale)
-        texts = below if wanted is None else (text for text in below if self.snapshot.ids[text] in wanted)
+        paths, below = self.snapshot.paths, self._below(folder)
+        found = paths[below] if wanted is None else [paths[file] for file in sorted(wanted) if below.start <= file < below.stop]
+        texts = (text for text in found if is_note_text(text) and text not in stale)
         here = sorted(path for path in self._delta.files.values() if path.is_note and path.within(folder))
         merged = heapq.merge(map(self._path, texts), here) if here else map(self._path, texts)
-        return (NoteText(path, self._read(path)) for path in merged if path.is_note)
+        return (NoteText(path, self._read(path)) for path in merged)
 
     def with_changes(self, changed: Changed) -> StoredIndex:
         """The next state of the same snapshot."""
@@ -197,23 +202,20 @@ class StoredIndex(VaultIndex):
 
     def _read(self, path: VaultPath) -> bytes | Problem:
         try:
-            file = self.snapshot.ids.get(path.text)
-            if file is not None and path.text not in self._delta.stale:
-                if self.snapshot.packed(file).size:
-                    return self.packs.text(file)
-                if self.snapshot.stamp(file).size == 0:
-                    return b""
+            file = self.snapshot.ids.get(path.text) if path.text not in self._delta.stale else None
+            if file is not None and ((data := self.packs.text(file)) or not self.snapshot.stamp(file).size):
+                return data
         except OSError:
             pass
         return read_note(self._store, path)
 
-    def _texts_below(self, folder: VaultPath) -> Iterable[str]:
-        """The paths of the snapshot below a folder: they lie together."""
+    def _below(self, folder: VaultPath) -> slice:
+        """Where in the snapshot the files below a folder are: they lie together."""
         paths = self.snapshot.paths
         if not folder.text:
-            return paths
+            return slice(0, len(paths))
         behind_slash = chr(ord("/") + 1)
-        return paths[bisect_left(paths, f"{folder.text}/") : bisect_left(paths, folder.text + behind_slash)]
+        return slice(bisect_left(paths, f"{folder.text}/"), bisect_left(paths, folder.text + behind_slash))
 
     def _over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> Iterator[VaultPath]:
         if not self._delta.stale:

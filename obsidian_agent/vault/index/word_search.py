@@ -41,6 +41,7 @@ class RankedNote(NamedTuple):
 @dataclass(slots=True)
 class _Counted:
     path: VaultPath
+    name: str
     length: int
     counts: list[int]
     first: int
@@ -64,7 +65,7 @@ def ranked(index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable
         for needle in needles if len(needles) > 1 else ():
             counted |= _all_counted(index.texts(folder, needle), patterns, cancelled)
         found = sorted(counted.values(), key=attrgetter("path.text"))
-    return [] if cancelled() else _scored(found, words, max(sum(1 for _ in index.notes(folder)), 1))
+    return [] if cancelled() else _scored(found, words, max(index.note_count(folder), 1))
 
 
 def _all_counted(texts: Iterator[NoteText], patterns: Sequence[re.Pattern[str]], cancelled: Callable[[], bool]) -> dict[str, _Counted]:
@@ -84,7 +85,7 @@ def _counted(path: VaultPath, text: str, patterns: Sequence[re.Pattern[str]]) ->
         return None
     # Folding can make a text longer; then the place is a little off, and the preview with it.
     firsts = [found.start() for pattern in patterns if (found := pattern.search(folded))]
-    return _Counted(path, len(text), counts, min(firsts, default=0))
+    return _Counted(path, name, len(text), counts, min(firsts, default=0))
 
 
 def _beginning(word: str) -> re.Pattern[str]:
@@ -101,11 +102,10 @@ def _scored(notes: list[_Counted], words: list[str], total: int) -> list[RankedN
     found = []
     for note in notes:
         norm = SATURATION * (1 - LENGTH + LENGTH * note.length / average)
-        name = note.path.stem.casefold()
         score = 0.0
         for word, weight, count in zip(words, weights, note.counts, strict=True):
             score += weight * count * (SATURATION + 1) / (count + norm)
-            score += weight * IN_NAME if word in name else 0.0
+            score += weight * IN_NAME if word in note.name else 0.0
         found.append(RankedNote(note.path, score, min(note.first, note.length)))
     # By numbers alone, which is quick, and holds nothing else up for long: notes of one score stay as they came, sorted by path.
     found.sort(key=attrgetter("score"), reverse=True)

@@ -91,7 +91,7 @@ def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -
     files = sorted(paths)
     resolver = LinkResolver(files)
     found: dict[VaultPath, tuple[set[VaultPath], set[str]]] = {}
-    linking = defaultdict[VaultPath, list[VaultPath]](list)
+    notes, canvases = defaultdict[VaultPath, list[VaultPath]](list), defaultdict[VaultPath, list[VaultPath]](list)
     unreadable: list[VaultPath] = []
     for source in files:
         if not source.is_note and source.suffix != CANVAS:
@@ -108,13 +108,13 @@ def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -
                 lost.add(unresolved_name(link.target))
             else:
                 outgoing.add(target)
+        linking = notes if source.is_note else canvases
         for target in outgoing - {source}:
             linking[target].append(source)
     graph: dict[VaultPath, NoteLinks] = {}
-    for file in {**found, **linking}:
+    for file in {**found, **notes, **canvases}:
         outgoing, lost = found.get(file, (set(), set()))
-        notes, canvases = ([source for source in linking[file] if source.is_note is kind] for kind in (True, False))
-        graph[file] = NoteLinks(tuple(sorted(outgoing)), tuple(sorted(lost)), tuple(notes), tuple(canvases))
+        graph[file] = NoteLinks(tuple(sorted(outgoing)), tuple(sorted(lost)), tuple(notes[file]), tuple(canvases[file]))
     return LinkGraph(graph, tuple(unreadable))
 
 

@@ -247,11 +247,15 @@ def links_where(data: bytes, wanted: Callable[[str], bool]) -> tuple[Link, ...]:
     except UnicodeDecodeError:
         text = "\ufeff"
     front = find_frontmatter(text) if text.startswith("---") else None
-    if not text.startswith("\ufeff") and (front is None or text.find("[[", 0, front.content_end) < 0):
-        found = quick_links_where(data, text, front.body_start if front else 0, wanted)
-        if found is not None:
-            return tuple(found)
-    return tuple(link for link in links_in(data) if wanted(link.target))
+    found = None if text.startswith("\ufeff") else quick_links_where(data, text, front.body_start if front else 0, wanted)
+    if found is None:
+        return tuple(link for link in links_in(data) if wanted(link.target))
+    if front is not None and text.find("[[", 0, front.content_end) >= 0:
+        span, values, broken = _frontmatter(data, text)
+        assert span is not None
+        links = property_links(data, span.content_start, span.content_end, values, broken=broken)
+        found = [*(link for link in links if wanted(link.target)), *found]
+    return tuple(found)
 
 
 class Names(NamedTuple):

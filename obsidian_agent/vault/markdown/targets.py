@@ -31,14 +31,15 @@ def _fenced(marks: str) -> str:
 
 _WIKILINK: Final = r"\[\[(?![ \t]*\]\])(?>(?:[^\[\]\n]++|\](?!\])|\[(?!\[))+)\]\]"
 
-# As in inline.py every alternative begins with a plain character; what must precede is looked up behind it. A match of one character
+# As in inline.py every alternative begins with a plain character, so that re passes over all others at once (one that begins with a repeated
+# character costs five times as much for the whole expression); what must precede is looked up behind it. A match of one character
 # is something that is not plain. Brackets that are certainly no link are not found at all: nothing is hidden in them.
 _EVENT: Final = expression(
     rf"""\\[!-/:-@\[-`{{-~]
     |{_WIKILINK}
     |\[[^\[\]\\`\n\#|]*+\]\([^\s()<>\\|]++\)
     |\[[^\[\]\\`\n\#|$<~%]*+\]\(<[^<>\n\\|]++>\)
-    |\[+(?=\[\[\[)
+    |\[\[*(?=\[\[\[)
     |\[(?![^\[\]\\`\n\#|$<~%]*+\](?!\())
     |\#(?<![^ \t\n\r\v\f>(]\#){_IN_TAG}++
     |\#(?<![^\\][0-9A-Za-z_/.,:;=?&"'@!+-]\#)(?={_IN_TAG})
@@ -66,29 +67,72 @@ def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | Non
 
     None when that takes more than a look. There must be no byte order mark at `start`.
     """
+    found = _found(text, start)
+    return None if found is None else found[:2]
+
+
+def links_where(data: bytes, text: str, start: int, wanted: Callable[[str], bool]) -> list[Link] | None:
+    """The links in a note's text from `start` on whose targets are wanted, in order; None as `targets_and_tags`. `text` is `data` decoded."""
+    found = _found(text, start)
+    if found is None:
+        return None
+    inline = InlineScanner(data)
+    for at, end in _places(text, start, [written for target, written in zip(found[0], found[2], strict=True) if wanted(target)]):
+        first = at if len(data) == len(text) else len(text[:at].encode())
+        inline.scan(first, first + len(text[at:end].encode()))
+    return inline.links
+
+
+def _places(text: str, start: int, links: list[str]) -> list[tuple[int, int]]:
+    """Where links stand, each with the mark of an embed before it; all that are written in the same way are asked for."""
+    places: list[tuple[int, int]] = []
+    for link in dict.fromkeys(links):
+        # As often as it is a link is it in the text, so all of them are links: that is quicker than a place for everything there is.
+        if "<" in link or text.count(link, start) != links.count(link):
+            break
+        at = start
+        for _ in range(links.count(link)):
+            at = text.index(link, at)
+            embed = at > start and text[at - 1] == "!"
+            places.append((at - embed, at + len(link)))
+            at += len(link)
+    else:
+        if not any(text[at] == "!" and text[at - 1 : at] == "\\" for at, _ in places):
+            return sorted(places)
+    places, behind = [], start
+    for event in _EVENT.finditer(text, start):
+        at, end = event.span()
+        if event[0] in links:
+            places.append((at - (at > behind and text[at - 1] == "!"), end))
+        behind = end
+    return places
+
+
+def _found(text: str, start: int) -> tuple[list[str], list[str], list[str]] | None:
+    """Targets, tags, and how the link of each target is written."""
     if ("\t" in text or "    " in text) and _tables(text, start) is None:
         return None
     targets: list[str] = []
     tags: list[str] = []
+    links: list[str] = []
     piped = False
     harmless = ""
     known = _known
     for event in _EVENT.findall(text, start):
         kind, name = known.get(event) or _judged(event)
-        if kind == _IS_LINK:
+        if kind in (_IS_LINK, _IS_PIPED_LINK):
             targets.append(name)
+            links.append(event)
+            piped = piped or kind == _IS_PIPED_LINK
         elif kind == _IS_TAG:
             tags.append(name)
-        elif kind == _IS_PIPED_LINK:
-            targets.append(name)
-            piped = True
         elif kind == _IS_PIPED:
             piped = True
         elif kind == _IS_OPEN and event not in harmless:
             if not _is_harmless(event, text, start):
                 return None
             harmless += event
-    return None if piped and _may_cross_cells(text, start) else (targets, tags)
+    return None if piped and _may_cross_cells(text, start) else (targets, tags, links)
 
 
 _IS_LINK, _IS_TAG, _IS_PIPED_LINK, _IS_PIPED, _IS_OPEN, _IS_NOTHING = range(6)
@@ -122,35 +166,6 @@ def _judged(event: str) -> tuple[int, str]:
 
 _LONG: Final = 200
 """Events of this many characters will not be seen again."""
-
-
-def links_where(data: bytes, text: str, start: int, wanted: Callable[[str], bool]) -> list[Link] | None:
-    """The links in a note's text from `start` on whose targets are wanted, in order; None as `targets_and_tags`. `text` is `data` decoded."""
-    if ("\t" in text or "    " in text) and _tables(text, start) is None:
-        return None
-    places: list[tuple[int, int]] = []
-    piped = False
-    behind = start
-    harmless = ""
-    for event in _EVENT.finditer(text, start):
-        piece = event[0]
-        kind, name = _known.get(piece) or _judged(piece)
-        if kind == _IS_OPEN and piece not in harmless:
-            if not _is_harmless(piece, text, start):
-                return None
-            harmless += piece
-        piped = piped or kind in (_IS_PIPED_LINK, _IS_PIPED)
-        if kind in (_IS_LINK, _IS_PIPED_LINK) and wanted(name):
-            at, end = event.span()
-            places.append((at - (at > behind and text[at - 1] == "!"), end))
-        behind = event.end()
-    if piped and _may_cross_cells(text, start):
-        return None
-    inline = InlineScanner(data)
-    for at, end in places:
-        first = at if len(data) == len(text) else len(text[:at].encode())
-        inline.scan(first, first + len(text[at:end].encode()))
-    return inline.links
 
 
 def _wiki_target(event: str) -> str:

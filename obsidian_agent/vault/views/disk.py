@@ -191,7 +191,10 @@ class DiskView(VaultView):
             return None
         listing = self._listing(folder)
         name = listing.name_of(path.name)
-        return None if name is None else (from_disk(folder, name), listing.items[name])
+        if name is None:
+            return None
+        # Most paths are asked for as they are listed: then the answer is the question.
+        return (path if name == path.name and folder.text == path.parent.text else from_disk(folder, name)), listing.items[name]
 
     def _linked(self, path: VaultPath) -> bool:
         """Whether an entry that is there is a link, or lies behind one."""

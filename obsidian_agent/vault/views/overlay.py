@@ -370,21 +370,23 @@ class OverlayVault(VaultView):
     def change_set(self) -> ChangeSet:
         """The operations in the order of execution and the net changes, as far as the plan has been folded."""
         operations = list(self._log.operations)
+        unchanged: set[str] = set()
         for node in sorted(self._entries.nodes, key=lambda node: (node.touched, node.path.text)):
             if node.content is None:
                 continue
             before = None if node.origin is None else self.before.hash_of(node.origin)
             after = content_hash(node.content)
-            if before != after:
+            if before == after:
+                unchanged.add(node.path.text)
+            else:
                 operations.append(OwnedOperation(WriteFile(node.path, before, after, node.content), node.touched))
         operations.sort(key=attrgetter("instance"))
-        files = [MovedFile(n.path, n.origin, n.content if self._differs(n) else None) for n in self._entries.nodes if n.kind == "file"]
+        files = [
+            MovedFile(n.path, n.origin, None if n.path.text in unchanged else n.content) for n in self._entries.nodes if n.kind == "file"
+        ]
         folders = [n.path for n in self._entries.nodes if n.kind == "folder" and n.origin is None]
         changes = net_changes(files, folders, self._log.folder_moves, self._log.deletions, self.before.known_hash)
         return ChangeSet(tuple(operations), changes, frozenset(self._joined))
-
-    def _differs(self, node: Node) -> bool:
-        return node.content is not None and (node.origin is None or content_hash(node.content) != self.before.hash_of(node.origin))
 
     def _in_existing_spelling(self, path: VaultPath, instance: int) -> VaultPath:
         """The path below its parents as the vault spells them; missing parents are made."""

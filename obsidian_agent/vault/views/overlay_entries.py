@@ -25,6 +25,7 @@ class HashedBase:
     def __init__(self, view: VaultView) -> None:
         self.view = view
         self._hashes: dict[str, str] = {}
+        self._sizes: dict[str, int] = {}
         self._inventories: dict[str, Inventory | None] = {}
         self._kept: dict[str, bytes] = {}
         self._kept_bytes = 0
@@ -35,7 +36,8 @@ class HashedBase:
         data = self._kept.get(path.text)
         if data is None:
             data = self.view.read(path)
-            self._hashes.setdefault(path.text, content_hash(data))
+            if path.text not in self._hashes:
+                self._hashes[path.text], self._sizes[path.text] = content_hash(data), len(data)
             self._kept_bytes += len(data)
             if self._kept_bytes > _KEPT_BYTES:
                 self._kept, self._kept_bytes = {}, len(data)
@@ -53,6 +55,11 @@ class HashedBase:
             self.read(path)
             known = self._hashes[path.text]
         return known
+
+    def size_of(self, path: VaultPath) -> int:
+        """The bytes that a file had when it was read first."""
+        self.hash_of(path)
+        return self._sizes[path.text]
 
     def bound(self, path: VaultPath, *, folder: bool) -> tuple[str | None, Inventory | None]:
         """What an entry that is moved must still be: a file its hash, a folder, or a file over `HASHED_FILE`, its inventory."""

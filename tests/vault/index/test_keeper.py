@@ -76,6 +76,7 @@ def said(index: VaultIndex) -> dict[str, Any]:
         "names": {query: index.names().search(query) for query in ("a", "b", "also", "caf\u00e9", "sub c", "pic")},
         "text": {path.text: index.text(path) for path in files},
         "notes": {folder.text: [path.text for path in index.notes(folder)] for folder in folders},
+        "counts": [index.note_count(folder) for folder in folders],
         "facts": {path.text: index.facts(path) for path in files},
         "tagged": {(tag, folder.text): [path.text for path in index.tagged(tag, folder)] for tag in TAGS for folder in folders},
         "naming": {name: [path.text for path in index.naming(name)] for name in names},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from obsidian_agent.vault.markdown.canvas import base_links, scan_canvas
 from obsidian_agent.vault.markdown.edits import headings
 from obsidian_agent.vault.markdown.lines import bullets
 from obsidian_agent.vault.markdown.note import links_where, names_in, scan
+from obsidian_agent.vault.markdown.targets import targets_and_tags
 
 SIZES = 1_000, 16_000
 """Bytes of the smaller and of the larger note: what grows with the square of the size takes 256 times as long, not 16."""
@@ -53,6 +55,13 @@ def _read_everything(text: str) -> None:
     links_where(data, lambda target: True)
     headings(text)
     bullets(text)
+
+
+def test_prose_without_links_and_tags_costs_what_a_look_for_their_first_characters_costs() -> None:
+    prose = "Words, and (more) words: all of them plain; nothing else! " * 4_000
+    signs = re.compile(r"[\\\[#`$<~%]")
+    allowed = 4 * min(_seconds(signs.findall, prose) for _ in range(5))
+    assert any(_seconds(lambda text: targets_and_tags(text, 0), prose) < allowed for _ in range(5))
 
 
 @pytest.mark.parametrize("opener", OPENERS)
