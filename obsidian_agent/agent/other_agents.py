@@ -63,8 +63,9 @@ def open_agent(
                 record.note("alarm", agent=name, message=problem.message)
             case Remark(problem, tool=tool):
                 record.note("call", agent=name, tool=tool[:LONGEST_NAME], decision="deny", rule=problem.code)
-            case OwnCall(_, tool, ended=True) if not OURS.fullmatch(tool):
-                record.note("call", agent=name, tool=tool[:LONGEST_NAME], decision="own")
+            case OwnCall(_, tool, ended=True, problem=problem) if not OURS.fullmatch(tool):
+                failed = {"rule": problem.code} if problem is not None else {}
+                record.note("call", agent=name, tool=tool[:LONGEST_NAME], decision="own", **failed)
             case _:
                 pass  # what our server was asked is written by it
 

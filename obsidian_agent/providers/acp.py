@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ACP: Final = "acp"
 COMMANDS: Final[Mapping[str, str]] = {
     "opencode": "opencode acp",
+    "opencode-http": "opencode serve",
     "claude": "claude-agent-acp",
     "gemini": "gemini --experimental-acp",
 }

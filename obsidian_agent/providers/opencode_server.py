@@ -1,8 +1,8 @@
 """OpenCode by its own HTTP server and the events that it streams, on this machine only.
 
-Either `opencode serve` is started here, with a password of its own, told of our MCP server and of what it may not (`DENIED`); or the person's
-settings name one that runs already (`http://127.0.0.1:PORT`, its password in OPENCODE_SERVER_PASSWORD). That one is told of our server too,
-and with each prompt which tools are off; what else its own configuration lets it do is between it and the person.
+Either `opencode serve` is started here, with a password of its own, told of our MCP server and of what it may not; or the person's
+settings name one that runs already (`http://127.0.0.1:PORT`, its password in OPENCODE_SERVER_PASSWORD). That one is told of our server
+too. A session here may use our tools and no other.
 
 A turn is one request that answers at its end (`POST /session/ID/message`); what happens meanwhile comes as events. A stream of events that ends
 early is opened again, and what was missed is read from the session's messages. Routes and events: OpenCode 1.18, `GET /doc`; version 2 has others.
@@ -25,7 +25,7 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES, AgentProcess
 from obsidian_agent.providers.base import Finished, TextChunk, Usage
-from obsidian_agent.providers.other_agent import DENIED, OURS, SERVER, OtherAgent, Turn, environment, shown
+from obsidian_agent.providers.other_agent import OURS, SERVER, OtherAgent, Turn, environment, shown
 from obsidian_agent.state_files import make_private
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _READY: Final = re.compile(rb"listening on (http://\S+)")
 
 def speaks_http(command: Sequence[str]) -> bool:
     """Whether a command of the settings is an OpenCode server, to be started or running."""
-    return command[0].startswith("http:") or list(command[1:2]) == ["serve"]
+    return command[0].startswith("http:") or "serve" in command[1:]
 
 
 @dataclass(slots=True)
@@ -55,6 +55,8 @@ class _Heard:
     session: str
     old: frozenset[str]
     replies: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    """Parts that were read from the messages: what a delta adds to them may have been read already, so the next whole one counts."""
     kinds: dict[str, str] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     tokens: dict[str, tuple[int, int, int]] = field(default_factory=dict)
@@ -93,7 +95,8 @@ class _Heard:
             case "message.part.updated", _, dict(part) if part.get("sessionID") == self.session:
                 self.part(part)
             case "message.part.delta", _, _ if about.get("field") == "text" and about.get("messageID") in self.replies:
-                self._say(str(about.get("partID")), str(about.get("delta", "")))
+                if (id := str(about.get("partID"))) not in self.read:
+                    self._say(id, str(about.get("delta", "")))
 
     def usage(self) -> Usage | None:
         return Usage(*map(sum, zip(*self.tokens.values(), strict=True))) if self.tokens else None
@@ -158,7 +161,13 @@ class OpenCodeServer(OtherAgent):
 
     def _our_server(self) -> dict[str, Any]:
         given = {each["name"]: each["value"] for each in self.server["env"]}
-        return {"type": "local", "command": [self.server["command"], *self.server["args"]], "environment": given, "enabled": True}
+        return {
+            "type": "local",
+            "command": [self.server["command"], *self.server["args"]],
+            "environment": given,
+            "enabled": True,
+            "timeout": 60_000,
+        }
 
     def _open_client(self, address: str, password: str) -> None:
         import httpx
@@ -220,9 +229,8 @@ class OpenCodeServer(OtherAgent):
     # --- sessions and turns ----------------------------------------------------------------------------------------------------------
 
     async def _begin(self) -> str:
-        allowed = {"permission": f"{SERVER}_*", "pattern": "*", "action": "allow"}
-        rules = [{"permission": name, "pattern": "*", "action": "deny"} for name in DENIED["permission"]]
-        made = await self._call("POST", "/session", {"title": SERVER, "permission": [*rules, allowed]})
+        rules = [{"permission": name, "pattern": "*", "action": action} for name, action in (("*", "deny"), (f"{SERVER}_*", "allow"))]
+        made = await self._call("POST", "/session", {"title": SERVER, "permission": rules})  # the last one that fits counts
         return _id(str(made.get("id") if isinstance(made, dict) else ""))
 
     async def _resume(self, session: str) -> bool:
@@ -240,7 +248,7 @@ class OpenCodeServer(OtherAgent):
         listening = asyncio.create_task(self._follow(heard, opened))
         try:
             await asyncio.wait((listening, asyncio.ensure_future(opened.wait())), timeout=QUICK, return_when=asyncio.FIRST_COMPLETED)
-            body = {"parts": [{"type": "text", "text": piece} for piece in pieces], "tools": DENIED["tools"]}
+            body = {"parts": [{"type": "text", "text": piece} for piece in pieces]}
             asked = asyncio.ensure_future(self._call("POST", f"/session/{session}/message", body, None))
             try:
                 await asyncio.wait((listening, asked), return_when=asyncio.FIRST_COMPLETED)
@@ -275,6 +283,7 @@ class OpenCodeServer(OtherAgent):
             heard.message(each["info"])
             for part in each.get("parts", ()):
                 heard.part(part)
+                heard.read.add(str(part.get("id")))
         waiting = await self._call("GET", "/permission")
         for asked in waiting if isinstance(waiting, list) else ():
             await self._permission(heard, asked)
@@ -340,7 +349,7 @@ def _loopback(address: str) -> str:
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
-        if parts.scheme == "http" and port and (host == "localhost" or ip_address(host).is_loopback):
+        if parts.scheme == "http" and port and "@" not in address and (host == "localhost" or ip_address(host).is_loopback):
             return f"http://{f'[{host}]' if ':' in host else host}:{port}"
     except ValueError:
         pass

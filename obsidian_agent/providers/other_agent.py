@@ -115,7 +115,7 @@ class Turn:
             self._call(update["toolCallId"], update)
 
     def _call(self, call_id: str, update: Mapping[str, Any]) -> None:
-        call = self.calls.setdefault(call_id, {"title": "a tool", "args": {}, "begun": False})
+        call = self.calls.setdefault(call_id, {"title": "a tool", "args": {}, "begun": False, "ended": False})
         if isinstance(title := update.get("title"), str) and title.strip() and not call["begun"]:
             ours = OURS.fullmatch(title)
             call["title"] = ours.group(1) if ours else title[:200]
@@ -126,7 +126,8 @@ class Turn:
         if not call["begun"] and (call["args"] or ended):
             call["begun"] = True
             self.deltas.put_nowait(OwnCall(call_id, call["title"], call["args"]))
-        if ended:
+        if ended and not call["ended"]:
+            call["ended"] = True
             problem = Problem("AGENT_CALL_FAILED", f"{call['title']} did not work.") if status == "failed" else None
             self.deltas.put_nowait(OwnCall(call_id, call["title"], call["args"], ended=True, problem=problem))
 
