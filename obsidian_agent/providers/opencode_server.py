@@ -25,14 +25,14 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES, AgentProcess
 from obsidian_agent.providers.base import Finished, TextChunk, Usage
-from obsidian_agent.providers.other_agent import OURS, SERVER, OtherAgent, Turn, environment, shown
+from obsidian_agent.providers.other_agent import OURS, SERVER, START, OtherAgent, Turn, environment, shown
 from obsidian_agent.state_files import make_private
 
 if TYPE_CHECKING:
     import httpx
 
 PASSWORD: Final = "OPENCODE_SERVER_PASSWORD"
-QUICK: Final = 10.0
+QUICK: Final = 30.0
 """Seconds for everything but a turn."""
 EVENTS_SILENT: Final = 30.0
 """Seconds without an event or a heartbeat, of which there is one every ten, until the stream is opened again."""
@@ -143,7 +143,7 @@ class OpenCodeServer(OtherAgent):
                 message = f"{self._who} is no OpenCode 1: of another version this program does not know how to ask it."
                 raise ProviderError(message, code="AGENT_ERROR", hint="Install opencode-ai 1.18, or use `opencode acp`.")
             if self._attached:
-                await self._call("POST", "/mcp", {"name": SERVER, "config": self._our_server()})
+                await self._call("POST", "/mcp", {"name": SERVER, "config": self._our_server()}, START)
         except BaseException:
             await self._end()
             raise
