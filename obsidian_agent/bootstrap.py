@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.usage import MonthlyCost
     from obsidian_agent.agent.vault_agents.library import FilesBelow, VaultAgents
     from obsidian_agent.obsidian.live import Obsidian
-    from obsidian_agent.providers.acp import AcpAgent, AgentState
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
+    from obsidian_agent.providers.other_agent import AgentState, OtherAgent
     from obsidian_agent.providers.registry import ProviderManager
     from obsidian_agent.vault.filesystem.store import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
@@ -142,13 +142,21 @@ def open_record(wiring: Wiring) -> Record:
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
     """The vault as other agents get to know it."""
-    from obsidian_agent.agent.proposal_socket import VARIABLE
+    from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE
     from obsidian_agent.agent.shared_vault import SharedVault
 
     session = build_session(wiring)
     given = os.environ.get(VARIABLE)
     place = Path(given) if given else app_socket(wiring)
-    return SharedVault(session.vault, session.plans, policy_of(wiring).sharing, open_ledger(wiring), proposals_folder(wiring), place)
+    return SharedVault(
+        session.vault,
+        session.plans,
+        policy_of(wiring).sharing,
+        open_ledger(wiring),
+        proposals_folder(wiring),
+        place,
+        client=os.environ.get(CLIENT_VARIABLE, ""),
+    )
 
 
 def app_socket(wiring: Wiring) -> Path:
@@ -234,15 +242,17 @@ class _Lasting:
     wiring: Wiring
     files: FilesBelow
     tell: Callable[[AgentState], object] = lambda state: None
-    _agents: dict[str, AcpAgent] = field(default_factory=dict)
+    _agents: dict[str, OtherAgent] = field(default_factory=dict)
 
-    def agent(self, name: str) -> AcpAgent:
+    def agent(self, name: str) -> OtherAgent:
         """An agent by name; the same one every time, with its sessions. Raises `ConfigError`."""
         from obsidian_agent.agent.other_agents import open_agent
 
         if name not in self._agents:
             wiring = self.wiring
-            self._agents[name] = open_agent(name, wiring.store, wiring.state, wiring.settings, lambda state: self.tell(state))
+            self._agents[name] = open_agent(
+                name, wiring.store, wiring.state, wiring.settings, open_record(wiring), lambda state: self.tell(state)
+            )
         return self._agents[name]
 
     @cached_property
@@ -340,7 +350,14 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
         sharing=SharingRules.of(settings.share_allow, deny, local=settings.share_local),
         told=told,
         agent=agent,
+        foreign=bool(agent) and _is_program(agent, settings.agents),
     )
+
+
+def _is_program(agent: str, own: Mapping[str, str]) -> bool:
+    from obsidian_agent.providers.acp import COMMANDS
+
+    return agent.casefold() in (name.casefold() for name in (*COMMANDS, *own))
 
 
 def _vault_policy(store: VaultStore) -> bytes | None:

@@ -173,7 +173,10 @@ class Settings(BaseModel):
         {}, "Safety", "What agents' plans may change", "The name of another agent, or * for all of them, and a level; the lower one counts."
     )
     tools_allow: Patterns = _field(
-        (), "Safety", "Tools that need no question", "What is not asked about, such as vault.createFile or mcp__time__*."
+        (),
+        "Safety",
+        "Tools that need no question",
+        "What is not asked about, such as vault.createFile or mcp__time__*. acp/NAME whole: that agent's plans count as a model's.",
     )
     tools_deny: Patterns = _field((), "Safety", "Tools that nobody may use", "Neither plans nor models, such as vault.rename or editor.*.")
     confirm_writes: bool = _field(True, "Safety", "Confirm changes", "Ask before a plan that changes notes runs.")

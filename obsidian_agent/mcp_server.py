@@ -53,7 +53,8 @@ def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
 
     async def ask(context: Context, work: Callable[[SharedVault], Value]) -> Value:
         params = context.session.client_params
-        named = replace(shared, client=scrubber.clean(params.client_info.name)[:60] if params is not None else "unknown")
+        itself = scrubber.clean(params.client_info.name)[:60] if params is not None else "unknown"
+        named = shared if shared.client else replace(shared, client=itself)
         try:
             return await asyncio.to_thread(work, named)
         except ObsidianAgentError as error:

@@ -89,6 +89,9 @@ async def misbehave(session: str, word: str, rest: str) -> None:
     match word:
         case "write":  # behind everybody's back
             write(rest)
+        case "own":  # a tool that it has all the same
+            update(session, sessionUpdate="tool_call", toolCallId="own", title="ls ~", kind="execute", rawInput={"command": "ls ~"})
+            update(session, sessionUpdate="tool_call_update", toolCallId="own", status="completed")
         case "shell":
             say(session, await permission(session, "rm -rf ~", "execute", command="rm -rf ~"))
         case "pretend":  # a command under the name of our tool

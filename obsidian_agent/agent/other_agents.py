@@ -11,27 +11,35 @@ from pathlib import Path
 from typing import Final
 
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.proposal_socket import VARIABLE, Outcome, Proposal, listening
+from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE, Outcome, Proposal, listening
 from obsidian_agent.config import ENVIRONMENT_PREFIX, LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal import state_folder
-from obsidian_agent.providers.acp import ACP, SERVER, AcpAgent, AgentState, Take, agent_command
+from obsidian_agent.providers.acp import ACP, AcpAgent, agent_command
+from obsidian_agent.providers.base import ChatDelta, OwnCall, Remark
+from obsidian_agent.providers.opencode_server import OpenCodeServer, speaks_http
+from obsidian_agent.providers.other_agent import OURS, SERVER, AgentState, OtherAgent, Take
 from obsidian_agent.vault.filesystem.inventory import stamps
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 MOST_NAMED: Final = 10
 """Changed files that are told by name."""
+LONGEST_NAME: Final = 80
+"""Characters of what an agent calls its own call, in the record: there is no text of notes in it."""
 _WORKSPACE: Final = re.compile(r"\.obsidian/workspace[^/]*\.json")
 """What Obsidian writes whenever somebody looks at something else."""
 
 
-def open_agent(name: str, store: VaultStore, state: Path, settings: LiveSettings, tell: Callable[[AgentState], object]) -> AcpAgent:
+def open_agent(
+    name: str, store: VaultStore, state: Path, settings: LiveSettings, record: Record, tell: Callable[[AgentState], object]
+) -> OtherAgent:
     """The agent called `name` for a vault; nothing is started yet. Raises `ConfigError`."""
     command = agent_command(name, settings.current.agents)
     place = state_folder.find(state, store)
     socket = place / f"agent-{os.getpid()}-{name}.sock"
     config = ["--config", str(settings.file)] if settings.file is not None else []
-    told = {VARIABLE: str(socket)}
+    told = {VARIABLE: str(socket), CLIENT_VARIABLE: name}
     if settings.options.get("share_allow"):
         told[f"{ENVIRONMENT_PREFIX}SHARE_ALLOW"] = ";".join(settings.current.share_allow)
     server = {
@@ -49,8 +57,21 @@ def open_agent(name: str, store: VaultStore, state: Path, settings: LiveSettings
         async with listening(socket, handed) as there:
             yield there
 
+    def note(delta: ChatDelta) -> None:
+        match delta:
+            case Remark(problem, alarm=True):
+                record.note("alarm", agent=name, message=problem.message)
+            case Remark(problem, tool=tool):
+                record.note("call", agent=name, tool=tool[:LONGEST_NAME], decision="deny", rule=problem.code)
+            case OwnCall(_, tool, ended=True, problem=problem) if not OURS.fullmatch(tool):
+                failed = {"rule": problem.code} if problem is not None else {}
+                record.note("call", agent=name, tool=tool[:LONGEST_NAME], decision="own", **failed)
+            case _:
+                pass  # what our server was asked is written by it
+
     folder = state / "agents" / f"{place.name}-{name}"
-    return AcpAgent(f"{ACP}/{name}", command, folder, server, proposals, lambda: _watch(name, store, Runs(store, state)), tell)
+    kind = OpenCodeServer if speaks_http(command) else AcpAgent
+    return kind(f"{ACP}/{name}", command, folder, server, proposals, lambda: _watch(name, store, Runs(store, state)), tell, note)
 
 
 def _watch(name: str, store: VaultStore, runs: Runs) -> Callable[[], Problem | None]:

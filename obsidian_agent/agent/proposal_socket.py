@@ -18,15 +18,20 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from obsidian_agent.dataclass import asdict, dataclass
+from obsidian_agent.journal.state_folder import wait_for_lock
 from obsidian_agent.state_files import make_private
 
 VARIABLE: Final = "OBSIDIAN_AGENT_SOCKET"
 """The environment variable that names the socket which `mcp serve` proposes to; without it that of the open app."""
+CLIENT_VARIABLE: Final = "OBSIDIAN_AGENT_CLIENT"
+"""The environment variable that says whose `mcp serve` this is; without it a client's own word counts."""
 APP_SOCKET: Final = "app.sock"
 """The open app's, in the vault's folder of the state."""
 LONGEST: Final = 4 << 20
 """Bytes of one proposal, and of an answer."""
 READ_SECONDS: Final = 10.0
+LOOK_AGAIN_SECONDS: Final = 3.0
+"""So often a program that waits for its turn looks whether the one that listens is gone."""
 _ADDRESS: Final = 100
 """Bytes of a path that fit into a socket's address on every system."""
 
@@ -84,6 +89,15 @@ async def listening(place: Path, handler: Handler) -> AsyncIterator[bool]:
                 os.unlink(place)
 
 
+async def listen(place: Path, handler: Handler) -> None:
+    """Take proposals at a socket until cancelled; while another program does, wait for its end."""
+    while hasattr(socket, "AF_UNIX"):
+        async with listening(place, handler) as there:
+            if there:
+                await asyncio.Event().wait()
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+
 async def propose(place: Path, proposal: Proposal) -> Outcome | None:
     """Hand a plan over and wait for what comes of it; None where nobody listens, or whoever did goes away."""
     if not hasattr(socket, "AF_UNIX"):
@@ -133,7 +147,8 @@ def _bind(place: Path) -> socket.socket | None:
     """A socket that listens at a place nobody listens at; one that a program left behind there is taken away. None: somebody does, or cannot."""
     try:
         make_private(place.parent)
-        with _address(place) as address:
+        with _address(place) as address, open(place.with_suffix(".lock"), "ab") as lock:
+            wait_for_lock(lock.fileno())  # or two that wait would both take away what a third left behind
             bound = socket.socket(socket.AF_UNIX)
             try:
                 if _is_left_over(address):

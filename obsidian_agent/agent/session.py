@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.privacy.consent import ApproveShare
     from obsidian_agent.agent.turn.loop import Agent
     from obsidian_agent.offline.recipe import Recipe
-    from obsidian_agent.providers.acp import AgentState
+    from obsidian_agent.providers.other_agent import AgentState
 
 
 @dataclass(frozen=True, slots=True)

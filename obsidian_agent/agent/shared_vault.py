@@ -48,7 +48,8 @@ _PLAN_ID: Final = re.compile(r"[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class SharedVault:
-    """The vault for one client. `proposals` is the folder of the plans that wait for the person, `app` the socket of a program that shows them."""
+    """The vault for one client. `proposals` is the folder of the plans that wait for the person, `app` the socket of a program that shows them;
+    `client` the name that rules and record know it by, "" what it calls itself."""
 
     vault: OpenVault
     plans: Plans
@@ -56,7 +57,7 @@ class SharedVault:
     ledger: Ledger
     proposals: Path
     app: Path
-    client: str = "unknown"
+    client: str = ""
 
     def read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()) -> dict[str, Any]:
         """The output of a reading tool over what is shared, `only` these of its fields (none: all). Raises the tool's errors. Blocks."""

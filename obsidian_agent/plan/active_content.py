@@ -19,6 +19,7 @@ from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
 from obsidian_agent.plan.active_markdown import Found, Tangled, addresses, host_of, is_quiet, read_css, read_markdown, read_markup
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
+from obsidian_agent.vault.text import BOM
 
 CLOSELY: Final = 200_000
 """Characters; what is longer is only looked at roughly."""
@@ -77,7 +78,7 @@ def added_content(path: str, after: bytes, read_before: Callable[[], bytes], pat
 
 
 def _text(data: bytes) -> str:
-    text = data.decode("utf-8-sig", "replace")
+    text = data.decode("utf-8", "replace").removeprefix(BOM)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 

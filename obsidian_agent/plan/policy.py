@@ -105,7 +105,8 @@ class Policy:
     """What may happen. Without `allow_writes` a plan may only read.
 
     `by_options`: options of the command line allow deletes and commands, not the settings. `tools_allow` and `commands_allow` name what is
-    not asked about; `told` are the problems of rules that were not taken, for the person; `agent` plans, "" for the person.
+    not asked about; `told` are the problems of rules that were not taken, for the person; `agent` plans, "" for the person; `foreign`: that is
+    another program, not a model of the person's.
     """
 
     allow_deletes: bool = False
@@ -120,6 +121,7 @@ class Policy:
     sharing: SharingRules = SharingRules()
     told: tuple[Problem, ...] = ()
     agent: str = ""
+    foreign: bool = False
 
     def within(self, *limits: Limits) -> Policy:
         """This policy, narrowed."""
@@ -173,6 +175,8 @@ class Policy:
         return self._writing(called)
 
     def _writing(self, called: Verdict | None) -> Verdict:
+        if (unknown := self._unnamed()) is not None:
+            return unknown
         if called is not None and called.decision == "allow":
             return called
         return Verdict("ask", "confirm_writes is on") if self.confirm_writes else Verdict("allow", "confirm_writes is off")
@@ -226,6 +230,8 @@ class Policy:
     def approval(self, change_set: ChangeSet, instances: Sequence[Instance], tools: Mapping[str, Tool]) -> Verdict:
         """Whether a plan that is not refused runs without a question. Deletes never do."""
         found = [self._on_instance(item, tools[item.tool]) for item in instances if item.state == "ready"]
+        if (unknown := self._unnamed()) is not None:
+            found.append(unknown)
         if any(_trashes(owned.operation) for owned in change_set.operations):
             found.append(Verdict("ask", "deletes are always asked about"))
         return max(found, key=lambda verdict: _STRENGTH.index(verdict.decision), default=Verdict("ask", "there is nothing to run"))
@@ -240,6 +246,13 @@ class Policy:
             return called
         on = self.auto_approve_read_only
         return Verdict("allow" if on else "ask", f"auto_approve_read_only is {'on' if on else 'off'}")
+
+    def _unnamed(self) -> Verdict | None:
+        """What has the plans of another program asked about: rules are for the person's own models, unless one names that program whole."""
+        named = f"acp/{self.agent}".casefold()
+        if not self.foreign or named in (each.casefold() for each in self.tools_allow):
+            return None
+        return Verdict("ask", f"tools_allow does not name {named}")
 
     def _on_place(self, path: VaultPath, size: int | None, folder: bool, real: Callable[[VaultPath], VaultPath]) -> Verdict | None:
         return self.on_change(path, size, folder=folder) or self.on_change(real(path), size, folder=folder)

@@ -133,10 +133,11 @@ class OwnCall:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something that the person should know; `alarm`: that they must see."""
+    """Something that the person should know; `alarm`: that they must see. `tool`: what a provider wanted to use and was refused."""
 
     problem: Problem
     alarm: bool = False
+    tool: str = ""
 
 
 ChatDelta = TextChunk | ToolCallChunk | Waiting | OwnCall | Remark | Finished

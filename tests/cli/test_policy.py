@@ -9,21 +9,30 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from mcp import Client
 
 from agents import call, calls, propose, yes
+from obsidian_agent.agent import other_agents
 from obsidian_agent.agent.events import AgentEvent, PreviewReady, TurnFailed
 from obsidian_agent.agent.macro import read_macro
+from obsidian_agent.agent.privacy.consent import REFUSED
+from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.shared_vault import SharedVault
+from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, open_ledger
 from obsidian_agent.cli.main import main
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
+from obsidian_agent.mcp_server import server
 from obsidian_agent.plan.policy import NOT_PERMITTED
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.providers.acp import AcpAgent
+from obsidian_agent.providers.base import Finished, TextChunk
+from obsidian_agent.providers.other_agent import Turn
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -126,8 +135,12 @@ class Desk:
         return Wiring(self.store, self.folder / "s", policy=None, settings=live)
 
     @contextmanager
-    def session(self, *answers: Mapping[str, Any]) -> Iterator[Session]:
-        session = build_session(self.wiring(*answers))
+    def session(self, *answers: Mapping[str, Any], model: str | None = None) -> Iterator[Session]:
+        wiring = self.wiring(*answers)
+        if model is not None:
+            live = LiveSettings.load(self.folder / "config.toml", {"OBSIDIAN_AGENT_MODEL": model})
+            wiring = replace(wiring, settings=live)
+        session = build_session(wiring)
         session.vault.commands = lambda: lambda: [Command()]  # type: ignore[method-assign]
         session.vault.run_command = lambda id, name: None  # type: ignore[method-assign]
         yield session
@@ -228,6 +241,57 @@ def by_other_agent(desk: Desk, plan: dict[str, Any]) -> str:
         return decided(session.plans.dry_run(plan, agent="client"))
 
 
+class InProcess(AcpAgent):
+    """An agent that calls a tool of our MCP server as its message says; the server is here, and no process of its own."""
+
+    shared: ClassVar[Callable[[], SharedVault]]
+    told: ClassVar[str] = ""
+    alive = True
+    wanted = ""
+
+    async def _connect(self) -> None:
+        pass
+
+    async def _begin(self) -> str:
+        return "session"
+
+    async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
+        given = {each["name"]: each["value"] for each in self.server["env"]}
+        shared = replace(type(self).shared(), app=Path(given[VARIABLE]), client=given[CLIENT_VARIABLE])
+        self.wanted = self.wanted or pieces[-1].strip().splitlines()[-1]  # and the same once more when its plan comes back
+        tool, _, arguments = self.wanted.partition(" ")
+        async with Client(server(shared, Scrubber.of(shared.vault.store.real_path))) as client:
+            result = await client.call_tool(tool, json.loads(arguments))
+        type(self).told = "".join(part.text for part in result.content if part.type == "text")
+        turn.deltas.put_nowait(TextChunk("That was it."))
+        return Finished("stop")
+
+
+def asked_over_acp(desk: Desk, tool: str, arguments: Mapping[str, Any]) -> AgentEvent:
+    """The last event of a turn of another agent that calls one of our tools; what the tool answered is `InProcess.told`."""
+
+    async def nobody(request: Any) -> Any:
+        return REFUSED
+
+    InProcess.shared = lambda: build_shared_vault(desk.wiring())
+    with pytest.MonkeyPatch.context() as patch, desk.session(model="acp/opencode") as session:
+        patch.setattr(other_agents, "AcpAgent", InProcess)
+        return asyncio.run(last_of(session.answer(f"{tool} {json.dumps(arguments)}", nobody)))
+
+
+def by_acp(desk: Desk, plan: dict[str, Any]) -> str:
+    event = asked_over_acp(desk, "propose_plan", {"plan": plan})
+    if not isinstance(event, PreviewReady | TurnFailed):
+        assert any(code in InProcess.told for code in (*NOT_PERMITTED, "PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED")), InProcess.told
+        return DENY
+    return decided(event)
+
+
+def read_over_acp(desk: Desk, path: str) -> str:
+    asked_over_acp(desk, "read_note", {"path": path})
+    return ALLOW if '"path"' in InProcess.told and "code" not in InProcess.told else DENY
+
+
 def served(desk: Desk, client: str = "client") -> SharedVault:
     return replace(build_shared_vault(desk.wiring()), client=client)
 
@@ -243,9 +307,11 @@ def test_every_way_gives_the_same_answer(desk: Desk, settings: str, tool: str, p
     assert told["source"] in ("file", "default", "the path itself", "settings")
     before = desk.contents()
     if TOOLS[tool].risk is Risk.READ_ONLY:
-        assert (read_by_model(desk, path), read_by_client(desk, path)) == (decision, ALLOW if decision == ALLOW else DENY)
+        unasked = ALLOW if decision == ALLOW else DENY
+        assert (read_by_model(desk, path), read_by_client(desk, path), read_over_acp(desk, path)) == (decision, unasked, unasked)
     else:
         assert {way.__name__: way(desk, plan_of(tool, path)) for way in WAYS} == {way.__name__: decision for way in WAYS}
+        assert by_acp(desk, plan_of(tool, path)) == (ASK if decision == ALLOW else decision), "another program is not the person's model"
     assert desk.contents() == before
 
 
@@ -352,12 +418,37 @@ def test_a_vault_that_gives_permissions_is_not_heard_and_that_is_told(desk: Desk
     assert told == wide.keys() - {"write_allow"}, "which patterns a level is about is not more than the level"
 
 
+@pytest.mark.parametrize(
+    ("settings", "decision"),
+    [
+        ("confirm_writes = false", ASK),
+        ('tools_allow = ["*"]', ASK),
+        ('confirm_writes = false\ntools_allow = ["acp/*"]', ASK),
+        ('confirm_writes = false\ntools_allow = ["acp/opencode"]', ALLOW),
+        ('tools_allow = ["acp/opencode"]', ASK),
+    ],
+)
+def test_a_program_that_plans_is_asked_about_unless_a_rule_names_it(desk: Desk, settings: str, decision: str) -> None:
+    desk.settings(settings)
+    assert by_acp(desk, plan_of(CREATE, "Open/new.md")) == decision
+    assert desk.explain("Open/new.md", "--tool", CREATE, "--agent", "opencode")["decision"] == decision
+
+
+def test_a_kept_plan_is_judged_as_its_proposer_when_it_is_run(desk: Desk) -> None:
+    _, told = served(desk, "claude").propose(plan_of(CREATE, "Open/new.md"))
+    desk.settings('[agent_levels]\n"claude*" = "read-only"\n')
+    places = ["--vault", desk.store.real_path, "--state-dir", str(desk.folder / "s"), "--config", str(desk.folder / "config.toml")]
+    assert main(["run", "--plan", told["planId"], "--yes", *places]) == 3
+    desk.settings("")
+    assert main(["run", "--plan", told["planId"], "--yes", *places]) == 0
+
+
 def test_another_agent_may_be_held_to_less_than_the_person(desk: Desk) -> None:
     desk.settings('confirm_writes = false\n[agent_levels]\n"claude*" = "read-only"\n')
     plan = plan_of(WRITE, "Open/a.md")
     with desk.session() as session:
         decisions = [decided(session.plans.dry_run(plan, agent=name)) for name in ("", "opencode", "Claude-Code")]
-    assert decisions == [ALLOW, ALLOW, DENY]
+    assert decisions == [ALLOW, ASK, DENY]
     assert desk.explain("Open/a.md", "--agent", "claude") == {"decision": DENY, "rule": "level read-only", "source": "agent_levels"}
     _, told = served(desk, "claude").propose(plan)
     assert told["preview"]["errors"][0]["code"] == "PERMISSION_DENIED"

@@ -18,12 +18,13 @@ from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, PreviewReady, TextDelta, ToolCallStarted, TurnFailed
 from obsidian_agent.agent.privacy.consent import REFUSED, ShareDecision, ShareRequest
 from obsidian_agent.agent.session import Session
-from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.bootstrap import Wiring, build_session, open_record
 from obsidian_agent.cli.main import main
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.providers import acp
-from obsidian_agent.providers.acp import AgentState, agent_command
+from obsidian_agent.providers import other_agent
+from obsidian_agent.providers.acp import agent_command
+from obsidian_agent.providers.other_agent import AgentState
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
@@ -76,8 +77,8 @@ def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     make_vault(NOTES)
     command = f"{sys.executable} {Path(__file__).parent.parent / 'acp_agent.py'} {tmp_path / 'prompts'}"
     (tmp_path / "config.toml").write_text(f'share_allow = ["Shared/**"]\n[agents]\nscript = "{command}"\n')
-    monkeypatch.setattr(acp, "PATIENCE", 0.1)  # of 60 seconds
-    monkeypatch.setattr(acp, "GOODBYE", 1.0)
+    monkeypatch.setattr(other_agent, "PATIENCE", 0.1)  # of 60 seconds
+    monkeypatch.setattr(other_agent, "GOODBYE", 1.0)
     return Asked(tmp_path / "vault", tmp_path)
 
 
@@ -135,6 +136,41 @@ def test_what_it_writes_into_the_vault_itself_is_told_as_an_alarm(asked: Asked, 
     hidden = asked.vault / ".hidden.md"
     main(["ask", f"write {hidden}", "--backend", "acp", "--agent", "script", *asked.places])
     assert "While script worked, this changed in the vault, and no plan did it: .hidden.md." in capsys.readouterr().err
+
+
+async def test_what_it_asked_did_was_refused_and_what_changed_behind_us_stands_in_the_record(asked: Asked) -> None:
+    session = asked.session()
+    for message in ("shell", "etc", "own", f"write {asked.vault / 'Behind.md'}", 'ask read_note {"path": "Shared/Plan.md"}'):
+        await events_of(session.answer(message, nobody))
+    record = open_record(Wiring(VaultStore.open(asked.vault), asked.folder / "state"))
+    entries = [entry for entry in record.entries() if entry.get("agent") == "script"]
+    assert [[entry.get(name) for name in ("kind", "tool", "decision", "rule")] for entry in entries] == [
+        ["call", "rm -rf ~", "deny", "AGENT_REFUSED"],
+        ["call", "fs/read_text_file", "deny", "AGENT_REFUSED"],
+        ["call", "ls ~", "own", None],
+        ["alarm", None, None, None],
+        ["call", "vault.readFile", "allow", None],
+    ]
+    assert "Behind.md" in entries[3]["message"]
+    assert record.verify().first_bad is None
+
+
+async def test_a_cancelled_turn_leaves_its_alarm_in_the_record_too(asked: Asked) -> None:
+    turn = asked.session().answer("stubborn", nobody)
+    async for event in turn:
+        if isinstance(event, TextDelta):
+            (asked.vault / "Shared/Plan.md").write_text("changed meanwhile\n")
+            break
+    await turn.aclose()
+    entries = open_record(Wiring(VaultStore.open(asked.vault), asked.folder / "state")).entries()
+    assert [entry["kind"] for entry in entries if entry["kind"] == "alarm"] == ["alarm"]
+
+
+async def test_its_server_knows_it_by_its_name_whatever_it_calls_itself(asked: Asked) -> None:
+    config = asked.folder / "config.toml"
+    config.write_text(config.read_text().replace("[agents]", '[agent_levels]\nscript = "read-only"\n[agents]'))
+    events = await events_of(asked.session().answer(f"ask preview_plan {json.dumps({'plan': PLAN})}", nobody))
+    assert "PERMISSION_DENIED" in words(events)
 
 
 async def test_cancelling_a_turn_ends_an_agent_that_goes_on_and_still_tells_what_it_wrote(asked: Asked) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from obsidian_agent.agent import proposal_socket
-from obsidian_agent.agent.proposal_socket import Outcome, Proposal, listening, propose
+from obsidian_agent.agent.proposal_socket import Outcome, Proposal, listen, listening, propose
 from obsidian_agent.bootstrap import Wiring, app_socket
 from obsidian_agent.config import LiveSettings, Settings
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -119,6 +119,30 @@ async def test_the_socket_is_private_and_only_one_listens(tmp_path: Path) -> Non
         assert (open, second) == (True, False)
         assert (stat.S_IMODE(os.stat(place).st_mode), stat.S_IMODE(os.stat(place.parent).st_mode)) == (0o600, 0o700)
         assert await propose(place, Proposal("me", {})) == Outcome("shown", "me")
+    assert not place.exists()
+
+
+async def test_who_waits_listens_when_the_one_before_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposal_socket, "LOOK_AGAIN_SECONDS", 0.05)
+    place, apps = tmp_path / "app.sock", {}
+
+    def app_called(name: str) -> asyncio.Task[None]:
+        async def takes(proposal: Proposal) -> Outcome:
+            return Outcome("shown", name)
+
+        return asyncio.create_task(listen(place, takes))
+
+    for name in ("first", "second", "third"):
+        apps[name] = app_called(name)
+    while apps:
+        for _ in range(200):
+            if (outcome := await propose(place, Proposal("me", {}))) is not None:
+                break
+            await asyncio.sleep(0.05)
+        assert outcome is not None
+        gone = apps.pop(outcome.message)
+        gone.cancel()
+        await asyncio.wait([gone])
     assert not place.exists()
 
 

@@ -11,7 +11,8 @@ their own, so that a cut at the end is noticed too; who may write both can take 
 | approval | planHash, goal, `by` "person", "options" (--yes) or "settings" |
 | denial | what a rule forbade without a question: goal or provider, `denied` with code, path and rule of each |
 | proposal | a plan that waits for the person: client, planId, goal |
-| call | agent, tool, decision, rule: what another agent asked of this program; server, tool, allowedBy, characters, sha256: what an MCP server gets |
+| call | agent, tool, decision, rule: what another agent asked of this program, or says ("own") that it did itself; server, tool, allowedBy, characters, sha256: what an MCP server gets |
+| alarm | agent, message: what changed in the vault during the turn of another agent, and no plan did it |
 | trust | path (mcp/SERVER/TOOL for a tool of an MCP server), sha256 (null: no longer trusted) |
 | command | id, name, ok: a command that Obsidian was told to run |
 | run, undo, redo, recover | runId, and counts of what was done |
@@ -37,7 +38,9 @@ from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.journal.state_folder import wait_for_lock
 from obsidian_agent.state_files import make_private, replace_file
 
-Kind = Literal["sent", "grant", "refusal", "approval", "denial", "proposal", "call", "trust", "command", "run", "undo", "redo", "recover"]
+Kind = Literal[
+    "sent", "grant", "refusal", "approval", "denial", "proposal", "call", "alarm", "trust", "command", "run", "undo", "redo", "recover"
+]
 """What a line is about; the table above says what else is in it."""
 
 KINDS: Final = frozenset(get_args(Kind))
