@@ -27,7 +27,7 @@ def main() -> None:
     rows = []
     if "person" in parts:
         measured = person.measure(options.place, sizes, options.rounds)
-        rows += measured + index.growth(measured)
+        rows += measured + index.growth([row for row in measured if not row.what.startswith(f"{person.SMALL} ")])
     rows += runs.measure(options.place, options.rounds) if "runs" in parts else []
     rows += scan.measure(options.rounds) if "scan" in parts else []
     if "index" in parts:

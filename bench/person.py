@@ -128,15 +128,7 @@ class _Vault:
     def _all_changed(self) -> list[Row]:
         """The preview of a change to every note."""
         plan = self.state / "plan.json"
-        steps = [
-            {"id": "list", "tool": "vault.listFiles", "args": {"folder": "", "extension": "md"}},
-            {
-                "id": "edit",
-                "tool": "vault.setFrontmatter",
-                "foreach": {"from": "$steps.list.files", "itemName": "file"},
-                "args": {"path": "${file.path}", "set": {"measured": True}},
-            },
-        ]
+        steps = [{"id": "edit", "tool": "vault.replaceText", "args": {"find": "## Heading", "replace": "### Heading"}}]
         plan.write_text(json.dumps({"version": "1.0", "goal": "measure", "riskLevel": "writes", "steps": steps}), encoding="utf-8")
         seconds, memory = _spent(self._ours("preview", os.fspath(plan)))
         figure = "preview of a change to every note"

@@ -30,6 +30,7 @@ APP_SOCKET: Final = "app.sock"
 LONGEST: Final = 4 << 20
 """Bytes of one proposal, and of an answer."""
 READ_SECONDS: Final = 10.0
+"""Until a proposal must have come whole."""
 LOOK_AGAIN_SECONDS: Final = 3.0
 """So often a program that waits for its turn looks whether the one that listens is gone."""
 _ADDRESS: Final = 100

@@ -121,7 +121,7 @@ class HiddenSpans:
         asked, start, end = self._ahead.get(wanted, (0, -1, -1))
         if not asked <= at <= start:
             found = wanted.search(self._data, at)
-            while found and found.re is _DOLLARS and found[1] is None:
+            while found and wanted is _DOLLARS and found[1] is None:
                 found = wanted.search(self._data, found.end())
             start, end = found.span() if found else (len(self._data) + 1,) * 2
             self._ahead[wanted] = at, start, end
