@@ -18,7 +18,15 @@ from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
 
-CASES = [json.loads(line) for line in (Path(__file__).parent / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def _with_content(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose text is told as a prefix and so many of a unit, with that text."""
+    made = row.get("gen")
+    return {"content": made.get("prefix", "") + made["unit"] * made["n"], **row} if made else row
+
+
+CASES = [_with_content(json.loads(line)) for line in (Path(__file__).parent / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
 CLIP = "Inbox/clip.md"
 SECRETS = ("XK4711Q", "secretly")
 EVIL_PLAN = {
