@@ -332,9 +332,8 @@ def _writable(folder: Path) -> str:
 
     try:
         make_private(folder)
-        handle, name = tempfile.mkstemp(dir=folder)
-        os.close(handle)
-        os.unlink(name)
+        with tempfile.TemporaryFile(dir=folder):  # without a name, where the system can: a kill leaves nothing
+            pass
     except OSError as error:
         raise ObsidianAgentError(f"{folder} cannot be written: {error.strerror or error}.") from error
     return str(folder)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from typing import cast
 from unittest.mock import patch
@@ -17,14 +18,18 @@ from unittest.mock import patch
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.agent.vault_agents.library import TrustStore
+from obsidian_agent.cli.main import main as doctor
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.journal.recovery import recover
 from obsidian_agent.journal.undo import redo, undo
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.keeper import IndexKeeper
+from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.transaction.actions import Action
 from obsidian_agent.vault.transaction.apply import Applier
 from previews import create, make, modify, move, previewed, restarted, run, trash
@@ -95,7 +100,7 @@ def cut_off(store: VaultStore, journal: Journal) -> None:
         os.utime(vault / torn, (1, 1))
 
 
-STATE = ("settings", "trust", "audit", "thread", "macro")
+STATE = ("settings", "trust", "audit", "thread", "macro", "index", "doctor")
 """What is written besides runs: each is old or new whatever happens, and can be written afterwards."""
 
 
@@ -118,6 +123,13 @@ def write_state(what: str, base: Path, value: str) -> None:
         case "macro":
             with VaultStore.open(base / "vault") as store:
                 AppFolder(store, "macros").write("m", {"v": value})
+        case "index":
+            replace_file(base / "vault/a.md", f"#{value}\n".encode())
+            _indexed(base, anew=True)
+        case "doctor":
+            if value == "new":
+                _doctor(base)
+            replace_file(folder / "value", value.encode())
         case _:
             raise ValueError(what)
 
@@ -138,8 +150,34 @@ def read_state(what: str, base: Path) -> str:
         case "macro":
             with VaultStore.open(base / "vault") as store:
                 return str(cast("dict[str, str]", AppFolder(store, "macros").read("m").value)["v"])
+        case "index":
+            (value,) = _indexed(base)
+            assert value != "later" or not list((folder / "index").glob(".*")), "what a kill left goes with the next writing"
+            assert (base / "vault/a.md").read_text() == f"#{value}\n"
+            return value
+        case "doctor":
+            _doctor(base)
+            assert all((base / "vault" / name).read_bytes() == content for name, content in OLD.items())
+            assert not list(folder.rglob("tmp*"))
+            return (folder / "value").read_text()
         case _:
             raise ValueError(what)
+
+
+def _indexed(base: Path, *, anew: bool = False) -> list[str]:
+    """The values that the index of the vault has as tags of a note."""
+    with VaultStore.open(base / "vault") as store:
+        keeper = IndexKeeper(store, base / "state/index")
+        index = keeper.rebuild() if anew else keeper.refresh()
+        return [value for value in ("old", "new", "later") if index.tagged(value, ROOT)]
+
+
+def _doctor(base: Path) -> None:
+    """Look at everything. OSError when something was found to be wrong."""
+    place = ["--vault", str(base / "vault"), "--state-dir", str(base / "state"), "--config", str(base / "config.toml")]
+    with redirect_stdout(StringIO()) as told:
+        if doctor(["doctor", *place]):
+            raise OSError(told.getvalue())
 
 
 def _now() -> datetime:
