@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.exits import Exit, ending_signals
 from obsidian_agent.cli.output import Output, ask, on_terminal
 from obsidian_agent.cli.parser import COMMANDS, Commands, UsageError, planner
 from obsidian_agent.cli.session_factory import chosen_model, find_vault, wiring_of
@@ -40,10 +41,18 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
         theme=_theme(options),
         first_start=not (options.offline or chosen_model(options)),
     )
-    app.run()
+    asyncio.run(_run(app))
     if app.unopened is not None:
         raise app.unopened
-    return Exit.DONE
+    return Exit(app.return_code or 0)
+
+
+async def _run(app: ObsidianAgentApp) -> None:
+    """Until the app ends. A signal is no error in the middle of something, as elsewhere: it ends the app as quitting does."""
+    for number in ending_signals():
+        with contextlib.suppress(NotImplementedError):  # Windows
+            asyncio.get_running_loop().add_signal_handler(number, app.hang_up)
+    await app.run_async()
 
 
 def _wiring(options: argparse.Namespace) -> Wiring:

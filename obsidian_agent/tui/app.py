@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from textual import events, on, work
 from textual.app import App, SystemCommand
@@ -21,6 +21,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, unknown_ids
+from obsidian_agent.tui.driver import outliving_its_terminal
 from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
@@ -29,11 +30,15 @@ from obsidian_agent.tui.widgets.note import OutsideRequested
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
+    from textual.driver import Driver
 
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
     from obsidian_agent.tui.backend import Backend
 
 log = logging.getLogger(__name__)
+
+INTERRUPTED: Final = 130
+"""What the app ends with when somebody else ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,7 @@ class ObsidianAgentApp(App[None]):
 
     def __init__(self, backend: Backend, *, theme: str | None = None, first_start: bool = False) -> None:
         """`theme`: that of the first frame, before the settings are read. `first_start`: who has not chosen a model yet is asked."""
+        self._hung_up = False
         super().__init__()
         for own in THEMES:
             self.register_theme(own)
@@ -123,6 +129,9 @@ class ObsidianAgentApp(App[None]):
         screen = self.screen_stack[0]
         assert isinstance(screen, MainScreen)
         return screen
+
+    def get_driver_class(self) -> type[Driver]:
+        return outliving_its_terminal(super().get_driver_class(), lambda: self.call_later(self.hang_up))
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(self.backend, self._signals, self.keyboard, self.approve_share, first_start=self._first_start)
@@ -260,12 +269,22 @@ class ObsidianAgentApp(App[None]):
 
         self.push_screen(Confirm("Quit now?", text, "Stop and quit", "Go on"), answered)
 
-    async def _exit_when_written(self) -> None:
+    def hang_up(self) -> None:
+        """The terminal is gone, or the system asks for the end: a run stops after the current file and can be
+        undone; quit then. Asked twice: quit at once."""
+        if self._hung_up or not self.backend.is_open:
+            self.exit(return_code=INTERRUPTED)
+        else:
+            self._hung_up = True
+            self.main.turn.cancel()
+            self.run_worker(self._exit_when_written(INTERRUPTED), group="quit")
+
+    async def _exit_when_written(self, code: int = 0) -> None:
         """Let the current file and every thread be written, then end."""
         await self.main.stream.written()
         if self.backend.is_open:
             await self.backend.parts.threads.close()
-        self.exit()
+        self.exit(return_code=code)
 
 
 def _full_name(theme: str | None) -> str:

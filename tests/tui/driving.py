@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
+from textual import _wait
 from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -46,6 +47,10 @@ LATE = 60.0
 
 PATIENCE = 60.0
 """Seconds after which a test gives up on something that has to come. Only a machine that is very busy needs more than one of them."""
+
+_wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 0.002, 0.001
+# Textual's pilot takes the app for idle once the process did nearly nothing for 20 ms, two or three times a key, and while anything else
+# is at work for a second. Whether it is idle `settle` asks the app itself.
 
 
 class Threads(ThreadPoolExecutor):

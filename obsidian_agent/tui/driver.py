@@ -1,0 +1,50 @@
+"""The terminal that the app draws on. It may be gone at any moment: then nothing waits for it any more, and the app ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from textual.driver import Driver
+
+
+def outliving_its_terminal(driver: type[Driver], gone: Callable[[], object]) -> type[Driver]:
+    """A driver that draws into nothing once its terminal is gone, and says so from the thread that draws.
+
+    In Textual's own an error ends that thread, and whoever draws waits for it for good (textual/drivers/_writer_thread.py: 30 pieces wait at most).
+    """
+
+    class Outliving(driver):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            if (file := getattr(self, "_file", None)) is not None:
+                self._file = _Output(file, gone)
+
+    return Outliving
+
+
+class _Output:
+    """A terminal's file, of which nobody hears an error but `gone`, once."""
+
+    def __init__(self, file: IO[str], gone: Callable[[], object]) -> None:
+        self._file, self._gone, self._is_gone = file, gone, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        self._attempt(lambda: self._file.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._attempt(self._file.flush)
+
+    def _attempt(self, call: Callable[[], object]) -> None:
+        if self._is_gone:
+            return
+        try:
+            call()
+        except OSError:
+            self._is_gone = True
+            self._gone()
