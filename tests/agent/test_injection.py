@@ -19,7 +19,6 @@ from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
 
 
-
 def _with_content(row: dict[str, Any]) -> dict[str, Any]:
     """A row whose text is told as a prefix and so many of a unit, with that text."""
     made = row.get("gen")
