@@ -175,7 +175,17 @@ def _document(row: SettingRow) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, dict) else value
+    from obsidian_agent.config import McpServer
+
+    match value:
+        case tuple():
+            return list(value)
+        case dict():
+            return {name: _plain(each) for name, each in value.items()}
+        case McpServer():
+            return value.model_dump(mode="json", exclude_defaults=True)
+        case _:
+            return value
 
 
 def _shown(value: Any) -> str:
@@ -183,6 +193,12 @@ def _shown(value: Any) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple):
         return "; ".join(map(str, value)) or "none"
+    if isinstance(value, dict) and value:
+        import tomlkit
+
+        table = tomlkit.inline_table()
+        table.update(_plain(value))
+        return table.as_string()  # as it may stand in the file
     return "none" if value in (None, "", {}) else str(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,17 @@ SECRET = "sk-0123456789abcdef"
 
 
 @pytest.mark.usefixtures("key_file")
+def test_tables_are_told_as_they_may_stand_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[services]\n"custom:lab" = "http://127.0.0.1:1/v1"\n[mcp_servers.time]\ncommand = "uvx"\nargs = ["time"]\n')
+    for name in ("services", "mcp_servers"):
+        assert main(["config", "get", name, "--config", str(file)]) == 0
+        told = capsys.readouterr().out
+        assert tomllib.loads(f"{name} = {told}") == {name: tomllib.loads(file.read_text())[name]}
+    assert main(["config", "--json", "--config", str(file)]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["mcp_servers"]["value"] == {"time": {"command": "uvx", "args": ["time"]}}
+
+
 def test_a_key_is_saved_from_standard_input_listed_by_source_and_forgotten(commands: MakeCommands, monkeypatch: pytest.MonkeyPatch) -> None:
     here = commands({})
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{SECRET}\n"))
