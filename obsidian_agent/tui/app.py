@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,7 +22,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, unknown_ids
-from obsidian_agent.tui.driver import outliving_its_terminal
+from obsidian_agent.tui.driver import is_gone, outliving_its_terminal
 from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 
 INTERRUPTED: Final = 130
 """What the app ends with when somebody else ends it."""
+LOOK_FOR_TERMINAL_SECONDS: Final = 2.0
+"""So often it looks whether its terminal is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,13 @@ class ObsidianAgentApp(App[None]):
         self.screen_change_signal.subscribe(self, lambda screen: self.keyboard.screen_changed(), immediate=True)
         self._signals.setting_changed.subscribe(self, self._setting_changed)
         self.call_after_refresh(self._open)
+        if not self.is_headless:
+            self.set_interval(LOOK_FOR_TERMINAL_SECONDS, self._look_for_terminal)
+
+    def _look_for_terminal(self) -> None:
+        """Nobody draws for a while, and a program that `nohup` started hears of nothing."""
+        if sys.__stdin__ is not None and is_gone(sys.__stdin__.fileno()):
+            self.hang_up()
 
     @work(group="opening", exit_on_error=False)
     async def _open(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,6 +23,15 @@ def outliving_its_terminal(driver: type[Driver], gone: Callable[[], object]) -> 
                 self._file = _Output(file, gone)
 
     return Outliving
+
+
+def is_gone(terminal: int) -> bool:
+    """Whether a terminal is gone: who reads from it hears nothing of that, and asks again at once, for good."""
+    if not hasattr(select, "poll"):
+        return False
+    asked = select.poll()
+    asked.register(terminal, 0)
+    return any(event & select.POLLHUP for _, event in asked.poll(0))
 
 
 class _Output:

@@ -15,14 +15,14 @@ import pytest
 from support import MakeVault
 
 
-@pytest.mark.parametrize("ending", ["terminal gone", signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("ending", ["terminal gone", "nothing to draw", signal.SIGTERM, signal.SIGHUP])
 def test_the_app_ends_with_its_terminal_whatever_it_hears_of_it(
     tmp_path: Path, make_vault: MakeVault, ending: str | signal.Signals
 ) -> None:
     vault = make_vault({"A.md": "one\n"}).real_path
     process, terminal = pty.fork()
     if not process:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN if ending == "terminal gone" else signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if not isinstance(ending, signal.Signals) else signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         command = [
             sys.executable,
@@ -39,7 +39,13 @@ def test_the_app_ends_with_its_terminal_whatever_it_hears_of_it(
     while b"New line" not in drawn and time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.1)[0]:
             drawn += os.read(terminal, 1 << 16)
-    os.write(terminal, b"words that are still to be drawn")
+    if ending == "nothing to draw":
+        os.write(terminal, b"\x1bOQ")  # F2: a list, without a cursor that blinks
+        time.sleep(1.0)
+        while select.select([terminal], [], [], 0.1)[0]:
+            os.read(terminal, 1 << 16)
+    else:
+        os.write(terminal, b"words that are still to be drawn")
     if isinstance(ending, signal.Signals):
         os.kill(process, ending)
     os.close(terminal)
