@@ -40,7 +40,7 @@ dev: $(READY) $(PLAY)/vault ## as run, with textual's devtools: styles are loade
 	@$(BIN)/textual run --dev --command "$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state"
 
 test: $(READY) check ## run lint, types and import contracts, then the tests
-	@$(BIN)/python -m pytest -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1)) --dist worksteal # one more than processors: many tests wait for another program
+	@$(BIN)/python -m pytest -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2)) --dist worksteal # twice the processors: many tests wait for another program
 
 check: $(READY) lint types imports ## lint, types over package and tests, import contracts, dependencies
 	@$(BIN)/python -m pytest -q tests/test_front_door.py

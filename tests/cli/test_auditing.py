@@ -182,7 +182,7 @@ async def test_what_a_model_asks_for_leaves_lines_of_what_was_granted_refused_de
     assert {each["kind"]: each["paths"] for each in entries if "paths" in each} == {"grant": ["a.md"], "refusal": ["c.md"]}
     assert [each["denied"][0]["path"] for each in entries if each["kind"] == "denial"] == ["Private/d.md"]
     assert [each["files"][0]["path"] for each in entries if each["kind"] == "sent"] == ["a.md"]
-    assert set(LINES) | {"grant", "sent"} == KINDS, "each kind of the table has its test"
+    assert set(LINES) | {"grant", "sent", "alarm"} == KINDS, "each kind of the table has its test; the alarm in test_acp"
 
 
 def test_the_record_is_filtered_by_kind_time_and_path(recorded: Recorded, capsys: pytest.CaptureFixture[str]) -> None:

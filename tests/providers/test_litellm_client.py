@@ -51,7 +51,7 @@ async def test_streams_text_thinking_usage_and_reason(vendor: str, connect: Open
     assert said(deltas, thinking=True) == "first\nthink"
     assert deltas[-1] == Finished("stop", Usage(21, 34))
     assert sum(isinstance(delta, Finished) for delta in deltas) == 1
-    assert len(deltas) > 5, "it arrives in pieces"
+    assert sum(isinstance(delta, TextChunk) and not delta.thinking for delta in deltas) > 1, "it arrives in pieces"
     assert len(llm_server.requests) == 1
 
 

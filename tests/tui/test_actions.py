@@ -157,7 +157,7 @@ async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_te
         await app.settle()
         assert app.stage == "plan", app.screen()
         await press("a")
-        assert (tmp_path / "Vault" / "Cellar" / "Soup.md").exists()
+        await app.until((tmp_path / "Vault" / "Cellar" / "Soup.md").exists)
         assert keys < 10
 
 
