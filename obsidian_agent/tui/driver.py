@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
@@ -35,10 +36,10 @@ def is_gone(terminal: int) -> bool:
 
 
 class _Output:
-    """A terminal's file, of which nobody hears an error but `gone`, once."""
+    """A terminal's file, of which nobody hears an error but `gone`; from then on it leads nowhere, also what is written when Python ends."""
 
     def __init__(self, file: IO[str], gone: Callable[[], object]) -> None:
-        self._file, self._gone, self._is_gone = file, gone, False
+        self._file, self._gone = file, gone
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -51,10 +52,10 @@ class _Output:
         self._attempt(self._file.flush)
 
     def _attempt(self, call: Callable[[], object]) -> None:
-        if self._is_gone:
-            return
         try:
             call()
         except OSError:
-            self._is_gone = True
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._file.fileno())
+            os.close(nowhere)
             self._gone()
