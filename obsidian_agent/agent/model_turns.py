@@ -95,10 +95,11 @@ class ModelTurns:
         config = models.config(assistant)
         choice = self._choice(config, model)
         provider = models.providers.get(choice.spec)
+        names = (provider.name.removeprefix(f"{ACP}/") if is_agent(provider) else "", config.agent)
         return Agent(
             provider=provider,
             tools=self.plans.tools,
-            policy=self.plans.make_policy(provider.name.removeprefix(f"{ACP}/") if is_agent(provider) else config.agent),
+            policy=self.plans.make_policy("/".join(filter(None, names))),
             vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder))),
             rules=models.rules,
             approve=approve,
