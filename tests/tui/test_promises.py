@@ -35,14 +35,20 @@ async def test_quitting_saves_what_the_conversations_have_said_so_far(tmp_path: 
     assert (answer.state, answer.text.split("\n")[0]) == ("cut", "First of slow question. ")
 
 
-async def test_stop_and_quit_waits_for_the_file_that_is_being_written() -> None:
+@pytest.mark.parametrize("by_key", [True, False])
+async def test_whatever_ends_the_app_waits_for_the_file_that_is_being_written(by_key: bool) -> None:
     session = FakeSession()
     async with driving(session) as app:
         await app.planned()
         session.gate = asyncio.Event()
-        await app.pilot.press("a", "ctrl+q")
-        await app.on_top(Confirm)
-        await app.pilot.press("y")
+        await app.pilot.press("a")
+        if by_key:
+            await app.pilot.press("ctrl+q")
+            await app.on_top(Confirm)
+            await app.pilot.press("y")
+        else:  # as when a terminal is closed: the shell's signal, the system's, and what is drawn
+            for _ in range(3):
+                app.app.hang_up()
         await app.settle("run", "quit")
         assert app.app.return_code is None, "a file is being written"
         assert "Stopping after the current file" in app.screen()
