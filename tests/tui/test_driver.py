@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import pty
@@ -13,10 +14,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import pytest
 
+from obsidian_agent.cli.app import _run
+from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.driver import outliving_its_terminal
 from support import MakeVault
 
@@ -96,6 +99,22 @@ def test_the_app_ends_with_its_terminal_or_when_it_is_asked_to(
     # 1: the thread that reads keys may be the first that hears of it.
     assert ended, "it waits for a terminal that is gone"
     assert os.waitstatus_to_exitcode(status) in ((130,) if asked else (130, 1))
+
+
+async def test_a_signal_is_for_the_app_to_answer() -> None:
+    asked = asyncio.Event()
+
+    class App:
+        hang_up = staticmethod(asked.set)
+
+        async def run_async(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+            async with asyncio.timeout(10):
+                await asked.wait()
+
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
+    await _run(cast("ObsidianAgentApp", App()))
+    signal.signal(signal.SIGTERM, before)
 
 
 def test_what_is_drawn_after_the_end_leads_nowhere_and_fails_nobody() -> None:
