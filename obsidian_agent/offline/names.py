@@ -10,10 +10,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal
 
-import regex
-
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import name_key
@@ -24,7 +23,7 @@ NameKind = Literal["folder", "tag", "property", "value", "note", "alias", "file"
 
 _LONGEST_VALUE: Final = 60
 _NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})  # properties whose values are names of another kind
-_LINK: Final = regex.compile(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
+_LINK: Final = unicode_expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
