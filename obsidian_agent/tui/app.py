@@ -273,7 +273,7 @@ class ObsidianAgentApp(App[None]):
         undone; quit then."""
         if self.backend.is_open:
             self.main.turn.cancel()
-            self.run_worker(partial(self._exit_when_written, INTERRUPTED), group="quit", exclusive=True)
+            self.run_worker(self._exit_when_written(INTERRUPTED), group="quit")
         else:
             self.exit(return_code=INTERRUPTED)
 
