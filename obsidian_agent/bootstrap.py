@@ -362,7 +362,7 @@ def _named(agent: str, own: Mapping[str, str]) -> tuple[str, list[str]]:
     """Which other program an agent is, "" none, and the names that rules may have for it. All in lower case."""
     if not agent:
         return "", []
-    from obsidian_agent.providers.acp import COMMANDS
+    from obsidian_agent.providers.other_agent import COMMANDS
 
     known = (name.casefold() for name in (*COMMANDS, *own))
     program = max((name for name in known if f"{agent}/".startswith(f"{name}/")), key=len, default="")

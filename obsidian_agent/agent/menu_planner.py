@@ -34,8 +34,8 @@ from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.providers.acp import is_agent
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
+from obsidian_agent.providers.other_agent import is_agent
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView

@@ -30,8 +30,8 @@ from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.plan.policy import SharingRules
-from obsidian_agent.providers.acp import ACP, is_agent
 from obsidian_agent.providers.base import Provider
+from obsidian_agent.providers.other_agent import ACP, is_agent
 from obsidian_agent.providers.registry import SCRIPTED, find_vendor
 from obsidian_agent.vault.frontmatter.properties import read_properties
 from obsidian_agent.vault.paths.path import VaultPath
