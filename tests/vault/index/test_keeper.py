@@ -297,6 +297,17 @@ def test_killed_while_it_writes_the_next_start_builds_anew(tmp_path):
     }
 
 
+def test_an_index_is_whole_where_another_process_found_less_worth_writing(tmp_path, monkeypatch):
+    keeper, folder = keeper_of(tmp_path, VAULT)
+    keeper.refresh()
+    monkeypatch.setattr(index_keeper, "PROCESS_AFTER", 2)
+    monkeypatch.setattr(index_keeper, "SAVED_AFTER", 1)
+    keeper.use_process(lambda done, total: None)
+    for name in "uvwxyz":
+        (folder / f"{name}.md").write_text("[[a]]")
+    assert_true(keeper.refresh(), VaultStore.open(folder))
+
+
 @pytest.mark.usefixtures("settled")
 def test_a_program_with_a_screen_leaves_scanning_to_another_process(tmp_path, monkeypatch):
     monkeypatch.setattr(index_keeper, "PROCESS_AFTER", 3)
@@ -305,7 +316,7 @@ def test_a_program_with_a_screen_leaves_scanning_to_another_process(tmp_path, mo
     keeper.use_process(lambda done, total: told.append((done, total)))
     whole = said(ScanIndex(DiskView(VaultStore.open(folder))))
     assert said(keeper.refresh()) == whole
-    assert told == [(0, 3)]
+    assert told == [(0, 3), (0, 0)]
     assert (keeper.status.read, keeper.status.total) == (0, 0), "the notes were read elsewhere"
     (folder / "a.md").write_bytes(b"")
     assert linking(keeper.refresh(), "b.md") == []
