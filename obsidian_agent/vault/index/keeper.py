@@ -67,7 +67,7 @@ class IndexKeeper:
 
     def __init__(self, store: VaultStore, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
         """`progress` is told how many files of how many are scanned, and (0, 0) when that is over."""
-        self._store = store
+        self.store = store
         self._folder = folder
         self._uses_process = False
         self._tell = progress
@@ -134,7 +134,7 @@ class IndexKeeper:
                 return None
             changed = self._index.changed.copy()
             for path in paths:
-                self._learn(changed, path, stamp(self._store, path), time.time_ns())
+                self._learn(changed, path, stamp(self.store, path), time.time_ns())
             self._index = self._index.with_changes(changed)
             return self._index
 
@@ -153,7 +153,7 @@ class IndexKeeper:
         return self._over(snapshot)
 
     def _over(self, snapshot: Snapshot) -> StoredIndex:
-        return StoredIndex(snapshot, Changed(), self._store, Packs(snapshot, self._folder))
+        return StoredIndex(snapshot, Changed(), self.store, Packs(snapshot, self._folder))
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
         if self._is_large() and (saved := self._by_another(cancelled)) is not None and (index := self._loaded()) is not None:
@@ -161,7 +161,7 @@ class IndexKeeper:
             return index if saved else self._compared(index, cancelled, rebuild=False)
         try:
             make_private(self._folder)
-            built = scan_files(self._store, walk_stamps(self._store), self._folder, cancelled=cancelled, progress=self._report)
+            built = scan_files(self.store, walk_stamps(self.store), self._folder, cancelled=cancelled, progress=self._report)
             self._write(built.records, built.packs)
             self._read += len(built.records.paths)
             del built  # as large as what is opened now
@@ -173,7 +173,7 @@ class IndexKeeper:
 
     def _is_large(self) -> bool:
         """Whether scanning the vault would be felt."""
-        return self._uses_process and len(list(islice(walk_stamps(self._store), PROCESS_AFTER))) == PROCESS_AFTER
+        return self._uses_process and len(list(islice(walk_stamps(self.store), PROCESS_AFTER))) == PROCESS_AFTER
 
     def _by_another(self, cancelled: Callable[[], bool]) -> bool | None:
         """Let a process of its own do what there is to scan and write, where that is wanted; whether all of it is written, None if it failed."""
@@ -183,7 +183,7 @@ class IndexKeeper:
             child = ChildProcess(__name__)
         except OSError:
             return None
-        question = self._store.real_path, os.fspath(self._folder)
+        question = self.store.real_path, os.fspath(self._folder)
         with child:
             found: bool | None = ask_all([child], [question], lambda _, counts: self._report(*counts), cancelled)[0]
             return found
@@ -199,7 +199,7 @@ class IndexKeeper:
         now_ns = time.time_ns()
         different: list[tuple[str, Stamp]] = []
         seen = 0
-        for text, found in walk_stamps(self._store):
+        for text, found in walk_stamps(self.store):
             seen += 1
             before = known.pop(text, None)
             if before != found or text in stale:
@@ -232,7 +232,7 @@ class IndexKeeper:
             changed.stamps[path.text] = found
             return
         try:
-            facts = facts_of(path, self._store.read(path))
+            facts = facts_of(path, self.store.read(path))
         except VaultError as error:
             changed.delta.learn(path, NOTHING, error.problem())
             return
@@ -260,7 +260,7 @@ class IndexKeeper:
         """A snapshot of what is known: the texts of what changed go into one more pack."""
         snapshot, delta = index.snapshot, index.changed.delta
         files = [(text, index.changed.stamps.get(text, UNSETTLED)) for text in delta.files]
-        built = scan_files(self._store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report)
+        built = scan_files(self.store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report)
         self._write(merged(snapshot, delta.stale, built.records), [*snapshot.packs, *built.packs])
         return self._opened()
 

@@ -22,13 +22,14 @@ from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
 from obsidian_agent.vault.index.snapshot_file import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
 from obsidian_agent.vault.index.text_search import folded_needle
+from obsidian_agent.vault.links.graph import link_graph
 from obsidian_agent.vault.links.resolve import file_name, name_key, target_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView, ScanIndex
 
 NAMES = ["a.md", "b.md", "A.md", "a.md.md", "Sub/a.md", "Sub/b.md", "Sub/Deep/c.md", "Sub2/b.md", "café.md", "o.md", "pic.png", "x.canvas"]
 TARGETS = ["a", "A.md", "b", "Sub/a", "./b", "../a", "Deep/c", "/a", "café", "pic.png", "nowhere", "Sub/nowhere", ".", ".."]
-TARGETS += ["a.md.md", "c|d"]
+TARGETS += ["a.md.md", "c|d", "#part", "#"]
 QUERIES = ["DONE", "status: open\n---\n", "Ümlaut", "x/y", "strasse", "k", "absent", "\u65e5"]
 TAGS = ["x", "x/y", "X/Z", "x-1", "xy", "ümlaut"]
 
@@ -82,6 +83,7 @@ def said(index: VaultIndex) -> dict[str, Any]:
         "naming": {name: [path.text for path in index.naming(name)] for name in names},
         "referring": [path.text for path in index.referring()],
         "named": {name: [path.text for path in index.named(name)] for name in names},
+        "links": {path.text: index.links(path) for path in files},
         "linking": {path.text: [source.text for source in index.linking(path)] for path in files},
         "texts": {
             (query, folder.text): [
@@ -114,6 +116,8 @@ def assert_true(stored: StoredIndex, store: VaultStore) -> None:
     scanned = ScanIndex(DiskView(store))
     assert said(stored) == said(scanned)
     files = list(scanned.files())
+    graph = link_graph(files, DiskView(store).read)
+    assert [stored.links(path) for path in files] == [graph.of(path) for path in files]
     links = [(target, path) for path in files for target in scanned.facts(path).targets]
     lost = sum(1 for target, path in links if scanned.resolve(target, path) is None)
     tags = {tag_key(tag) for path in files for tag in scanned.facts(path).tags}
