@@ -324,7 +324,10 @@ def _trusted(wiring: Wiring) -> TrustStore:
 
 
 def policy_of(wiring: Wiring, agent: str = "") -> Policy:
-    """What may happen, as options and settings have it now, and the vault's own file narrows it; `agent` plans ("": the person). May block."""
+    """What may happen, as options and settings have it now, and the vault's own file narrows it. May block.
+
+    `agent` plans ("": the person): a program, an agent of the vault, or PROGRAM/AGENT, which is held to what either is held to.
+    """
     settings = wiring.settings.current
     base = wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
     own = Limits.of(
@@ -338,7 +341,8 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
         commands_deny=settings.commands_deny,
     )
     vaults, told = vault_rules(_vault_policy(wiring.store), VAULT_POLICY.text, settings.level)
-    levels = [level for name, level in settings.agent_levels.items() if agent and fnmatchcase(agent.casefold(), name.casefold())]
+    program, names = _named(agent.casefold(), settings.agents)
+    levels = [level for name, level in settings.agent_levels.items() if any(fnmatchcase(each, name.casefold()) for each in names)]
     deny = (*settings.share_deny, *vaults.share_deny.patterns)
     return replace(
         base,
@@ -350,14 +354,19 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
         sharing=SharingRules.of(settings.share_allow, deny, local=settings.share_local),
         told=told,
         agent=agent,
-        foreign=bool(agent) and _is_program(agent, settings.agents),
+        program=program,
     )
 
 
-def _is_program(agent: str, own: Mapping[str, str]) -> bool:
-    from obsidian_agent.providers.acp import COMMANDS
+def _named(agent: str, own: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Which other program an agent is, "" none, and the names that rules may have for it. All in lower case."""
+    if not agent:
+        return "", []
+    from obsidian_agent.providers.other_agent import COMMANDS
 
-    return agent.casefold() in (name.casefold() for name in (*COMMANDS, *own))
+    known = (name.casefold() for name in (*COMMANDS, *own))
+    program = max((name for name in known if f"{agent}/".startswith(f"{name}/")), key=len, default="")
+    return program, [agent, program, agent.removeprefix(f"{program}/")]
 
 
 def _vault_policy(store: VaultStore) -> bytes | None:

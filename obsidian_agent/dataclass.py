@@ -59,6 +59,17 @@ def _completed(cls: type, frozen: bool, slots: bool, eq: bool) -> type:
 
 
 def _init(cls: type, frozen: bool) -> Callable[..., None]:
+    """An `__init__` that is compiled by the first call: few commands make a value of half of the classes that they import."""
+
+    def __init__(self: object, *values: object, **named: object) -> None:
+        made = _compiled_init(cls, frozen)
+        type.__setattr__(cls, "__init__", made)
+        made(self, *values, **named)
+
+    return __init__
+
+
+def _compiled_init(cls: type, frozen: bool) -> Callable[..., None]:
     names: dict[str, object] = {"MISSING": dataclasses.MISSING, "put": object.__setattr__}
     parameters, lines = ["self"], []
     for each in fields(cls):

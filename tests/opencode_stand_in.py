@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -139,9 +140,10 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         event: dict[str, Any] | None = {"type": "server.connected", "properties": {}}
-        while event is not None:
-            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
-            event = heard.get()
+        with suppress(OSError):  # who listened is gone
+            while event is not None:
+                self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+                event = heard.get()
         LISTENERS.remove(heard)
 
     def do_GET(self) -> None:

@@ -96,7 +96,7 @@ class AppServices:
 
     def other_agents(self) -> dict[str, str]:
         """The agents that are programs of their own, by name, each with its command."""
-        from obsidian_agent.providers.acp import COMMANDS
+        from obsidian_agent.providers.other_agent import COMMANDS
 
         return {**COMMANDS, **self.session.settings.current.agents}
 

@@ -10,11 +10,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
-import regex
-
 from obsidian_agent.agent.fields import NEEDED, Completion, Field, Remark
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread
 from obsidian_agent.offline.recipe import Input, Recipe
@@ -26,7 +25,7 @@ MOST: Final = 6
 """Names that are offered at once."""
 
 THIS_NOTE: Final = "this note"
-_LAST: Final = regex.compile(
+_LAST: Final = unicode_expression(
     r"^(?P<before>.*[\s,])?(?P<sign>-?)(?:(?P<key>folder|in|tag|note):\"?|(?P<tag>#)|(?P<property>\[))(?P<typed>[^\s\"\]]*)$"
 )
 """The end of a description of notes that is being typed."""

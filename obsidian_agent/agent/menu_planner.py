@@ -34,8 +34,8 @@ from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.providers.acp import is_agent
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
+from obsidian_agent.providers.other_agent import is_agent
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
@@ -117,10 +117,11 @@ class MenuPlanner:
     def doubted(self, request: PlanRequest, plan: ActionPlan, *parts: tuple[Recipe, Mapping[str, Any]], agent: str = "") -> Verdict:
         """A plan that was made of these parts, by an agent; as a question, where something speaks against it. May block."""
         around = Surroundings(self.offline.view(), request.context)
-        found = doubts(request.message, around, *parts, preview=self.offline.turn(request).tried(plan))
+        preview = self.offline.turn(request).tried(plan, self.offline.policy())
+        found = doubts(request.message, around, *parts, preview=preview)
         if found:
             return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found), agent=agent))
-        return PlanReady(plan, agent=agent)
+        return PlanReady(plan, preview=preview, agent=agent)
 
 
 @dataclass(slots=True)

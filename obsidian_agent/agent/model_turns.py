@@ -30,8 +30,8 @@ from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.plan.policy import SharingRules
-from obsidian_agent.providers.acp import ACP, is_agent
 from obsidian_agent.providers.base import Provider
+from obsidian_agent.providers.other_agent import ACP, is_agent
 from obsidian_agent.providers.registry import SCRIPTED, find_vendor
 from obsidian_agent.vault.frontmatter.properties import read_properties
 from obsidian_agent.vault.paths.path import VaultPath
@@ -95,10 +95,11 @@ class ModelTurns:
         config = models.config(assistant)
         choice = self._choice(config, model)
         provider = models.providers.get(choice.spec)
+        names = (provider.name.removeprefix(f"{ACP}/") if is_agent(provider) else "", config.agent)
         return Agent(
             provider=provider,
             tools=self.plans.tools,
-            policy=self.plans.make_policy(provider.name.removeprefix(f"{ACP}/") if is_agent(provider) else config.agent),
+            policy=self.plans.make_policy("/".join(filter(None, names))),
             vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder))),
             rules=models.rules,
             approve=approve,

@@ -51,11 +51,12 @@ NOTHING: Final = (
 
 @dataclass(frozen=True)
 class OfflinePlanner:
-    """A planner over recipes and macros. `view` gives the vault as it is now; `macros` those that this person trusts."""
+    """A planner over recipes and macros. `view` gives the vault as it is now; `macros` those that this person trusts; `policy` what plans may do."""
 
     view: Callable[[], VaultView]
     tools: Mapping[str, Tool]
     macros: Callable[[], Sequence[Macro]] = tuple
+    policy: Callable[[], Policy] = lambda: ANYTHING
     name: str = "offline"
     _known: list[Names] = field(default_factory=list, repr=False)
     _menus: list[Menu] = field(default_factory=list, repr=False)
@@ -213,13 +214,14 @@ class OfflineTurn:
         plan = fill(recipe, values)
         if recipe.unfold:
             plan = self._unfolded(plan, recipe.unfold)
+        preview = None
         if doubted or (certain and recipe.answer is None):
-            preview = self.tried(plan)
+            preview = self.tried(plan, self.planner.policy())
             found = doubts(self.request.message, self.around, (recipe, values), preview=preview, certain=not doubted)
             if found:
                 return NeedsInput(f"Is it this? {' '.join(found)}", (replace(self._candidate(recipe, values), doubt=" ".join(found)),))
         if recipe.answer is None:
-            return PlanReady(plan)
+            return PlanReady(plan, preview=preview)
         texts = {name: shown(recipe.inputs[name], value) for name, value in (recipe.defaults | dict(values)).items()}
         return self._answer(
             plan, recipe.answer, {name: self.around.active_file or "" if text == ACTIVE else text for name, text in texts.items()}
@@ -266,10 +268,12 @@ class OfflineTurn:
             return NO_ACTIVE_FILE
         return None
 
-    def tried(self, plan: ActionPlan) -> Preview | None:
+    def tried(self, plan: ActionPlan, policy: Policy = ANYTHING) -> Preview | None:
         """The dry run of a plan; None when it is not valid."""
         try:
-            return dry_run(plan.to_json(), self.planner.tools, ANYTHING, self.around.view, self.request.context)
+            return dry_run(
+                plan.to_json(), self.planner.tools, policy, self.around.view, self.request.context, instruction=self.request.message or None
+            )
         except PlanError:
             return None
 

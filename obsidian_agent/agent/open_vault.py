@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 TELL_SECONDS: Final = 0.2
-"""Progress is told no more often than this."""
+"""Progress is told no more often than this, and its end always."""
 
 FEW: Final = 500
 """With more changed files than this the whole vault is compared instead."""
@@ -99,7 +99,7 @@ class IndexFollower:
 
     def _tell_sometimes(self, status: IndexStatus) -> None:
         now = time.monotonic()
-        if now - self._told >= TELL_SECONDS:
+        if not status.total or now - self._told >= TELL_SECONDS:
             self._told = now
             self._tell(status)
 

@@ -16,10 +16,10 @@ from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE, Outc
 from obsidian_agent.config import ENVIRONMENT_PREFIX, LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal import state_folder
-from obsidian_agent.providers.acp import ACP, AcpAgent, agent_command
+from obsidian_agent.providers.acp import AcpAgent
 from obsidian_agent.providers.base import ChatDelta, OwnCall, Remark
 from obsidian_agent.providers.opencode_server import OpenCodeServer, speaks_http
-from obsidian_agent.providers.other_agent import OURS, SERVER, AgentState, OtherAgent, Take
+from obsidian_agent.providers.other_agent import ACP, OURS, SERVER, AgentState, OtherAgent, Take, agent_command
 from obsidian_agent.vault.filesystem.inventory import stamps
 from obsidian_agent.vault.filesystem.store import VaultStore
 

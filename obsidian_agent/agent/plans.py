@@ -85,10 +85,12 @@ class Plans:
         done: Mapping[str, Any] | None = None,
         now: datetime | None = None,
         agent: str = "",
+        tried: Preview | None = None,
     ) -> Preview:
         """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values.
 
-        `done`: the outputs of the steps that ran already, of a plan that runs in stages, and `now` when it began. `agent` made the plan.
+        `done`: the outputs of the steps that ran already, of a plan that runs in stages, and `now` when it began. `agent` made the plan;
+        `tried` is what whoever made it found when it tried it just now: the preview, then, if nothing is given that it lacked.
         """
         how: dict[str, Any] = {
             "disabled": disabled,
@@ -97,6 +99,7 @@ class Plans:
             "done": done,
             "now": now,
             "agent": agent,
+            "tried": tried,
         }
         return self._over(self.vault.view(), document, values, **how)
 
@@ -106,8 +109,8 @@ class Plans:
         return self._over(stage.after, document, values, done=outputs_of(stage), now=stage.context.now, agent=stage.agent)
 
     def proposed(self, checked: Validated, view: VaultView, instruction: str) -> Preview:
-        """The preview of a plan that a model proposes, over what the model may know of. Raises as `dry_run`."""
-        return self._over(view, checked, instruction=instruction)
+        """What a plan would do that a model proposes, over what the model may know of. Raises as `dry_run`."""
+        return dry_run(checked, self.tools, checked.policy, view, self.context(), instruction=instruction)
 
     def _over(
         self,
@@ -117,14 +120,17 @@ class Plans:
         *,
         now: datetime | None = None,
         agent: str = "",
+        tried: Preview | None = None,
         **how: Any,
     ) -> Preview:
-        context = self.context()
+        if tried is not None and (tried.agent != agent or values or how.get("disabled")):
+            tried = None
+        context = self.context() if tried is None else tried.context
         use = context if now is None else replace(context, now=now)
         if not how.get("done"):
-            self.hooks.fire("before_plan", plan=plan.plan.to_json() if isinstance(plan, Validated) and plan.plan else plan)
+            self.hooks.fire("before_plan", plan=plan)
         try:
-            preview = dry_run(plan, self.tools, self.make_policy(agent), view, use, values, **how)
+            preview = tried or dry_run(plan, self.tools, self.make_policy(agent), view, use, values, **how)
         except PlanError as error:
             self._note_denied(error.problems)
             self.hooks.failed(error.problem())
@@ -149,6 +155,7 @@ class Plans:
         emit: Emit,
         done: Mapping[str, Any] | None = None,
         agent: str = "",
+        tried: Preview | None = None,
     ) -> tuple[str, ...]:
         """Emit the preview of a plan as it comes, or why there is none; the parameters without values, of which NeedsInput tells."""
         missing: tuple[str, ...] = ()
@@ -164,6 +171,7 @@ class Plans:
                     on_first_screen=lambda part: tell(PreviewStarted(part)),
                     done=done,
                     agent=agent,
+                    tried=tried,
                 )
                 tell(PreviewReady(ready))
             except MissingInput as error:

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import regex
-
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ProviderError
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.sentence import stem
 from obsidian_agent.providers.registry import is_loopback
 from obsidian_agent.state_files import replace_file
@@ -179,7 +178,7 @@ def _listed(document: Any) -> tuple[CommunityPlugin, ...]:
     )
 
 
-_WORD = regex.compile(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
+_WORD = unicode_expression(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
 
 
 @dataclass(frozen=True, slots=True)

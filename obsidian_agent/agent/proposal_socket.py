@@ -148,7 +148,7 @@ def _bind(place: Path) -> socket.socket | None:
     """A socket that listens at a place nobody listens at; one that a program left behind there is taken away. None: somebody does, or cannot."""
     try:
         make_private(place.parent)
-        with _address(place) as address, open(place.with_suffix(".lock"), "ab") as lock:
+        with _address(place) as address, open(place.with_name("sockets.lock"), "ab") as lock:
             wait_for_lock(lock.fileno())  # or two that wait would both take away what a third left behind
             bound = socket.socket(socket.AF_UNIX)
             try:

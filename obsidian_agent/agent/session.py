@@ -17,7 +17,6 @@ from obsidian_agent.agent.events import (
     Emit,
     NeedsInput,
     PlanReady,
-    PreviewReady,
     TurnFailed,
     TurnStarted,
     Verdict,
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.privacy.consent import ApproveShare
     from obsidian_agent.agent.turn.loop import Agent
     from obsidian_agent.offline.recipe import Recipe
+    from obsidian_agent.plan.result import Preview
     from obsidian_agent.providers.other_agent import AgentState
 
 
@@ -115,7 +115,7 @@ class Session:
         if self._offline is None:
             from obsidian_agent.agent.offline import OfflinePlanner
 
-            self._offline = OfflinePlanner(self.vault.view, self.plans.tools, self.saved.trusted)
+            self._offline = OfflinePlanner(self.vault.view, self.plans.tools, self.saved.trusted, lambda: self.plans.policy)
         return self._offline
 
     @property
@@ -297,11 +297,8 @@ class Session:
         match verdict:
             case NeedsInput():
                 self._open = _Open(message)
-            case PlanReady(preview=None):
-                await self._preview(verdict.plan.to_json(), {}, frozenset(), message, emit, agent=verdict.agent)
-            case PlanReady(preview=preview):
-                assert preview is not None
-                await emit(PreviewReady(preview))
+            case PlanReady(plan, preview=tried, agent=agent):
+                await self._preview(plan.to_json(), {}, frozenset(), message, emit, agent=agent, tried=tried)
             case _:
                 pass
 
@@ -368,6 +365,7 @@ class Session:
         emit: Emit,
         done: Mapping[str, Any] | None = None,
         agent: str = "",
+        tried: Preview | None = None,
     ) -> None:
-        if await self.plans.preview(document, values, disabled, instruction, emit, done, agent):
+        if await self.plans.preview(document, values, disabled, instruction, emit, done, agent, tried):
             self._open = _Open(instruction, ActionPlan.model_validate(document), values, agent)

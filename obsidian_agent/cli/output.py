@@ -191,7 +191,7 @@ def progress(what: str, out: Output) -> Iterator[Callable[[int, int], None]]:
     def show(done: int, total: int) -> None:
         nonlocal bar, task
         if bar is None:
-            if out.verbose or not on_terminal(sys.stderr) or time.monotonic() - begun < PATIENCE:
+            if not total or out.verbose or not on_terminal(sys.stderr) or time.monotonic() - begun < PATIENCE:
                 return
             bar, task = _bar(what, total)
         if task is not None:

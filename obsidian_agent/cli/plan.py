@@ -97,7 +97,8 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
     # Recipes have read what was given; a model's plan only names it.
     read = options.pick is not None or session.planner is session.offline
     values = {} if read else {name: value for name, value in given.items() if name in found.plan.parameters}
-    return run_document(session, found.plan.to_json(), values, options.yes, out, instruction=options.instruction, agent=found.agent)
+    document, said = found.plan.to_json(), options.instruction
+    return run_document(session, document, values, options.yes, out, instruction=said, agent=found.agent, tried=found.preview)
 
 
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:

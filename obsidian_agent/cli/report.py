@@ -42,8 +42,9 @@ def run_document(
     expect_hash: str | None = None,
     instruction: str | None = None,
     agent: str = "",
+    tried: Preview | None = None,
 ) -> Exit:
-    """Preview a plan document (made by `agent`), have it approved, execute it, print the result.
+    """Preview a plan document (made by `agent`, who `tried` it just now), have it approved, execute it, print the result.
 
     What stands behind a command is a stage of its own: previewed when that has run, and asked about; `--yes` covers it where it is as expected.
     """
@@ -53,7 +54,9 @@ def run_document(
     began: datetime | None = None
     while True:
         try:
-            ready = session.plans.dry_run(document, values, instruction=instruction, done=done, now=began, agent=agent)
+            ready = session.plans.dry_run(
+                document, values, instruction=instruction, done=done, now=began, agent=agent, tried=None if past else tried
+            )
             following = session.plans.expected(ready, document, values) if ready.waits and ready.valid else None
         except MissingInput as error:
             return needs_input(error.message, out, missing=error.missing)

@@ -75,21 +75,13 @@ def _shown(item: SearchItem) -> str:
 
 
 def links_command(options: argparse.Namespace, out: Output) -> Exit:
-    """The links of the vault's notes, or of one note or canvas."""
-    from obsidian_agent.vault.links.graph import link_graph
-    from obsidian_agent.vault.views.disk import DiskView
-
-    with open_vault(options) as store:
-        view = DiskView(store)
-        entry = None if options.path is None else locate(view, options.path)
-        if options.path is not None and (entry is None or entry.kind != "file"):
-            raise not_there(options.path)
-        graph = link_graph(view.index.files(), view.read)
-    found = {note.text: graph.of(note) for note in (graph.notes if entry is None else (entry.path,))}
+    """The links of the vault's notes, which are all read for it, or of one note or canvas, by the index."""
+    one = options.path is not None
+    found, unreadable = _links_of_one(options, out) if one else _links_of_all(options)
     if out.as_json:
-        out.document({path: _links(links, canvases=entry is not None) for path, links in found.items()})
+        out.document({path: _links(links, canvases=one) for path, links in found.items()})
     for path, links in found.items():
-        if entry is not None or links.outgoing or links.unresolved or links.backlinks or links.canvases:
+        if one or links.outgoing or links.unresolved or links.backlinks or links.canvases:
             out.line(path)
         for target in links.outgoing:
             out.line(f"  -> {target.text}")
@@ -97,9 +89,30 @@ def links_command(options: argparse.Namespace, out: Output) -> Exit:
             out.line(f"  ?? {name}")
         for source in (*links.backlinks, *links.canvases):
             out.line(f"  <- {source.text}")
-    for lost in graph.unreadable:
-        out.note(f"{lost.text} could not be read, so its links are missing.")
+    for path in unreadable:
+        out.note(f"{path} could not be read, so its links are missing.")
     return Exit.DONE
+
+
+def _links_of_one(options: argparse.Namespace, out: Output) -> tuple[dict[str, NoteLinks], list[str]]:
+    from obsidian_agent.vault.views.disk import DiskView
+
+    with _keeper(options, out) as keeper:
+        index = keeper.refresh()
+        entry = locate(DiskView(keeper.store, lambda: index), options.path)
+        if entry is None or entry.kind != "file":
+            raise not_there(options.path)
+        return {entry.path.text: index.links(entry.path)}, sorted(index.problems)
+
+
+def _links_of_all(options: argparse.Namespace) -> tuple[dict[str, NoteLinks], list[str]]:
+    from obsidian_agent.vault.links.graph import link_graph
+    from obsidian_agent.vault.views.disk import DiskView
+
+    with open_vault(options) as store:
+        view = DiskView(store)
+        graph = link_graph(view.index.files(), view.read)
+    return {note.text: graph.of(note) for note in graph.notes}, [path.text for path in graph.unreadable]
 
 
 def _links(links: NoteLinks, *, canvases: bool) -> dict[str, list[str]]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import regex
-
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, note_name
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
@@ -28,7 +27,7 @@ _DESCRIBING: Final = frozenset(
 )
 _MANY: Final = 10  # so many files changed are more than a sentence means that names one note
 _PROSE: Final = 6  # a text of so many words that is in no quotes may be meant as an order to write one
-_LEFT: Final = regex.compile("s?l(?:s*l)*")  # a stretch of words that are left over, with small ones before and between them
+_LEFT: Final = unicode_expression("s?l(?:s*l)*")  # a stretch of words that are left over, with small ones before and between them
 _ARTICLES: Final = frozenset({"the", "a", "an", "and"})
 _ARGUMENTS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(("content", "text", "template", "preview", "replace", "set"), "text"),
@@ -38,7 +37,8 @@ _ARGUMENTS: Final[Mapping[str, Kind]] = {
 }
 """What the arguments of tools are by which notes are chosen, named, and written."""
 
-_BEHIND_COLON: Final = regex.compile(r"[:：]\s*(?P<text>\S.*)$", regex.DOTALL)
+_LETTERS: Final = unicode_expression(r"\p{L}+")
+_BEHIND_COLON: Final = unicode_expression(r"(?s)[:：]\s*(?P<text>\S.*)$")
 
 
 def doubts(
@@ -211,13 +211,13 @@ def _is_literal(text: str, said: Sentence) -> bool:
 def _is_doubtful(name: str, said: Sentence) -> bool:
     """Whether a new name rather is a piece of the sentence."""
     small = FUNCTION_WORDS - {"the", "a", "an", "of", "and", "for"}
-    own = any(word.casefold() in small for word in regex.findall(r"\p{L}+", name))
+    own = any(word.casefold() in small for word in _LETTERS.findall(name))
     return not _is_literal(name, said) and (own or name.count("(") != name.count(")") or name.count("[") != name.count("]"))
 
 
 def _is_described(text: str, said: Sentence) -> bool:
     """Whether a text that is written rather tells what to write."""
-    spoken = [word.casefold() for word in regex.findall(r"\p{L}+", text)]
+    spoken = [word.casefold() for word in _LETTERS.findall(text)]
     taken = key_of(text) in key_of(said.text) and not _is_literal(text, said)
     return taken and (len(spoken) >= _PROSE or (len(spoken) >= 3 and bool(_DESCRIBING.intersection(spoken))))
 

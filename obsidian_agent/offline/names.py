@@ -6,14 +6,13 @@ Case and Unicode form do not count.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, Literal
-
-import regex
+from typing import Any, Final, Literal, get_args
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import name_key
@@ -21,10 +20,12 @@ from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
 
 NameKind = Literal["folder", "tag", "property", "value", "note", "alias", "file"]
+_ALL: Final[frozenset[NameKind]] = frozenset(get_args(NameKind))
+_OF_NOTES: Final[frozenset[NameKind]] = frozenset({"tag", "property", "value"})
 
 _LONGEST_VALUE: Final = 60
 _NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})  # properties whose values are names of another kind
-_LINK: Final = regex.compile(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
+_LINK: Final = unicode_expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,19 @@ class Names:
         key = key_of(text)
         if not key:
             return ()
-        found = [name for name in (*self._files(key), *self._by_key.get(key, ())) if not kinds or name.kind in kinds]
+        found = [name for name in self._found(key, frozenset(kinds) or _ALL) if not kinds or name.kind in kinds]
         by_name = any(name.kind == "note" for name in found)
         return tuple(name for name in found if not by_name or name.kind != "alias")
+
+    def _found(self, key: str, kinds: frozenset[NameKind]) -> Iterator[Name]:
+        """The names of a key, these kinds among them: what takes a look through the whole vault is asked only for them."""
+        yield from self._files(key)
+        if "folder" in kinds:
+            yield from self._folders_by_key.get(key, ())
+        if not kinds.isdisjoint(_OF_NOTES):
+            yield from self._facts_by_key.get(key, ())
+        if "alias" in kinds:
+            yield from self._aliases_by_key.get(key, ())
 
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
@@ -97,25 +108,32 @@ class Names:
         return tuple(sorted({tag.casefold(): tag for tag in reversed(tags)}.values())), properties
 
     @cached_property
-    def _by_key(self) -> Mapping[str, Sequence[Name]]:
-        """All names that the index has no order for."""
-        by_key: dict[str, list[Name]] = {}
+    def _folders_by_key(self) -> Mapping[str, Sequence[Name]]:
+        return _by_key((Name("folder", folder), text) for folder in self.folders for text in (folder.rpartition("/")[2], folder))
 
-        def add(name: Name, *texts: str) -> None:
-            for key in {key_of(text) for text in texts} - {""}:
-                by_key.setdefault(key, []).append(name)
+    @cached_property
+    def _aliases_by_key(self) -> Mapping[str, Sequence[Name]]:
+        return _by_key((Name("alias", path.text), alias) for alias, path in self.index.aliases())
 
-        for folder in self.folders:
-            add(Name("folder", folder), folder.rpartition("/")[2], folder)
-        for tag in self.tags:
-            add(Name("tag", tag), tag, f"#{tag}")
-        for name, values in self.properties.items():
-            add(Name("property", name), name)
-            for said, value in values.items():
-                add(Name("value", value, name), said)
-        for alias, path in self.index.aliases():
-            add(Name("alias", path.text), alias)
-        return by_key
+    @cached_property
+    def _facts_by_key(self) -> Mapping[str, Sequence[Name]]:
+        def named() -> Iterator[tuple[Name, str]]:
+            for tag in self.tags:
+                yield from ((Name("tag", tag), text) for text in (tag, f"#{tag}"))
+            for name, values in self.properties.items():
+                yield Name("property", name), name
+                yield from ((Name("value", value, name), said) for said, value in values.items())
+
+        return _by_key(named())
+
+
+def _by_key(named: Iterable[tuple[Name, str]]) -> Mapping[str, Sequence[Name]]:
+    """Names by what is said for them, each once for a key."""
+    found: dict[str, dict[Name, None]] = {}
+    for name, text in named:
+        if key := key_of(text):
+            found.setdefault(key, {})[name] = None
+    return {key: tuple(names) for key, names in found.items()}
 
 
 @dataclass(frozen=True)

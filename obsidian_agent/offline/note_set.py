@@ -10,10 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-import regex
-
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError, PlanError
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Kind
 from obsidian_agent.tools.core.tool import ToolContext
@@ -80,9 +79,9 @@ KEYS: Final[Mapping[Key, tuple[Kind, str, str]]] = {
 
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 TASKS: Final = ("open", "done", "any", "none")
-_PLAIN: Final = regex.compile(r'[^\s"\[<>=]\S*')  # values that need no quotes, and names of properties
-_PLAIN_NAME: Final = regex.compile(r'[^\]"<>:=\s][^\]"<>:=]*')
-_NUMBER: Final = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
+_PLAIN: Final = unicode_expression(r'[^\s"\[<>=]\S*')  # values that need no quotes, and names of properties
+_PLAIN_NAME: Final = unicode_expression(r'[^\]"<>:=\s][^\]"<>:=]*')
+_NUMBER: Final = unicode_expression(r"-?\d{1,15}(?:\.\d{1,10})?")
 
 
 class Unread(PlanError):

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-import regex
-
 from obsidian_agent.dataclass import dataclass
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import SLOTS, NoteSet, Unread, with_field, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import HELD, quotes
 from obsidian_agent.offline.values import read
 
-_BLANK: Final = regex.compile(r"\s+")
+_BLANK: Final = unicode_expression(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)

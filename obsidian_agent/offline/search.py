@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-import regex
-
 from obsidian_agent.dataclass import dataclass, replace
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Name, Surroundings, said_of
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
@@ -23,6 +22,7 @@ from obsidian_agent.offline.values import read
 
 MOST: Final = 3
 """Actions that are offered: a person looks at three."""
+_PLAIN_WORD: Final = unicode_expression(r"[\p{L}\p{N}]+")
 # The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length.
 _K1: Final = 1.2
 _B: Final = 0.6
@@ -83,7 +83,7 @@ class Menu:
         self._weights = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in used.items()}
         self._mean = sum(counts.total() for counts in self._counts) / max(total, 1)
         texts = (SLOT.sub(" ", text) for recipe in self.recipes for text in (recipe.title, *recipe.examples))
-        self.common = frozenset(word.casefold() for text in texts for word in regex.findall(r"[\p{L}\p{N}]+", text))
+        self.common = frozenset(word.casefold() for text in texts for word in _PLAIN_WORD.findall(text))
 
     def nearest(self, sentence: str, around: Surroundings, most: int = MOST) -> list[Suggestion]:
         """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
@@ -111,7 +111,7 @@ class Menu:
 
     def _spoken(self, text: str) -> list[Mapping[str, float]]:
         """For each word what it may stand for in the menu, and how much that counts."""
-        said = [*dict.fromkeys(found[0].casefold() for found in WORD.finditer(text) if not regex.match(f"[{JOINED}]", found[0]))]
+        said = [*dict.fromkeys(found[0].casefold() for found in WORD.finditer(text) if not JOINED.match(found[0]))]
         spoken: list[Mapping[str, float]] = []
         for word in (*said, *dict.fromkeys(joined_words(text))):
             own = stem(word)

@@ -14,18 +14,17 @@ from functools import cache, cached_property
 from importlib import resources
 from typing import Final
 
-import regex
-
 from obsidian_agent.dataclass import dataclass, replace
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Name, Names, Surroundings
 
-JOINED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
+_SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
 """Scripts that write words, or words and their particles, without blanks: each character is looked at alone."""
 
-_JOINED: Final = regex.compile(f"[{JOINED}]")
-_STRETCH: Final = regex.compile(f"[{JOINED}]+")
+JOINED: Final = unicode_expression(f"[{_SCRIPTS}]")
+_STRETCH: Final = unicode_expression(f"[{_SCRIPTS}]+")
 _LONGEST_JOINED: Final = 5
-WORD: Final = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{JOINED}]]+(?:['’]\p{{L}}+)?|[{JOINED}]", regex.VERSION1)
+WORD: Final = unicode_expression(rf"(?V1)[[\p{{L}}\p{{N}}\p{{M}}]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?|[{_SCRIPTS}]")
 
 _FUNCTION: Final = (
     "a an the of in on at to for from by with and or into onto as it its is are be that which this these those them they there i me my you your "
@@ -112,19 +111,20 @@ _LONGEST: Final = 12  # words of a name, at most
 _LONGEST_DAY: Final = 4  # words of a day, at most
 
 # A text in quotes. An apostrophe within a word ends none.
-_QUOTED: Final = regex.compile(
+_QUOTED: Final = unicode_expression(
     r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
 HELD: Final = "\ue000"  # stands for each character of a quoted text: no word, and no name
-_NAME_WORD: Final = regex.compile(rf"#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{JOINED}]]+(?:['’]\p{{L}}+)?", regex.VERSION1)
+_NAME_WORD: Final = unicode_expression(rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?")
 # A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`.
-_GOES_ON: Final = regex.compile(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
+_JOINT: Final = unicode_expression("[/-]")
+_GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
 # Names may end with signs: `(draft)`, `C++`, `What?`.
-_CLOSING: Final = regex.compile(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
-_TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
-_TOKEN: Final = regex.compile(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{JOINED}])")
-_PLACE: Final = regex.compile(rf"[^\s{HELD}]*[/\\][^\s{HELD}]*[^\s{HELD}.,;:!?]")
-_STOP: Final = regex.compile(f"[,;.!?()\n{HELD}]")
+_CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
+_TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
+_TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{_SCRIPTS}])")
+_PLACE: Final = unicode_expression(rf"[^\s{HELD}]*[/\\][^\s{HELD}]*[^\s{HELD}.,;:!?]")
+_STOP: Final = unicode_expression(f"[,;.!?()\n{HELD}]")
 _IS: Final = frozenset({"is", "are", "of", "as", "be"})
 _AND: Final = frozenset({"and", "or", "nor"})
 
@@ -268,7 +268,7 @@ def _new(sentence: str, names: Names) -> Iterator[Found]:
     for tag in _TAG.finditer(sentence):
         yield Found(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),))
     for token in _TOKEN.finditer(sentence):
-        for sign in reversed(list(regex.finditer("[/-]", token[0]))):
+        for sign in reversed(list(_JOINT.finditer(token[0]))):
             known = [name for name in names.find(token[0][: sign.start()], "tag", "folder") if name.kind == "tag" or sign[0] == "/"]
             if known:
                 made = tuple(replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known)
@@ -279,7 +279,7 @@ def _new(sentence: str, names: Names) -> Iterator[Found]:
 def _edges(sentence: str) -> tuple[list[int], list[int]]:
     """Where names may begin and end: at words, at signs behind them, and at each character of scripts that write without blanks."""
     words = list(_NAME_WORD.finditer(sentence))
-    joined = [match.start() for match in _JOINED.finditer(sentence)]
+    joined = [match.start() for match in JOINED.finditer(sentence)]
     starts = {match.start() for match in words} | {match.start() + 1 for match in words if match[0].startswith("#")} | set(joined)
     ends = {match.end() for match in words} | {place + 1 for place in joined}
     ends |= {end for run in _CLOSING.finditer(sentence) for end in range(run.start() + 1, run.end() + 1)}
@@ -298,7 +298,7 @@ def _is_owned(names: Sequence[Name], before: Found | None, gap: str) -> bool:
 def _is_told(text: str, common: Collection[str], *, first: bool) -> bool:
     """Whether a stretch of a sentence is meant as a name: numbers alone and letters alone are not, nor common words as they come."""
     bare = text.strip()
-    if (len(bare) < 2 and not _JOINED.match(bare)) or bare.replace(".", "").isdigit():
+    if (len(bare) < 2 and not JOINED.match(bare)) or bare.replace(".", "").isdigit():
         return False
     return bare.casefold() not in common or (not first and bare != bare.lower())
 
@@ -314,13 +314,13 @@ _NUMBERS: Final = {"a": 1, "an": 1} | {
 _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS)
 _COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
 _UNIT: Final = "day|week|month|year"
-_ISO: Final = regex.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_CALENDAR: Final = regex.compile(
+_CALENDAR: Final = unicode_expression(
     rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
 )
-_AWAY: Final = regex.compile(rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)")
-_WEEKDAY: Final = regex.compile(rf"(?:(last|next|this|on) )?({'|'.join(_WEEKDAYS)})")
+_AWAY: Final = unicode_expression(rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)")
+_WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(_WEEKDAYS)})")
 
 
 def parse_day(text: str, today: date) -> date | None:

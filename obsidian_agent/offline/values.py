@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-import regex
-
 from obsidian_agent.errors import PlanError, Problem, VaultError
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline import note_set, sentence
 from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
 from obsidian_agent.offline.note_set import ACTIVE, EVERYTHING, KEYS, STATES, TASKS, THIS_NOTE, NoteSet, Op, Term, Unread, plain
@@ -22,12 +21,14 @@ PLACES: Final = frozenset({"path", "folder", "newNote", "newName"})  # kinds tha
 # What notes can be sorted or grouped by, besides their properties.
 FIELDS_OF_NOTES: Final = frozenset({"name", "path", "folder", "tags", "modified", "created", "day", "size"})
 _CHOICES: Final = {"is": {state: state for state in STATES}, "tasks": {state: state for state in TASKS}}
-_TERM: Final = regex.compile(
+_TERM: Final = unicode_expression(
     r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
     r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
     r"|(?P<tag>#[^\s]+))(?:\s+|$)"
 )
-_DATE: Final = regex.compile(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
+_LINK: Final = unicode_expression(r"\[\[([^\[\]|#]+)\]\]")
+_ESCAPED: Final = unicode_expression(r"\\(.)")
+_DATE: Final = unicode_expression(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
 
 
 def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, Any] | None = None, *, known: bool = False) -> Any:
@@ -284,7 +285,7 @@ def _named(text: str, around: Surroundings) -> Term | None:
     """The description that a name alone is: a tag with its `#`, a note, or else a folder. None when it is none, or several."""
     if text.casefold() in THIS_NOTE and around.active_file is not None:
         return Term("note", ACTIVE)
-    link = regex.fullmatch(r"\[\[([^\[\]|#]+)\]\]", text)
+    link = _LINK.fullmatch(text)
     bare = link[1] if link else text
     if text.startswith("#"):
         found = around.names.find(text, "tag")
@@ -326,4 +327,4 @@ def _term(found: Any, around: Surroundings) -> Term:
 
 
 def _unquoted(text: str) -> str:
-    return str(regex.sub(r"\\(.)", r"\1", text))
+    return str(_ESCAPED.sub(r"\1", text))

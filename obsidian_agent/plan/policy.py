@@ -105,8 +105,8 @@ class Policy:
     """What may happen. Without `allow_writes` a plan may only read.
 
     `by_options`: options of the command line allow deletes and commands, not the settings. `tools_allow` and `commands_allow` name what is
-    not asked about; `told` are the problems of rules that were not taken, for the person; `agent` plans, "" for the person; `foreign`: that is
-    another program, not a model of the person's.
+    not asked about; `told` are the problems of rules that were not taken, for the person; `agent` plans, "" for the person; `program` is
+    the other program that it is or works in, "" for a model of the person's.
     """
 
     allow_deletes: bool = False
@@ -121,7 +121,7 @@ class Policy:
     sharing: SharingRules = SharingRules()
     told: tuple[Problem, ...] = ()
     agent: str = ""
-    foreign: bool = False
+    program: str = ""
 
     def within(self, *limits: Limits) -> Policy:
         """This policy, narrowed."""
@@ -249,8 +249,8 @@ class Policy:
 
     def _unnamed(self) -> Verdict | None:
         """What has the plans of another program asked about: rules are for the person's own models, unless one names that program whole."""
-        named = f"acp/{self.agent}".casefold()
-        if not self.foreign or named in (each.casefold() for each in self.tools_allow):
+        named = f"acp/{self.program}"
+        if not self.program or named in (each.casefold() for each in self.tools_allow):
             return None
         return Verdict("ask", f"tools_allow does not name {named}")
 

@@ -68,7 +68,10 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Exactly what a plan would do. Nothing has been written; the executor writes this and nothing else."""
+    """Exactly what a plan would do. Nothing has been written; the executor writes this and nothing else.
+
+    What grows with the vault is not in its `repr`, which asyncio makes of the results of its tasks.
+    """
 
     plan: ActionPlan
     context: RunContext
@@ -76,9 +79,9 @@ class Preview:
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     flags: tuple[Flag, ...] = ()
-    instances: tuple[Instance, ...] = ()
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    change_set: ChangeSet = ChangeSet()
+    instances: tuple[Instance, ...] = field(default=(), repr=False)
+    outputs: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    change_set: ChangeSet = field(default=ChangeSet(), repr=False)
     plan_hash: str | None = None
     timings: Timings = Timings()
     left_out: frozenset[str] = frozenset()

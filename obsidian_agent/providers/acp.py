@@ -6,28 +6,19 @@ Protocol: agentclientprotocol.com, version 1.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent import __version__
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.errors import ConfigError, ProviderError
-from obsidian_agent.providers.agent_process import MOST_BYTES, AgentProcess
-from obsidian_agent.providers.base import Finished, Provider, Usage
-from obsidian_agent.providers.other_agent import OURS, SERVER, OtherAgent, Turn, environment
+from obsidian_agent.errors import ProviderError
+from obsidian_agent.providers.agent_process import AgentProcess
+from obsidian_agent.providers.base import Finished, Usage
+from obsidian_agent.providers.other_agent import OURS, SERVER, OtherAgent, Turn, environment, tokens
 
 if TYPE_CHECKING:
     from acp.connection import Connection
 
-ACP: Final = "acp"
-COMMANDS: Final[Mapping[str, str]] = {
-    "opencode": "opencode acp",
-    "opencode-http": "opencode serve",
-    "claude": "claude-agent-acp",
-    "gemini": "gemini --experimental-acp",
-}
-"""Agents whose command is known; the person's settings have others, and win."""
 META: Final[Mapping[str, Any]] = {"claudeCode": {"options": {"tools": [], "settingSources": []}}}
 """What claude-agent-acp is told with a session: no tools of its own, no servers, rules and hooks from settings. Others do not look at it."""
 
@@ -57,17 +48,12 @@ class AcpAgent(OtherAgent):
     def alive(self) -> bool:
         return self._link is not None and self._link.process.alive
 
-    async def _connect(self) -> None:
-        if self._link is not None and self._link.process.alive:
-            self._link.process.said = 0
-            return
+    async def _start(self) -> None:
         try:
             from acp.connection import Connection
         except ImportError as error:
             message = "The package agent-client-protocol is not installed."
             raise ProviderError(message, code="NOT_INSTALLED", hint="Install obsidian-agent[acp,mcp].") from error
-        await self._end()
-        self._tell(state="connecting")
         process = await AgentProcess.start(self.command, self.folder / "work", environment())
         link = self._link = _Link(process, Connection(self._asked, process))
         offer = {
@@ -75,13 +61,12 @@ class AcpAgent(OtherAgent):
             "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
             "clientInfo": {"name": SERVER, "version": __version__},
         }
-        try:
-            told = await self._ask("initialize", offer)
-        except BaseException:
-            await self._end()
-            raise
-        capabilities = told.get("agentCapabilities")
+        capabilities = (await self._ask("initialize", offer)).get("agentCapabilities")
         link.resumes = isinstance(capabilities, dict) and capabilities.get("loadSession") is True
+
+    def _count_anew(self) -> None:
+        if self._link is not None:
+            self._link.process.said = 0
 
     async def _end(self) -> None:
         link, self._link = self._link, None
@@ -102,13 +87,9 @@ class AcpAgent(OtherAgent):
             said = f"{str(error).rstrip('.')}{f': {details}' if details else ''}"[:300]
             raise ProviderError(f"{self._who} refused: {said}.", code="AGENT_ERROR", hint=hint) from error
         except ConnectionError as error:
-            flooded, process = link.process.flooded, link.process
+            flooded = link.process.flooded
             await self._end()
-            if flooded:
-                message = f"{self._who} wrote more than {MOST_BYTES >> 20} MB in one turn and was ended."
-                raise ProviderError(message, code="AGENT_FLOOD") from error
-            hint = "The next message starts it again."
-            raise ProviderError(f"{self._who} ended in the middle ({process.last_words()}).", code="AGENT_GONE", hint=hint) from error
+            raise self._flood() if flooded else self._over(link.process.last_words()) from error
         return answer if isinstance(answer, dict) else {}
 
     async def _begin(self) -> str:
@@ -117,12 +98,7 @@ class AcpAgent(OtherAgent):
     async def _resume(self, session: str) -> bool:
         if self._link is None or not self._link.resumes:
             return False
-        try:
-            await self._ask("session/load", {"sessionId": session, **self._place()})
-        except ProviderError as error:
-            if error.code != "AGENT_ERROR":
-                raise
-            return False
+        await self._ask("session/load", {"sessionId": session, **self._place()})
         return True
 
     def _place(self) -> dict[str, Any]:
@@ -148,14 +124,23 @@ class AcpAgent(OtherAgent):
         if method == "session/request_permission":
             return _permission(given, turn)
         if method == "session/update":
-            if turn is not None and isinstance(given.get("update"), dict):
-                turn.take(given["update"])
+            if turn is not None:
+                _update(given.get("update"), turn)
             return None
         if notification:
             return None
         if turn is not None:
             turn.refuse(method[:100], given.get("path") or given.get("command"), named=False)
         raise RequestError.method_not_found(method)
+
+
+def _update(update: Any, turn: Turn) -> None:
+    """A `session/update`, of which what is not known is left out."""
+    match update:
+        case {"sessionUpdate": "agent_message_chunk" | "agent_thought_chunk" as kind, "content": {"text": str(text)}}:
+            turn.say(text, thinking=kind == "agent_thought_chunk")
+        case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id)}:
+            turn.call(id, update.get("title"), update.get("rawInput"), update.get("status"))
 
 
 def _permission(asked: Mapping[str, Any], turn: Turn | None) -> dict[str, Any]:
@@ -175,26 +160,4 @@ def _permission(asked: Mapping[str, Any], turn: Turn | None) -> dict[str, Any]:
 def _usage(found: Any) -> Usage | None:
     if not isinstance(found, dict):
         return None
-    counted = [found.get(key) for key in ("inputTokens", "outputTokens", "cachedReadTokens")]
-    prompt, completion, cached = (each if isinstance(each, int) and each >= 0 else 0 for each in counted)
-    return Usage(prompt, completion, cached)
-
-
-def agent_command(name: str, own: Mapping[str, str]) -> tuple[str, ...]:
-    """The command of an agent, from the person's settings or those that are known. Raises `ConfigError`."""
-    line = own.get(name) or COMMANDS.get(name)
-    if line is None:
-        known = ", ".join(dict.fromkeys([*own, *COMMANDS]))
-        raise ConfigError(f"There is no agent {name!r}; there are {known}.", code="AGENT_NOT_FOUND", hint="Name its command under agents.")
-    try:
-        parts = shlex.split(line)
-    except ValueError:
-        parts = []
-    if not parts:
-        raise ConfigError(f"The command of the agent {name} cannot be read: {line!r}.", hint="Correct it under agents in the settings.")
-    return (os.path.expanduser(parts[0]), *parts[1:])
-
-
-def is_agent(provider: Provider) -> bool:
-    """Whether a provider is an agent that looks around by itself."""
-    return provider.name.startswith(f"{ACP}/")
+    return Usage(*(tokens(found.get(key)) for key in ("inputTokens", "outputTokens", "cachedReadTokens")))

@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -24,8 +25,8 @@ from urllib.parse import urlsplit
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES, AgentProcess
-from obsidian_agent.providers.base import Finished, TextChunk, Usage
-from obsidian_agent.providers.other_agent import OURS, SERVER, START, OtherAgent, Turn, environment, shown
+from obsidian_agent.providers.base import Finished, Usage
+from obsidian_agent.providers.other_agent import OURS, SERVER, START, OtherAgent, Turn, environment, shown, tokens
 from obsidian_agent.state_files import make_private
 
 if TYPE_CHECKING:
@@ -64,10 +65,10 @@ class _Heard:
     def message(self, info: Mapping[str, Any]) -> None:
         if info.get("role") == "assistant" and isinstance(id := info.get("id"), str) and id not in self.old:
             self.replies.add(id)
-            if isinstance(tokens := info.get("tokens"), dict):
-                cache = tokens.get("cache")
-                read = _count(cache.get("read")) if isinstance(cache, dict) else 0
-                self.tokens[id] = (_count(tokens.get("input")) + read, _count(tokens.get("output")) + _count(tokens.get("reasoning")), read)
+            if isinstance(told := info.get("tokens"), dict):
+                cache = told.get("cache")
+                read = tokens(cache.get("read")) if isinstance(cache, dict) else 0
+                self.tokens[id] = (tokens(told.get("input")) + read, tokens(told.get("output")) + tokens(told.get("reasoning")), read)
 
     def part(self, part: Mapping[str, Any]) -> None:
         """A part of a message as it is now."""
@@ -79,13 +80,12 @@ class _Heard:
             self._say(id, text[self.texts.get(id, 0) :])
         elif kind == "tool" and isinstance(state := part.get("state"), dict):
             status = {"error": "failed"}.get(str(state.get("status")), state.get("status"))
-            call = {"toolCallId": id, "title": part.get("tool"), "rawInput": state.get("input"), "status": status}
-            self.turn.take({"sessionUpdate": "tool_call_update", **call})
+            self.turn.call(id, part.get("tool"), state.get("input"), status)
 
     def _say(self, id: str, text: str) -> None:
         if text and self.kinds.get(id) in ("text", "reasoning"):
             self.texts[id] = self.texts.get(id, 0) + len(text)
-            self.turn.deltas.put_nowait(TextChunk(text, thinking=self.kinds[id] == "reasoning"))
+            self.turn.say(text, thinking=self.kinds[id] == "reasoning")
 
     def event(self, kind: str, about: Mapping[str, Any]) -> None:
         """An event, of which what is not known is left out."""
@@ -108,7 +108,7 @@ class OpenCodeServer(OtherAgent):
 
     _process: AgentProcess | None = None
     _client: httpx.AsyncClient | None = None
-    _heard: int = 0
+    _said: int = 0
     """Bytes of this turn."""
     _flooded: bool = False
 
@@ -126,29 +126,23 @@ class OpenCodeServer(OtherAgent):
 
     # --- the program ---------------------------------------------------------------------------------------------------------------
 
-    async def _connect(self) -> None:
-        self._heard, self._flooded = 0, False
-        if self.alive:
-            return
-        await self._end()
-        self._tell(state="connecting")
-        try:
-            if self._attached:
-                await asyncio.to_thread(make_private, self.folder / "work")
-                self._open_client(_loopback(self.command[0]), os.environ.get(PASSWORD, ""))
-            else:
-                await self._start()
-            health = await self._call("GET", "/global/health")
-            if not isinstance(health, dict) or not str(health.get("version", "")).startswith("1."):
-                message = f"{self._who} is no OpenCode 1: of another version this program does not know how to ask it."
-                raise ProviderError(message, code="AGENT_ERROR", hint="Install opencode-ai 1.18, or use `opencode acp`.")
-            if self._attached:
-                await self._call("POST", "/mcp", {"name": SERVER, "config": self._our_server()}, START)
-        except BaseException:
-            await self._end()
-            raise
-
     async def _start(self) -> None:
+        if self._attached:
+            await asyncio.to_thread(make_private, self.folder / "work")
+            self._open_client(_loopback(self.command[0]), os.environ.get(PASSWORD, ""))
+        else:
+            await self._serve()
+        health = await self._call("GET", "/global/health")
+        if not isinstance(health, dict) or not str(health.get("version", "")).startswith("1."):
+            message = f"{self._who} is no OpenCode 1: of another version this program does not know how to ask it."
+            raise ProviderError(message, code="AGENT_ERROR", hint="Install opencode-ai 1.18, or use `opencode acp`.")
+        if self._attached:
+            await self._call("POST", "/mcp", {"name": SERVER, "config": self._our_server()}, START)
+
+    def _count_anew(self) -> None:
+        self._said, self._flooded = 0, False
+
+    async def _serve(self) -> None:
         password = secrets.token_urlsafe(24)
         told = environment(mcp={SERVER: self._our_server()}) | {PASSWORD: password}
         command = (*self.command, "--hostname", "127.0.0.1", "--port", "0")
@@ -189,13 +183,11 @@ class OpenCodeServer(OtherAgent):
         """What a request answers as JSON, None where it is none. Raises `ProviderError`."""
         import httpx
 
-        if (client := self._client) is None:
-            raise ProviderError(f"{self._who} is gone.", code="AGENT_GONE")
+        said = bytearray()
         try:
-            async with client.stream(method, path, json=body, timeout=httpx.Timeout(QUICK, read=seconds)) as response:
-                said = bytearray()
+            async with self._request(method, path, seconds, body) as response:
                 async for piece in response.aiter_bytes():
-                    await self._count(piece)
+                    await self._limit(piece)
                     said += piece
         except httpx.HTTPError as error:
             raise await self._gone(error) from error
@@ -207,9 +199,17 @@ class OpenCodeServer(OtherAgent):
             raise ProviderError(f"{self._who} refused: {shown(document)} ({response.status_code}).", code="AGENT_ERROR", hint=hint)
         return document
 
-    async def _count(self, piece: bytes) -> None:
-        self._heard += len(piece)
-        if self._heard > MOST_BYTES:
+    def _request(self, method: str, path: str, seconds: float | None, body: Any = None) -> AbstractAsyncContextManager[httpx.Response]:
+        """A request; `seconds` may pass between two pieces of its answer."""
+        import httpx
+
+        if self._client is None:
+            raise self._over("it was ended")
+        return self._client.stream(method, path, json=body, timeout=httpx.Timeout(QUICK, read=seconds))
+
+    async def _limit(self, piece: bytes) -> None:
+        self._said += len(piece)
+        if self._said > MOST_BYTES:
             self._flooded = True
             raise await self._gone(None)
 
@@ -222,9 +222,8 @@ class OpenCodeServer(OtherAgent):
         why = process.last_words() if process is not None and not process.alive else str(error) or type(error).__name__
         await self._end()
         if self._flooded:
-            return ProviderError(f"{self._who} wrote more than {MOST_BYTES >> 20} MB in one turn and was ended.", code="AGENT_FLOOD")
-        hint = "Start it again." if process is None else "The next message starts it again."
-        return ProviderError(f"{self._who} ended in the middle ({why}).", code="AGENT_GONE", hint=hint)
+            return self._flood()
+        return self._over(why, "Start it again.") if self._attached else self._over(why)
 
     # --- sessions and turns ----------------------------------------------------------------------------------------------------------
 
@@ -234,32 +233,24 @@ class OpenCodeServer(OtherAgent):
         return _id(str(made.get("id") if isinstance(made, dict) else ""))
 
     async def _resume(self, session: str) -> bool:
-        try:
-            await self._call("GET", f"/session/{_id(session)}")
-        except ProviderError as error:
-            if error.code != "AGENT_ERROR":
-                raise
-            return False
+        await self._call("GET", f"/session/{_id(session)}")
         return True
 
     async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
         heard = _Heard(turn, session, frozenset(each["info"]["id"] for each in await self._messages(session)))
-        opened = asyncio.Event()
-        listening = asyncio.create_task(self._follow(heard, opened))
+        opened = asyncio.get_running_loop().create_future()
+        tasks = [listening := asyncio.create_task(self._follow(heard, opened))]
         try:
-            await asyncio.wait((listening, asyncio.ensure_future(opened.wait())), timeout=QUICK, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((listening, opened), timeout=QUICK, return_when=asyncio.FIRST_COMPLETED)
             body = {"parts": [{"type": "text", "text": piece} for piece in pieces]}
-            asked = asyncio.ensure_future(self._call("POST", f"/session/{session}/message", body, None))
-            try:
-                await asyncio.wait((listening, asked), return_when=asyncio.FIRST_COMPLETED)
-                if not asked.done():
-                    listening.result()
-                answered = await asked
-            finally:
-                asked.cancel()
+            tasks.append(asked := asyncio.create_task(self._call("POST", f"/session/{session}/message", body, None)))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            answered = asked.result() if asked.done() else listening.result()
             await self._catch_up(heard)
         finally:
-            listening.cancel()
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         info = answered.get("info") if isinstance(answered, dict) else None
         info = info if isinstance(info, dict) else {}
         if isinstance(error := info.get("error"), dict) and error.get("name") != "MessageOutputLengthError":
@@ -288,32 +279,31 @@ class OpenCodeServer(OtherAgent):
         for asked in waiting if isinstance(waiting, list) else ():
             await self._permission(heard, asked)
 
-    async def _follow(self, heard: _Heard, opened: asyncio.Event) -> None:
+    async def _follow(self, heard: _Heard, opened: asyncio.Future[None]) -> None:
         """Hand on events for as long as the turn goes on, over as many streams as it takes. Raises `ProviderError`."""
         while True:
             with contextlib.suppress(ConnectionError):
                 async with contextlib.aclosing(self._events()) as events:
                     async for kind, about in events:
-                        if kind == "server.connected" and opened.is_set():
+                        if kind == "server.connected" and opened.done():
                             await self._catch_up(heard)
                         elif kind == "permission.asked":
                             await self._permission(heard, about)
                         else:
                             heard.event(kind, about)
-                        opened.set()
+                        if not opened.done():
+                            opened.set_result(None)
             await asyncio.sleep(PAUSE)
 
     async def _events(self) -> AsyncGenerator[tuple[str, Mapping[str, Any]], None]:
         """One stream of events. Raises ConnectionError when it is cut, `ProviderError` when there is too much of it."""
         import httpx
 
-        if (client := self._client) is None:
-            raise ProviderError(f"{self._who} is gone.", code="AGENT_GONE")
         kept = b""
         try:
-            async with client.stream("GET", "/event", timeout=httpx.Timeout(QUICK, read=EVENTS_SILENT)) as response:
+            async with self._request("GET", "/event", EVENTS_SILENT) as response:
                 async for piece in response.aiter_bytes():
-                    await self._count(piece)
+                    await self._limit(piece)
                     *lines, kept = (kept + piece).split(b"\n")
                     for line in lines:
                         event: Any = None
@@ -353,9 +343,5 @@ def _loopback(address: str) -> str:
             return f"http://{f'[{host}]' if ':' in host else host}:{port}"
     except ValueError:
         pass
-    hint = "Name one like http://127.0.0.1:4096 under agents; its password goes into OPENCODE_SERVER_PASSWORD."
+    hint = f"Name one like http://127.0.0.1:4096 under agents; its password goes into {PASSWORD}."
     raise ConfigError(f"{address!r} is no address of an OpenCode on this machine.", hint=hint)
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0

@@ -14,25 +14,36 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from obsidian_agent.dataclass import dataclass, field
-from obsidian_agent.errors import Problem, ProviderError
+from obsidian_agent.errors import ConfigError, Problem, ProviderError
+from obsidian_agent.providers.agent_process import MOST_BYTES
 from obsidian_agent.providers.base import (
     ChatDelta,
     ChatMessage,
     ChatRequest,
     Finished,
     OwnCall,
+    Provider,
     Remark,
     TextChunk,
     ToolCallChunk,
 )
 from obsidian_agent.state_files import replace_file
 
+ACP: Final = "acp"
+COMMANDS: Final[Mapping[str, str]] = {
+    "opencode": "opencode acp",
+    "opencode-http": "opencode serve",
+    "claude": "claude-agent-acp",
+    "gemini": "gemini --experimental-acp",
+}
+"""Agents whose command is known; the person's settings have others, and win."""
 SERVER: Final = "obsidian-agent"
 """Our MCP server, as agents know it."""
 PATIENCE: Final = 5.0
@@ -106,22 +117,17 @@ class Turn:
         what = f"{f'“{tool}”' if named else tool} {shown(about or '')}".strip()
         self.deltas.put_nowait(Remark(Problem("AGENT_REFUSED", f"{self.who} asked for {what}; that was refused."), tool=tool))
 
-    def take(self, update: Mapping[str, Any]) -> None:
-        """A `session/update`, of which what is not known is left out."""
-        kind, content = update.get("sessionUpdate"), update.get("content")
-        if kind in ("agent_message_chunk", "agent_thought_chunk") and isinstance(content, dict) and isinstance(content.get("text"), str):
-            self.deltas.put_nowait(TextChunk(content["text"], thinking=kind == "agent_thought_chunk"))
-        elif kind in ("tool_call", "tool_call_update") and isinstance(update.get("toolCallId"), str):
-            self._call(update["toolCallId"], update)
+    def say(self, text: str, *, thinking: bool) -> None:
+        self.deltas.put_nowait(TextChunk(text, thinking))
 
-    def _call(self, call_id: str, update: Mapping[str, Any]) -> None:
+    def call(self, call_id: str, title: Any, args: Any, status: Any) -> None:
+        """A call of its own as it is now, perhaps again: told when its arguments are known, and when it is "completed" or "failed"."""
         call = self.calls.setdefault(call_id, {"title": "a tool", "args": {}, "begun": False, "ended": False})
-        if isinstance(title := update.get("title"), str) and title.strip() and not call["begun"]:
+        if isinstance(title, str) and title.strip() and not call["begun"]:
             ours = OURS.fullmatch(title)
             call["title"] = ours.group(1) if ours else title[:200]
-        if isinstance(args := update.get("rawInput"), dict):
+        if isinstance(args, dict):
             call["args"] = args
-        status = update.get("status")
         ended = status in ("completed", "failed")
         if not call["begun"] and (call["args"] or ended):
             call["begun"] = True
@@ -169,8 +175,12 @@ class OtherAgent:
         """Whether it runs and can be asked."""
         raise NotImplementedError
 
-    async def _connect(self) -> None:
-        """Start the agent where it is gone. Raises `ProviderError`."""
+    async def _start(self) -> None:
+        """Start the agent. Raises `ProviderError`, and may leave it half started then."""
+        raise NotImplementedError
+
+    def _count_anew(self) -> None:
+        """Forget how much it said in the turns before."""
         raise NotImplementedError
 
     async def _begin(self) -> str:
@@ -178,7 +188,7 @@ class OtherAgent:
         raise NotImplementedError
 
     async def _resume(self, session: str) -> bool:
-        """Whether the agent takes up a session of an earlier start again; what it repeats of it is not shown."""
+        """Whether the agent takes up a session of an earlier start again; what it repeats of it is not shown. AGENT_ERROR is a no."""
         raise NotImplementedError
 
     async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
@@ -192,6 +202,12 @@ class OtherAgent:
     async def _end(self) -> None:
         """End the agent."""
         raise NotImplementedError
+
+    def _flood(self) -> ProviderError:
+        return ProviderError(f"{self._who} wrote more than {MOST_BYTES >> 20} MB in one turn and was ended.", code="AGENT_FLOOD")
+
+    def _over(self, why: str, hint: str = "The next message starts it again.") -> ProviderError:
+        return ProviderError(f"{self._who} ended in the middle ({why}).", code="AGENT_GONE", hint=hint)
 
     # --- a turn --------------------------------------------------------------------------------------------------------------------
 
@@ -275,6 +291,18 @@ class OtherAgent:
         self._remember(request, session)
         yield finished
 
+    async def _connect(self) -> None:
+        """Start the agent where it is gone. Raises `ProviderError`."""
+        self._count_anew()
+        if not self.alive:
+            await self._end()
+            self._tell(state="connecting")
+            try:
+                await self._start()
+            except BaseException:
+                await self._end()
+                raise
+
     async def _stop(self, asked: asyncio.Task[Finished]) -> None:
         """Cancel a turn; end the agent where that does not help."""
         with contextlib.suppress(ConnectionError, TimeoutError, ProviderError):
@@ -299,12 +327,20 @@ class OtherAgent:
         if known is not None and _digest(messages[: known.count]) == known.digest:
             # What follows directly is its own answer.
             new = next((at for at in range(known.count, len(messages)) if messages[at].role != "assistant"), len(messages))
-            if known.id in self._open or await self._resume(known.id):
+            if known.id in self._open or await self._resumed(known.id):
                 self._open.add(known.id)
                 return known.id, [_transcript(messages[new:])]
         session = await self._begin()
         self._open.add(session)
         return session, [system.text, _transcript(messages)]
+
+    async def _resumed(self, session: str) -> bool:
+        try:
+            return await self._resume(session)
+        except ProviderError as error:
+            if error.code != "AGENT_ERROR":
+                raise
+            return False
 
     def _known(self) -> dict[str, _Session]:
         if self._sessions is None:
@@ -330,6 +366,11 @@ def shown(value: Any) -> str:
     return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))[:200]
 
 
+def tokens(value: Any) -> int:
+    """A count as it was told; 0 for what is none."""
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
 def _digest(messages: Sequence[ChatMessage]) -> str:
     said = [[each.role, each.text] for each in messages]
     return hashlib.sha256(json.dumps(said).encode("ascii")).hexdigest()
@@ -351,3 +392,23 @@ def environment(**config: Any) -> dict[str, str]:
     with contextlib.suppress(ValueError):
         own = json.loads(kept.get("OPENCODE_CONFIG_CONTENT", ""))
     return kept | {"OPENCODE_CONFIG_CONTENT": json.dumps({**(own if isinstance(own, dict) else {}), **DENIED, **config})}
+
+
+def agent_command(name: str, own: Mapping[str, str]) -> tuple[str, ...]:
+    """The command of an agent, from the person's settings or those that are known. Raises `ConfigError`."""
+    line = own.get(name) or COMMANDS.get(name)
+    if line is None:
+        known = ", ".join(dict.fromkeys([*own, *COMMANDS]))
+        raise ConfigError(f"There is no agent {name!r}; there are {known}.", code="AGENT_NOT_FOUND", hint="Name its command under agents.")
+    try:
+        parts = shlex.split(line)
+    except ValueError:
+        parts = []
+    if not parts:
+        raise ConfigError(f"The command of the agent {name} cannot be read: {line!r}.", hint="Correct it under agents in the settings.")
+    return (os.path.expanduser(parts[0]), *parts[1:])
+
+
+def is_agent(provider: Provider) -> bool:
+    """Whether a provider is an agent that looks around by itself."""
+    return provider.name.startswith(f"{ACP}/")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.providers.acp import ACP
 from obsidian_agent.providers.base import Usage
+from obsidian_agent.providers.other_agent import ACP
 from obsidian_agent.providers.registry import OLLAMA_CONTEXT, SCRIPTED
 
 _LIST: Final = "model_prices_and_context_window_backup.json"

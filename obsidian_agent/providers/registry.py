@@ -23,11 +23,11 @@ from pydantic import SecretStr
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers import errors
-from obsidian_agent.providers.acp import ACP
 from obsidian_agent.providers.base import Provider, value_in_own_loop
 from obsidian_agent.providers.errors import Service
 from obsidian_agent.providers.litellm_client import Dialect, Endpoint, LiteLLMProvider, warm_up
 from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider
+from obsidian_agent.providers.other_agent import ACP
 from obsidian_agent.providers.scripted import ScriptedProvider
 
 SCRIPTED = "scripted"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -22,7 +21,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, unknown_ids
-from obsidian_agent.tui.driver import is_gone, outliving_its_terminal
+from obsidian_agent.tui.driver import outliving_its_terminal
 from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
@@ -40,8 +39,6 @@ log = logging.getLogger(__name__)
 
 INTERRUPTED: Final = 130
 """What the app ends with when somebody else ends it."""
-LOOK_FOR_TERMINAL_SECONDS: Final = 2.0
-"""So often it looks whether its terminal is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +109,6 @@ class ObsidianAgentApp(App[None]):
 
     def __init__(self, backend: Backend, *, theme: str | None = None, first_start: bool = False) -> None:
         """`theme`: that of the first frame, before the settings are read. `first_start`: who has not chosen a model yet is asked."""
-        self._hung_up = False
         super().__init__()
         for own in THEMES:
             self.register_theme(own)
@@ -143,13 +139,6 @@ class ObsidianAgentApp(App[None]):
         self.screen_change_signal.subscribe(self, lambda screen: self.keyboard.screen_changed(), immediate=True)
         self._signals.setting_changed.subscribe(self, self._setting_changed)
         self.call_after_refresh(self._open)
-        if not self.is_headless:
-            self.set_interval(LOOK_FOR_TERMINAL_SECONDS, self._look_for_terminal)
-
-    def _look_for_terminal(self) -> None:
-        """Nobody draws for a while, and a program that `nohup` started hears of nothing."""
-        if sys.__stdin__ is not None and is_gone(sys.__stdin__.fileno()):
-            self.hang_up()
 
     @work(group="opening", exit_on_error=False)
     async def _open(self) -> None:
@@ -280,14 +269,13 @@ class ObsidianAgentApp(App[None]):
         self.push_screen(Confirm("Quit now?", text, "Stop and quit", "Go on"), answered)
 
     def hang_up(self) -> None:
-        """The terminal is gone, or the system asks for the end: a run stops after the current file and can be
-        undone; quit then. Asked twice: quit at once."""
-        if self._hung_up or not self.backend.is_open:
-            self.exit(return_code=INTERRUPTED)
-        else:
-            self._hung_up = True
+        """The terminal is gone, or the system asks for the end; one end may be told three times. A run stops after the current file and can be
+        undone; quit then."""
+        if self.backend.is_open:
             self.main.turn.cancel()
             self.run_worker(self._exit_when_written(INTERRUPTED), group="quit")
+        else:
+            self.exit(return_code=INTERRUPTED)
 
     async def _exit_when_written(self, code: int = 0) -> None:
         """Let the current file and every thread be written, then end."""

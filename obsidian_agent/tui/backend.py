@@ -57,6 +57,7 @@ class Backend:
     def _begin(self) -> Future[Opened]:
         if not self._begun:
             self._begun = True
+            self._opened.set_running_or_notify_cancel()  # who stops waiting does not cancel it for all
             threading.Thread(target=self._open, name="opening", daemon=True).start()
         return self._opened
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def outliving_its_terminal(driver: type[Driver], gone: Callable[[], object]) -> type[Driver]:
-    """A driver that draws into nothing once its terminal is gone, and says so from the thread that draws.
+    """A driver that says, from a thread, that its terminal is gone, and draws into nothing from then on.
 
-    In Textual's own an error ends that thread, and whoever draws waits for it for good (textual/drivers/_writer_thread.py: 30 pieces wait at most).
+    In Textual's own an error ends the thread that draws, and whoever draws waits for it for good (textual/drivers/_writer_thread.py: 30 pieces
+    wait at most); the thread that reads hears of nothing, and asks again at once, for good. A signal need not come: `nohup`, `su -c`.
     """
 
     class Outliving(driver):  # type: ignore[misc, valid-type]
@@ -22,17 +24,17 @@ def outliving_its_terminal(driver: type[Driver], gone: Callable[[], object]) -> 
             super().__init__(*args, **options)
             if (file := getattr(self, "_file", None)) is not None:
                 self._file = _Output(file, gone)
+                threading.Thread(target=_wait_for_end, args=(file.fileno(), gone), daemon=True).start()
 
     return Outliving
 
 
-def is_gone(terminal: int) -> bool:
-    """Whether a terminal is gone: who reads from it hears nothing of that, and asks again at once, for good."""
-    if not hasattr(select, "poll"):
-        return False
-    asked = select.poll()
-    asked.register(terminal, 0)
-    return any(event & select.POLLHUP for _, event in asked.poll(0))
+def _wait_for_end(terminal: int, gone: Callable[[], object]) -> None:
+    if hasattr(select, "poll"):
+        asked = select.poll()
+        asked.register(terminal, 0)  # the end is told unasked
+        if any(event & select.POLLHUP for _, event in asked.poll()):
+            gone()
 
 
 class _Output:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from obsidian_agent.agent import open_vault
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index import keeper as index_keeper
+from obsidian_agent.vault.index.keeper import IndexStatus
 
 
 class Followed:
@@ -20,10 +23,12 @@ class Followed:
         self.folder = Path(store.real_path)
         self.session: Session = build_session(Wiring(store, state))
         self._told = threading.Condition()
-        self.session.vault.follow(lambda _: self._tell())
+        self.told: list[IndexStatus] = []
+        self.session.vault.follow(self._tell)
         self.wait(lambda: self.session.vault.keeper is not None and self.session.vault.keeper.status.ready)
 
-    def _tell(self) -> None:
+    def _tell(self, status: IndexStatus) -> None:
+        self.told.append(status)
         with self._told:
             self._told.notify_all()
 
@@ -60,6 +65,15 @@ def test_another_look_finds_what_no_event_told(followed):
     (followed.folder / "new.md").write_text("[[a]]")
     followed.session.vault.look_again()
     followed.wait(lambda: "new.md" in followed.files())
+
+
+def test_whoever_has_the_files_scanned_its_end_is_told(followed, monkeypatch):
+    monkeypatch.setattr(index_keeper, "PROCESS_AFTER", 2)
+    monkeypatch.setattr(open_vault, "TELL_SECONDS", 0)
+    followed.session.vault.unfollow()
+    followed.told.clear()
+    followed.session.vault.keeper.rebuild()
+    assert [(status.done, status.total) for status in followed.told] == [(0, 2), (0, 0)]
 
 
 def test_a_session_that_ends_at_once_follows_nothing(make_vault, tmp_path):

@@ -91,7 +91,6 @@ def key_file(monkeypatch: pytest.MonkeyPatch) -> None:
 SECRET = "sk-0123456789abcdef"
 
 
-@pytest.mark.usefixtures("key_file")
 def test_tables_are_told_as_they_may_stand_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[services]\n"custom:lab" = "http://127.0.0.1:1/v1"\n[mcp_servers.time]\ncommand = "uvx"\nargs = ["time"]\n')
@@ -103,6 +102,7 @@ def test_tables_are_told_as_they_may_stand_in_the_file(tmp_path: Path, capsys: p
     assert json.loads(capsys.readouterr().out)["settings"]["mcp_servers"]["value"] == {"time": {"command": "uvx", "args": ["time"]}}
 
 
+@pytest.mark.usefixtures("key_file")
 def test_a_key_is_saved_from_standard_input_listed_by_source_and_forgotten(commands: MakeCommands, monkeypatch: pytest.MonkeyPatch) -> None:
     here = commands({})
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{SECRET}\n"))

@@ -23,7 +23,7 @@ from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.shared_vault import SharedVault
 from obsidian_agent.agent.turn.tool_round import Scrubber
-from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, open_ledger
+from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, build_vault_agents, open_ledger
 from obsidian_agent.cli.main import main
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
@@ -267,7 +267,7 @@ class InProcess(AcpAgent):
         return Finished("stop")
 
 
-def asked_over_acp(desk: Desk, tool: str, arguments: Mapping[str, Any]) -> AgentEvent:
+def asked_over_acp(desk: Desk, tool: str, arguments: Mapping[str, Any], assistant: str | None = None) -> AgentEvent:
     """The last event of a turn of another agent that calls one of our tools; what the tool answered is `InProcess.told`."""
 
     async def nobody(request: Any) -> Any:
@@ -276,11 +276,11 @@ def asked_over_acp(desk: Desk, tool: str, arguments: Mapping[str, Any]) -> Agent
     InProcess.shared = lambda: build_shared_vault(desk.wiring())
     with pytest.MonkeyPatch.context() as patch, desk.session(model="acp/opencode") as session:
         patch.setattr(other_agents, "AcpAgent", InProcess)
-        return asyncio.run(last_of(session.answer(f"{tool} {json.dumps(arguments)}", nobody)))
+        return asyncio.run(last_of(session.answer(f"{tool} {json.dumps(arguments)}", nobody, assistant=assistant)))
 
 
-def by_acp(desk: Desk, plan: dict[str, Any]) -> str:
-    event = asked_over_acp(desk, "propose_plan", {"plan": plan})
+def by_acp(desk: Desk, plan: dict[str, Any], assistant: str | None = None) -> str:
+    event = asked_over_acp(desk, "propose_plan", {"plan": plan}, assistant)
     if not isinstance(event, PreviewReady | TurnFailed):
         assert any(code in InProcess.told for code in (*NOT_PERMITTED, "PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED")), InProcess.told
         return DENY
@@ -432,6 +432,21 @@ def test_a_program_that_plans_is_asked_about_unless_a_rule_names_it(desk: Desk, 
     desk.settings(settings)
     assert by_acp(desk, plan_of(CREATE, "Open/new.md")) == decision
     assert desk.explain("Open/new.md", "--tool", CREATE, "--agent", "opencode")["decision"] == decision
+
+
+@pytest.mark.parametrize(
+    ("level", "decision"), [("poet", DENY), ("OpenCode", DENY), ("opencode/*", DENY), ("op", ALLOW), ("gemini", ALLOW)]
+)
+def test_an_agent_of_the_vault_in_another_program_is_held_to_what_either_is_held_to(desk: Desk, level: str, decision: str) -> None:
+    desk.settings(f'confirm_writes = false\ntools_allow = ["acp/opencode"]\n[agent_levels]\n"{level}" = "read-only"\n')
+    agents = Path(desk.store.real_path, ".obsidian-agent", "agents")
+    agents.mkdir(parents=True)
+    (agents / "poet.md").write_text("---\ndescription: d\n---\nRhyme.\n")
+    library = build_vault_agents(desk.wiring())
+    for file in library.library().untrusted:
+        library.trust(file.path, file.sha256)
+    assert by_acp(desk, plan_of(CREATE, "Open/new.md"), "poet") == decision
+    assert desk.explain("Open/new.md", "--agent", "opencode/poet")["decision"] == decision
 
 
 def test_a_kept_plan_is_judged_as_its_proposer_when_it_is_run(desk: Desk) -> None:

@@ -23,8 +23,7 @@ from obsidian_agent.cli.main import main
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers import other_agent
-from obsidian_agent.providers.acp import agent_command
-from obsidian_agent.providers.other_agent import AgentState
+from obsidian_agent.providers.other_agent import AgentState, agent_command
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 

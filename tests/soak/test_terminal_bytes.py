@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.test_injection import CASES
 from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.cli.main import main
 from obsidian_agent.log import file_in as log_file
@@ -31,7 +32,6 @@ from sweep import Tell
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
 TERMINAL = "E\x1b[8877mb\x1b]52;c;RVZJTA==\x07\x9b8877mx\x9d0;EVIL\x9c\u202egpj\u2066\u200b\x08\x7f\x0e[/x][@click=app.quit]W[/]"
-INJECTIONS = Path(__file__).parents[1] / "agent/injections.jsonl"
 
 OWN = re.compile(
     rb"\x1b\[(?!8877)[0-9;]*m|\x1b\]22;[a-z]+\x07|\x1b\[\d*(?:;\d*)?[HABCDJK]|\x1b\[\?\d+(?:\$p|[hl])|\x1b\[[<>=]\d*u|\x1b\[\?u|\x1b\[>\d+;?\d*[mq]|\x1b\[\d+ q|\x1b\[c"
@@ -43,13 +43,11 @@ FOREIGN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u20
 def _lay_out(place: Path) -> None:
     """A vault of hostile notes, macros, agents, and conversations, a run and a log that tell of them."""
     vault, state = place / "vault", place / "state"
-    rows = [json.loads(line) for line in INJECTIONS.read_text("utf-8").splitlines()]
-    contents = {row["id"]: row["content"] if "gen" not in row else row["gen"]["unit"] * row["gen"]["n"] for row in rows}
     step = {"id": "c", "tool": "vault.updateFile", "args": {"path": "plain.md", "mode": "append", "content": TERMINAL}, "preview": TERMINAL}
     plan = {"version": "1.0", "goal": f"Goal {TERMINAL}", "riskLevel": "writes", "assumptions": [TERMINAL], "steps": [step]}
     files = {
         "plain.md": f"# {TERMINAL}\n\n- [ ] {TERMINAL}\n\n{TERMINAL}\n",
-        "every.md": "\n\n".join(contents.values()),
+        "every.md": "\n\n".join(case["content"] for case in CASES),
         "Na\u202emd[x]\u200b.md": f"needle {TERMINAL}\n",
         "Nb[/x][@click=app.quit]W.md": "needle\n",
         f"Nc{TERMINAL.replace('/', '-')}.md": "needle\n",

@@ -48,9 +48,10 @@ LATE = 60.0
 PATIENCE = 60.0
 """Seconds after which a test gives up on something that has to come. Only a machine that is very busy needs more than one of them."""
 
+assert vars(_wait).keys() >= {"SLEEP_GRANULARITY", "SLEEP_IDLE"}, "Textual waits by other names now: every key would take ten times as long"
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 0.002, 0.001
 # Textual's pilot takes the app for idle once the process did nearly nothing for 20 ms, two or three times a key, and while anything else
-# is at work for a second. Whether it is idle `settle` asks the app itself.
+# is at work for a second; nothing public says otherwise. Whether it is idle `settle` asks the app itself.
 
 
 class Threads(ThreadPoolExecutor):

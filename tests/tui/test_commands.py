@@ -13,6 +13,7 @@ from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.tui.commands import called, starting_with
 from obsidian_agent.tui.screens.dialogs import Report
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
@@ -221,3 +222,43 @@ async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path, monkeypatch
             assert "not everything came out as previewed" in driver.transcript()
             assert "I would leave it." in driver.transcript()
             assert (vault / "Beans.md").read_text() == "Somebody was faster."
+
+
+# --- the table of commands --------------------------------------------------------------------------------------------
+
+COMMANDS = MainScreen.commands()
+
+
+def test_names_are_unique_and_can_be_written() -> None:
+    names = [command.name for command in COMMANDS]
+    assert len(names) == len(set(names))
+    assert all(name.isalpha() and name.islower() for name in names)
+    assert all(command.hint for command in COMMANDS if command.needs)
+
+
+@pytest.mark.parametrize(
+    ("message", "name", "known", "rest"),
+    [
+        ("/sent", "sent", True, ""),
+        (" /plugins  task  lists ", "plugins", True, "task  lists"),
+        ("/rename A\nB", "rename", True, "A\nB"),
+        ("/nonsense here", "nonsense", False, "here"),
+    ],
+)
+def test_a_command_is_called(message: str, name: str, known: bool, rest: str) -> None:
+    found = called(message, COMMANDS)
+    assert found is not None
+    assert (found.name, found.command is not None, found.rest) == (name, known, rest)
+
+
+@pytest.mark.parametrize("message", ["", "/", "hello", "/Projects/Garden.md is old", "a /sent", "/sent/it", "//"])
+def test_other_messages_are_messages(message: str) -> None:
+    assert called(message, COMMANDS) is None
+
+
+def test_what_is_typed_is_completed() -> None:
+    assert [command.name for command in starting_with("/", COMMANDS)] == [command.name for command in COMMANDS]
+    assert [command.name for command in starting_with("/se", COMMANDS)][:4] == ["selection", "sent", "settings", "set"]
+    assert "threads" in [command.name for command in starting_with("/ad", COMMANDS)]
+    assert starting_with("/sent now", COMMANDS) == []
+    assert starting_with("text", COMMANDS) == []

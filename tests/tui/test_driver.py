@@ -2,28 +2,71 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import os
 import pty
 import select
 import signal
 import sys
+import termios
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import IO, Any, cast
 
 import pytest
 
+from obsidian_agent.cli.app import _run
+from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.driver import outliving_its_terminal
 from support import MakeVault
 
+SILENT = b"\t"
+"""The key that leaves the message box: nothing blinks any more, so nobody hears by drawing that the terminal is gone."""
 
-@pytest.mark.parametrize("ending", ["terminal gone", "nothing to draw", signal.SIGTERM, signal.SIGHUP])
-def test_the_app_ends_with_its_terminal_whatever_it_hears_of_it(
-    tmp_path: Path, make_vault: MakeVault, ending: str | signal.Signals
+
+def _hears_hang_up() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def _is_under_nohup() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def _has_no_controlling_terminal() -> None:
+    """As by `su -c` or `setsid`: no signal tells of its end."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    fcntl.ioctl(0, termios.TIOCNOTTY)
+
+
+def _end(terminal: int) -> bytes:
+    """Read what is drawn until nobody draws any more."""
+    drawn = b""
+    with suppress(OSError):
+        while select.select([terminal], [], [], 30)[0] and (more := os.read(terminal, 1 << 16)):
+            drawn += more
+    return drawn
+
+
+@pytest.mark.parametrize(
+    ("prepare", "keys", "asked"),
+    [
+        (_hears_hang_up, b"words that are still to be drawn", None),
+        (_is_under_nohup, b"words that are still to be drawn", None),
+        (_has_no_controlling_terminal, SILENT, None),
+        (_hears_hang_up, b"words", signal.SIGTERM),
+    ],
+)
+def test_the_app_ends_with_its_terminal_or_when_it_is_asked_to(
+    tmp_path: Path, make_vault: MakeVault, prepare: Callable[[], None], keys: bytes, asked: signal.Signals | None
 ) -> None:
     vault = make_vault({"A.md": "one\n"}).real_path
     process, terminal = pty.fork()
     if not process:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN if not isinstance(ending, signal.Signals) else signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        prepare()
         command = [
             sys.executable,
             "-m",
@@ -39,15 +82,12 @@ def test_the_app_ends_with_its_terminal_whatever_it_hears_of_it(
     while b"New line" not in drawn and time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.1)[0]:
             drawn += os.read(terminal, 1 << 16)
-    if ending == "nothing to draw":
-        os.write(terminal, b"\x1bOQ")  # F2: a list, without a cursor that blinks
-        time.sleep(1.0)
-        while select.select([terminal], [], [], 0.1)[0]:
-            os.read(terminal, 1 << 16)
-    else:
-        os.write(terminal, b"words that are still to be drawn")
-    if isinstance(ending, signal.Signals):
-        os.kill(process, ending)
+    os.write(terminal, keys)
+    while keys == SILENT and select.select([terminal], [], [], 1.0)[0]:
+        os.read(terminal, 1 << 16)
+    if asked is not None:
+        os.kill(process, asked)
+        assert b"\x1b[?1049l" in _end(terminal), "the terminal is left as it was"
     os.close(terminal)
     ended, status = 0, 0
     while not ended and time.monotonic() < deadline:
@@ -58,4 +98,38 @@ def test_the_app_ends_with_its_terminal_whatever_it_hears_of_it(
         os.waitpid(process, 0)
     # 1: the thread that reads keys may be the first that hears of it.
     assert ended, "it waits for a terminal that is gone"
-    assert os.waitstatus_to_exitcode(status) in (130, 1)
+    assert os.waitstatus_to_exitcode(status) in ((130,) if asked else (130, 1))
+
+
+async def test_a_signal_is_for_the_app_to_answer() -> None:
+    asked = asyncio.Event()
+
+    class App:
+        hang_up = staticmethod(asked.set)
+
+        async def run_async(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+            async with asyncio.timeout(10):
+                await asked.wait()
+
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
+    await _run(cast("ObsidianAgentApp", App()))
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_what_is_drawn_after_the_end_leads_nowhere_and_fails_nobody() -> None:
+    ours, its = pty.openpty()
+    told: list[None] = []
+
+    class Driver:
+        def __init__(self) -> None:
+            self._file: IO[str] = os.fdopen(its, "w")
+
+    driver = cast("Any", outliving_its_terminal)(Driver, lambda: told.append(None))()
+    os.close(ours)
+    for _ in range(2):
+        driver._file.write("words")
+        driver._file.flush()
+    assert told
+    assert os.fstat(its).st_rdev == os.stat(os.devnull).st_rdev
+    driver._file.close()

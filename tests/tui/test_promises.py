@@ -4,8 +4,10 @@ lost at the end."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,6 +15,7 @@ from obsidian_agent.agent.events import AgentEvent, PlanReady, PreviewReady, Tex
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.tui import event_stream
+from obsidian_agent.tui.backend import Backend, Opened
 from obsidian_agent.tui.event_stream import EventsArrived
 from obsidian_agent.tui.screens.dialogs import Confirm
 from tui.driving import driving
@@ -35,20 +38,38 @@ async def test_quitting_saves_what_the_conversations_have_said_so_far(tmp_path: 
     assert (answer.state, answer.text.split("\n")[0]) == ("cut", "First of slow question. ")
 
 
-async def test_stop_and_quit_waits_for_the_file_that_is_being_written() -> None:
+@pytest.mark.parametrize("by_key", [True, False])
+async def test_whatever_ends_the_app_waits_for_the_file_that_is_being_written(by_key: bool) -> None:
     session = FakeSession()
     async with driving(session) as app:
         await app.planned()
         session.gate = asyncio.Event()
-        await app.pilot.press("a", "ctrl+q")
-        await app.on_top(Confirm)
-        await app.pilot.press("y")
+        await app.pilot.press("a")
+        if by_key:
+            await app.pilot.press("ctrl+q")
+            await app.on_top(Confirm)
+            await app.pilot.press("y")
+        else:  # as when a terminal is closed: the shell's signal, the system's, and what is drawn
+            for _ in range(3):
+                app.app.hang_up()
         await app.settle("run", "quit")
         assert app.app.return_code is None, "a file is being written"
         assert "Stopping after the current file" in app.screen()
         session.gate.set()
         await app.gone()
         assert not app.main.stream.writing
+
+
+async def test_quitting_while_the_vault_is_being_opened_leaves_it_to_be_opened() -> None:
+    gate, opened = threading.Event(), cast("Opened", object())
+    backend = Backend("vault", lambda: opened if gate.wait(60) else opened)
+    waits = asyncio.create_task(backend.open())
+    await asyncio.sleep(0)
+    waits.cancel()
+    await asyncio.wait([waits])
+    assert not backend.is_open
+    gate.set()
+    assert backend.parts is opened
 
 
 class Ready(FakeSession):

@@ -42,8 +42,8 @@ from obsidian_agent.agent.usage import Meter
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ObsidianError, Problem, ProviderError
 from obsidian_agent.plan.policy import Policy, SharingRules
-from obsidian_agent.providers.acp import is_agent
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
+from obsidian_agent.providers.other_agent import is_agent
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.tools.core.tool import AppCommand, RunContext, Tool
 from obsidian_agent.vault.paths.path import VaultPath

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from operator import ge, gt, le, lt
 from typing import Any, Final
@@ -25,7 +25,7 @@ from obsidian_agent.tools.core.tool import PathText, ToolContext
 from obsidian_agent.tools.search.search import tagged
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.text_search import Needle, folded_needle
-from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.links.resolve import file_name, link_key
 from obsidian_agent.vault.markdown.lines import tasks
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.text import decode
@@ -103,6 +103,13 @@ class Matcher:
         """The condition as one check. ToolError for a tag, date or path that is none."""
         checks = list(self._checks(condition))
         return lambda path: all(check(path) for check in checks)
+
+    def candidates(self, condition: Condition) -> Iterable[VaultPath]:
+        """All files that a condition may hold for. Raises as `check`."""
+        if condition.paths is None:
+            return self.index.files()
+        named = (find_file(self.ctx.view, text) for text in condition.paths)
+        return {path for path in named if path in self.index.named(file_name(path))}
 
     def warnings(self, condition: Condition) -> tuple[Problem, ...]:
         """Why files may be missing from the answer to a condition: those that it does not leave out by their paths."""

@@ -75,7 +75,7 @@ def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     """The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not."""
     matcher = Matcher(ctx)
     fits = matcher.check(args.where)
-    found = [path for path in matcher.index.files() if _is_kind(path, args.kind) and fits(path)]
+    found = [path for path in matcher.candidates(args.where) if _is_kind(path, args.kind) and fits(path)]
     shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, 0)
     files = [FoundNote.of(path, ctx, matcher, file=path.name, extension=path.suffix.lower().lstrip(".")) for path in shown]
     return Proposal(FindOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings(args.where))

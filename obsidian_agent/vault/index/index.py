@@ -21,7 +21,7 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.name_search import NameFinder, NameSearch
 from obsidian_agent.vault.index.text_search import Needle
-from obsidian_agent.vault.links.graph import references_in
+from obsidian_agent.vault.links.graph import NoteLinks, links_of, references_in, unresolved_name
 from obsidian_agent.vault.links.resolve import LinksByName, asked_name, file_name, target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
 from obsidian_agent.vault.markdown.note import Names, names_in
@@ -308,6 +308,20 @@ class VaultIndex(ABC):
         name = file_name(path)
         sources = {source for ending in (name, ".", "..") for source in self.naming(ending)}
         return sorted(source for source in sources if self._means(source, path))
+
+    def links(self, path: VaultPath) -> NoteLinks:
+        """The links of one file, as a graph of the whole vault has them."""
+        data = self.text(path)
+        targets = dict.fromkeys(link.target for link in links_of(path, data)) if isinstance(data, bytes) else ()
+        found = {target: self.resolve(target, path) for target in targets}
+        lost = {unresolved_name(target) for target, file in found.items() if file is None}
+        linking = self.linking(path)
+        return NoteLinks(
+            tuple(sorted({file for file in found.values() if file is not None})),
+            tuple(sorted(lost)),
+            tuple(source for source in linking if source.is_note),
+            tuple(source for source in linking if not source.is_note),
+        )
 
     def _means(self, source: VaultPath, path: VaultPath) -> bool:
         """Whether a file has a link that leads to another one."""

@@ -66,8 +66,8 @@ class IndexKeeper:
     """One vault's index in one folder of the state. Threads may share it; a long look at the disk makes the others wait."""
 
     def __init__(self, store: VaultStore, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
-        """`progress` is told how many files of how many are scanned."""
-        self._store = store
+        """`progress` is told how many files of how many are scanned, and (0, 0) when that is over."""
+        self.store = store
         self._folder = folder
         self._uses_process = False
         self._tell = progress
@@ -113,7 +113,8 @@ class IndexKeeper:
             except Cancelled:
                 raise VaultError("Indexing was cancelled.", code="CANCELLED") from None
             finally:
-                self._scanned = (0, 0)
+                if self._scanned != (0, 0):
+                    self._report(0, 0)
             self._seconds = time.perf_counter() - started
             return self._index
 
@@ -133,7 +134,7 @@ class IndexKeeper:
                 return None
             changed = self._index.changed.copy()
             for path in paths:
-                self._learn(changed, path, stamp(self._store, path), time.time_ns())
+                self._learn(changed, path, stamp(self.store, path), time.time_ns())
             self._index = self._index.with_changes(changed)
             return self._index
 
@@ -152,15 +153,15 @@ class IndexKeeper:
         return self._over(snapshot)
 
     def _over(self, snapshot: Snapshot) -> StoredIndex:
-        return StoredIndex(snapshot, Changed(), self._store, Packs(snapshot, self._folder))
+        return StoredIndex(snapshot, Changed(), self.store, Packs(snapshot, self._folder))
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
-        if self._is_large() and self._by_another(cancelled) and (index := self._loaded()) is not None:
+        if self._is_large() and (saved := self._by_another(cancelled)) is not None and (index := self._loaded()) is not None:
             # It is as the disk was after this was asked for. Files that were changing then are looked at again the next time.
-            return index
+            return index if saved else self._compared(index, cancelled, rebuild=False)
         try:
             make_private(self._folder)
-            built = scan_files(self._store, walk_stamps(self._store), self._folder, cancelled=cancelled, progress=self._report)
+            built = scan_files(self.store, walk_stamps(self.store), self._folder, cancelled=cancelled, progress=self._report)
             self._write(built.records, built.packs)
             self._read += len(built.records.paths)
             del built  # as large as what is opened now
@@ -172,19 +173,20 @@ class IndexKeeper:
 
     def _is_large(self) -> bool:
         """Whether scanning the vault would be felt."""
-        return self._uses_process and len(list(islice(walk_stamps(self._store), PROCESS_AFTER))) == PROCESS_AFTER
+        return self._uses_process and len(list(islice(walk_stamps(self.store), PROCESS_AFTER))) == PROCESS_AFTER
 
-    def _by_another(self, cancelled: Callable[[], bool]) -> bool:
-        """Let a process of its own do what there is to scan and write, where that is wanted; whether it did."""
+    def _by_another(self, cancelled: Callable[[], bool]) -> bool | None:
+        """Let a process of its own do what there is to scan and write, where that is wanted; whether all of it is written, None if it failed."""
         if not self._uses_process:
-            return False
+            return None
         try:
             child = ChildProcess(__name__)
         except OSError:
-            return False
-        question = self._store.real_path, os.fspath(self._folder)
+            return None
+        question = self.store.real_path, os.fspath(self._folder)
         with child:
-            return ask_all([child], [question], lambda _, counts: self._report(*counts), cancelled) == [True]
+            found: bool | None = ask_all([child], [question], lambda _, counts: self._report(*counts), cancelled)[0]
+            return found
 
     def _report(self, done: int, total: int) -> None:
         self._scanned = (done, total)
@@ -197,7 +199,7 @@ class IndexKeeper:
         now_ns = time.time_ns()
         different: list[tuple[str, Stamp]] = []
         seen = 0
-        for text, found in walk_stamps(self._store):
+        for text, found in walk_stamps(self.store):
             seen += 1
             before = known.pop(text, None)
             if before != found or text in stale:
@@ -230,7 +232,7 @@ class IndexKeeper:
             changed.stamps[path.text] = found
             return
         try:
-            facts = facts_of(path, self._store.read(path))
+            facts = facts_of(path, self.store.read(path))
         except VaultError as error:
             changed.delta.learn(path, NOTHING, error.problem())
             return
@@ -246,7 +248,7 @@ class IndexKeeper:
         if self._in_memory or new <= max(SAVED_AFTER, len(index.snapshot) // 50):
             return index
         try:
-            if len(index.snapshot) >= PROCESS_AFTER and self._by_another(cancelled) and (saved := self._loaded()) is not None:
+            if len(index.snapshot) >= PROCESS_AFTER and self._by_another(cancelled) is not None and (saved := self._loaded()) is not None:
                 return self._compared(saved, cancelled, rebuild=False)
             if len(index.snapshot.packs) >= REBUILT_AFTER or new > len(index.snapshot) // 2:
                 return self._built(cancelled)
@@ -258,7 +260,7 @@ class IndexKeeper:
         """A snapshot of what is known: the texts of what changed go into one more pack."""
         snapshot, delta = index.snapshot, index.changed.delta
         files = [(text, index.changed.stamps.get(text, UNSETTLED)) for text in delta.files]
-        built = scan_files(self._store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report)
+        built = scan_files(self.store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report)
         self._write(merged(snapshot, delta.stale, built.records), [*snapshot.packs, *built.packs])
         return self._opened()
 
@@ -284,13 +286,12 @@ def _by_path(snapshot: Snapshot) -> dict[str, tuple[int, int, int, int]]:
 
 
 def _refresh(question: tuple[str, str], report: Callable[[tuple[int, int]], None]) -> bool:
-    """In a process of its own: what `refresh` does, with less claim to the processor than the program that asked."""
+    """In a process of its own: what `refresh` does, with less claim to the processor than the program that asked. Whether it kept nothing in memory."""
     real_path, folder = question
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     with VaultStore.open(real_path) as store:
-        IndexKeeper(store, Path(folder), lambda done, total: report((done, total))).refresh()
-    return True
+        return not IndexKeeper(store, Path(folder), lambda done, total: report((done, total))).refresh().changed.delta.stale
 
 
 if __name__ == "__main__":

@@ -22,13 +22,14 @@ from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
 from obsidian_agent.vault.index.snapshot_file import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
 from obsidian_agent.vault.index.text_search import folded_needle
+from obsidian_agent.vault.links.graph import link_graph
 from obsidian_agent.vault.links.resolve import file_name, name_key, target_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView, ScanIndex
 
 NAMES = ["a.md", "b.md", "A.md", "a.md.md", "Sub/a.md", "Sub/b.md", "Sub/Deep/c.md", "Sub2/b.md", "café.md", "o.md", "pic.png", "x.canvas"]
 TARGETS = ["a", "A.md", "b", "Sub/a", "./b", "../a", "Deep/c", "/a", "café", "pic.png", "nowhere", "Sub/nowhere", ".", ".."]
-TARGETS += ["a.md.md", "c|d"]
+TARGETS += ["a.md.md", "c|d", "#part", "#"]
 QUERIES = ["DONE", "status: open\n---\n", "Ümlaut", "x/y", "strasse", "k", "absent", "\u65e5"]
 TAGS = ["x", "x/y", "X/Z", "x-1", "xy", "ümlaut"]
 
@@ -82,6 +83,7 @@ def said(index: VaultIndex) -> dict[str, Any]:
         "naming": {name: [path.text for path in index.naming(name)] for name in names},
         "referring": [path.text for path in index.referring()],
         "named": {name: [path.text for path in index.named(name)] for name in names},
+        "links": {path.text: index.links(path) for path in files},
         "linking": {path.text: [source.text for source in index.linking(path)] for path in files},
         "texts": {
             (query, folder.text): [
@@ -114,6 +116,8 @@ def assert_true(stored: StoredIndex, store: VaultStore) -> None:
     scanned = ScanIndex(DiskView(store))
     assert said(stored) == said(scanned)
     files = list(scanned.files())
+    graph = link_graph(files, DiskView(store).read)
+    assert [stored.links(path) for path in files] == [graph.of(path) for path in files]
     links = [(target, path) for path in files for target in scanned.facts(path).targets]
     lost = sum(1 for target, path in links if scanned.resolve(target, path) is None)
     tags = {tag_key(tag) for path in files for tag in scanned.facts(path).tags}
@@ -297,6 +301,17 @@ def test_killed_while_it_writes_the_next_start_builds_anew(tmp_path):
     }
 
 
+def test_an_index_is_whole_where_another_process_found_less_worth_writing(tmp_path, monkeypatch):
+    keeper, folder = keeper_of(tmp_path, VAULT)
+    keeper.refresh()
+    monkeypatch.setattr(index_keeper, "PROCESS_AFTER", 2)
+    monkeypatch.setattr(index_keeper, "SAVED_AFTER", 1)
+    keeper.use_process(lambda done, total: None)
+    for name in "uvwxyz":
+        (folder / f"{name}.md").write_text("[[a]]")
+    assert_true(keeper.refresh(), VaultStore.open(folder))
+
+
 @pytest.mark.usefixtures("settled")
 def test_a_program_with_a_screen_leaves_scanning_to_another_process(tmp_path, monkeypatch):
     monkeypatch.setattr(index_keeper, "PROCESS_AFTER", 3)
@@ -305,7 +320,7 @@ def test_a_program_with_a_screen_leaves_scanning_to_another_process(tmp_path, mo
     keeper.use_process(lambda done, total: told.append((done, total)))
     whole = said(ScanIndex(DiskView(VaultStore.open(folder))))
     assert said(keeper.refresh()) == whole
-    assert told == [(0, 3)]
+    assert told == [(0, 3), (0, 0)]
     assert (keeper.status.read, keeper.status.total) == (0, 0), "the notes were read elsewhere"
     (folder / "a.md").write_bytes(b"")
     assert linking(keeper.refresh(), "b.md") == []
