@@ -202,7 +202,7 @@ _PICTURES: Final = ("banner", "cover", "image", "img", "thumb", "poster", "photo
 _PICTURE_KEY: Final = expression(rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:", re.I)
 _LINK_CODE: Final = expression(r"script:|data:|obsidian:|\](?:\( *<?|: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)")
 _LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
-_SCHEME: Final = expression(rb":(?:(?<=ttp:|tps:|ftp:|ile:|ipt:|ata:|ian:)|(?<=ws:|ss:))")
+_SCHEME: Final = expression(rb":(?:(?<=ttp:|tps:|ftp:|ipt:|ata:|ian:)|(?<=ws:|ss:))")
 """The ends of the schemes of remote addresses, and of those that a link runs."""
 _ADDRESS_ESCAPE: Final = expression(r"\\[\\/0-9a-fux]|&[#a-z]")
 """In a small text without tabs and line ends: one of these is in every remote address, however it is written."""
