@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, field, fields, replace
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -87,7 +88,11 @@ def _compiled_init(cls: type, frozen: bool) -> Callable[..., None]:
             value = default if default != "MISSING" else f"make_{name}()"
         else:
             continue
-        lines.append(f" put(self, {name!r}, {value})" if frozen else f" self.{name} = {value}")
+        if frozen and isinstance(slot := getattr(cls, name, None), MemberDescriptorType):
+            names[f"put_{name}"] = slot.__set__
+            lines.append(f" put_{name}(self, {value})")
+        else:
+            lines.append(f" put(self, {name!r}, {value})" if frozen else f" self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n" + ("\n".join(lines) or " pass"), names)

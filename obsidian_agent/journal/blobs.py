@@ -21,7 +21,7 @@ from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, Stamp
 
 MAX_ACTIONS: Final = 512
-MAX_BYTES: Final = 1 << 20
+MAX_BYTES: Final = 1 << 18
 CACHED_BYTES: Final = 64 << 20
 """Unpacked contents that are kept at hand while a record is read."""
 

@@ -121,7 +121,8 @@ def _as_found(action: Action, finding: Finding) -> Action:
     if isinstance(action, MoveEntry) and finding.status is not None:
         return replace(action, inode=(finding.status.st_dev, finding.status.st_ino))
     if isinstance(action, PutFile) and finding.content is not None:
-        return replace(action, path=finding.real or action.path, was=stamp_of(finding.content.status))
+        was = stamp_of(finding.content.status)
+        return PutFile(finding.real or action.path, action.before, action.after, action.mode, was, action.becomes, action.held)
     return action
 
 

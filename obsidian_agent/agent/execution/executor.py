@@ -116,7 +116,7 @@ class _Execution:
         started = perf_counter()
         with self._journal.lock(), FolderHandles(self._store) as handles:
             settle(self._journal, self._store)
-            editing = settle_open(self._store, [action_of(owned.operation) for owned in preview.change_set.operations])
+            editing = settle_open(self._store, (action_of(owned.operation) for owned in preview.change_set.operations))
             with self._journal.begin(_new_record(preview)) as writer:
                 preflight = Precheck(handles, writer, preview.instances, editing)
                 preflight.check(preview.change_set.operations)

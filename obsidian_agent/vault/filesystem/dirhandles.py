@@ -15,7 +15,7 @@ from typing import Final, Self, TypeVar
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore, io_error
-from obsidian_agent.vault.filesystem.walk import close_quietly
+from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk, trash_path
 
 T = TypeVar("T")
@@ -155,14 +155,3 @@ def content_of(folder: int, name: str) -> Content | None:
     finally:
         close_quietly(fd)
     return Content(data, hashlib.sha256(data).hexdigest(), status)
-
-
-def read_all(fd: int, size: int) -> bytes:
-    """Everything from the handle's place to the end of the file; `size` is a guess that makes one read enough."""
-    data = os.read(fd, size + 1)
-    if len(data) == size:
-        return data
-    chunks = [data]
-    while chunk := os.read(fd, 1 << 16):
-        chunks.append(chunk)
-    return b"".join(chunks)

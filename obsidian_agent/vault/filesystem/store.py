@@ -140,7 +140,13 @@ class VaultStore:
                 info = os.fstat(fd)
                 if kind_of(info.st_mode) != "file":
                     raise not_a_file(path)
-                return _read_all(fd, info.st_size, limit, path)
+                if info.st_size > limit or len(data := walk.read_all(fd, info.st_size, limit)) > limit:
+                    raise VaultError(
+                        f"{path.text} is larger than {limit:,} bytes, the most that is read of one file.",
+                        code="FILE_TOO_LARGE",
+                        path=path.text,
+                    )
+                return data
             finally:
                 walk.close_quietly(fd)
         except OSError as error:
@@ -332,20 +338,6 @@ class VaultStore:
         except (VaultError, ValueError, RecursionError):
             return None
         return document
-
-
-def _read_all(fd: int, size: int, limit: int, path: VaultPath) -> bytes:
-    chunks: list[bytes] = []
-    total = 0
-    while total <= limit and size <= limit:
-        chunk = os.read(fd, max(size + 1 - total, 65536))
-        if not chunk:
-            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        chunks.append(chunk)
-        total += len(chunk)
-    raise VaultError(
-        f"{path.text} is larger than {limit:,} bytes, the most that is read of one file.", code="FILE_TOO_LARGE", path=path.text
-    )
 
 
 def _link_kind(store: VaultStore, folder: VaultPath, name: str) -> ScanKind:

@@ -19,7 +19,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final
 
 from obsidian_agent.dataclass import dataclass
@@ -62,8 +62,22 @@ if _libc is not None:
 
 def close_quietly(fd: int) -> None:
     """Close a handle that was only read from: an error then says nothing about the data."""
-    with suppress(OSError):
+    try:  # noqa: SIM105 - called for every file that is read, and this costs nothing
         os.close(fd)
+    except OSError:
+        pass
+
+
+def read_all(fd: int, size: int, limit: int = sys.maxsize) -> bytes:
+    """Everything from the handle's place to the end of the file, or more than `limit`; `size` is a guess that makes one read enough."""
+    data = os.read(fd, min(size, limit) + 1)
+    if len(data) == size:
+        return data
+    chunks, total = [data], len(data)
+    while total <= limit and (chunk := os.read(fd, 1 << 16)):
+        chunks.append(chunk)
+        total += len(chunk)
+    return b"".join(chunks)
 
 
 def open_without_links(root_fd: int, text: str, flags: int) -> int:

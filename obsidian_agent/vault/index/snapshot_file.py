@@ -79,9 +79,13 @@ def _listed(store: VaultStore, folder: VaultPath, pending: list[VaultPath]) -> I
                 if not PLAIN.fullmatch(name) and not _allowed(folder, name):
                     continue
                 try:
-                    if entry.is_dir(follow_symlinks=False):
+                    if entry.is_file(follow_symlinks=False):
+                        # Listings of Windows know no inode; there a file is asked once more.
+                        info = os.stat(entry.path, follow_symlinks=False) if handle is None else entry.stat(follow_symlinks=False)
+                        yield prefix + name, stamp_of(info)
+                    elif entry.is_dir(follow_symlinks=False):
                         pending.append(from_disk(folder, name))
-                    elif (found := _stamp(store, folder, entry, in_folder=handle is not None)) is not None:
+                    elif entry.is_symlink() and (found := stamp(store, from_disk(folder, name))) is not None:
                         yield prefix + name, found
                 except FileNotFoundError:
                     # Gone between the listing and the look.
@@ -89,14 +93,6 @@ def _listed(store: VaultStore, folder: VaultPath, pending: list[VaultPath]) -> I
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def _stamp(store: VaultStore, folder: VaultPath, entry: os.DirEntry[str], *, in_folder: bool) -> Stamp | None:
-    if entry.is_file(follow_symlinks=False):
-        # Listings of Windows know no inode; there a file is asked once more.
-        info = entry.stat(follow_symlinks=False) if in_folder else os.stat(entry.path, follow_symlinks=False)
-        return stamp_of(info)
-    return stamp(store, from_disk(folder, entry.name)) if entry.is_symlink() else None
 
 
 def _allowed(folder: VaultPath, name: str) -> bool:

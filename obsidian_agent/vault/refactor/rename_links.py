@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import tee
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -316,21 +317,22 @@ class _Wording:
     def __init__(self, after: LinksAfter, style: LinkStyle) -> None:
         self.after = after
         self._style = style
-        self._known: dict[tuple[str, str, str, str, bool], tuple[str, ...]] = {}
+        self._known: dict[tuple[str, str, str, str, bool], Iterator[str]] = {}
 
-    def of(self, link: Link, before: VaultPath, wanted: VaultPath, source: VaultPath, path: VaultPath) -> tuple[str, ...]:
+    def of(self, link: Link, before: VaultPath, wanted: VaultPath, source: VaultPath, path: VaultPath) -> Iterable[str]:
         """The texts that mean `wanted` in the file at `path`, the one that is most like the old text, in `source`, first."""
         if link.kind == "canvas":
             return (wanted.text,) if self.after.resolve(wanted.text, path) == wanted else ()
         key = link.target, wanted.text, source.parent.text, path.parent.text, link.is_reference
-        known = self._known.get(key)
-        if known is None:
+        if key not in self._known:
             # Other programs follow a reference too, and know no other way than the relative path.
             style = LinkStyle("relative") if link.is_reference else self._style
             shape = shape_of(link.target, before, source, style)
             found = spellings(shape, wanted, path, style)
-            known = self._known[key] = tuple(spelling.text for spelling in found if self._means(spelling, wanted, path))
-        return known
+            self._known[key] = (spelling.text for spelling in found if self._means(spelling, wanted, path))
+        # The first nearly always does, so the others are looked up when they are asked for.
+        self._known[key], texts = tee(self._known[key])
+        return texts
 
     def _means(self, spelling: Spelling, wanted: VaultPath, path: VaultPath) -> bool:
         return self.after.resolve(spelling.text, path) == wanted and (not spelling.unique or self.after.is_unique(spelling.text))

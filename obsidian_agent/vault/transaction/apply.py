@@ -21,11 +21,11 @@ from typing import Final, Self, assert_never
 
 from obsidian_agent.errors import Conflict, ObsidianError, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls
-from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of, read_all
+from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of
 from obsidian_agent.vault.filesystem.store import Editing, io_error
 from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free, write_all
 from obsidian_agent.vault.filesystem.temp_files import TempFiles, somebody_writes
-from obsidian_agent.vault.filesystem.walk import close_quietly
+from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
 from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
 from obsidian_agent.vault.transaction.actions import SETS_BIRTH, Action, MoveEntry, PutFile, PutFolder, Stamp
 

@@ -17,6 +17,7 @@ from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name, target_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
+from obsidian_agent.vault.paths.rules import PLAIN
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, nearest
 
 T = TypeVar("T")
@@ -273,14 +274,15 @@ class DiskView(VaultView):
             found = self._store.scan(folder)
             known = self._listings[folder.text] = _Listing(folder)
             for name, kind, link in found:
-                if protected(name):
-                    continue
-                try:
-                    from_disk(folder, name)
-                except PathRefused:
-                    known.unreadable.append(name)
-                else:
-                    known.items[name] = _Item(kind, link)
+                if not PLAIN.fullmatch(name):
+                    if protected(name):
+                        continue
+                    try:
+                        from_disk(folder, name)
+                    except PathRefused:
+                        known.unreadable.append(name)
+                        continue
+                known.items[name] = _Item(kind, link)
         return known
 
 
