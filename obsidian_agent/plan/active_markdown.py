@@ -205,9 +205,8 @@ _PICTURES: Final = ("banner", "cover", "image", "img", "thumb", "poster", "photo
 _PICTURE_KEY: Final = expression(rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:", re.I)
 _LINK_CODE: Final = expression(r"script:|data:|obsidian:|\](?:\( *<?|: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)")
 _LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
-_ADDRESS_SIGNS: Final = ("//", "/\\", "http:", "https:", "ws:", "wss:", "ftp:", "ftps:", "file:")
-_SCHEME: Final = expression(rb":(?:(?<=ttp:|tps:|ftp:|ile:|ipt:|ata:|ian:)|(?<=ws:|ss:))")
-"""The end of each of these that has a letter."""
+_SCHEME: Final = expression(rb":(?:(?<=ttp:|tps:|ftp:|ipt:|ata:|ian:)|(?<=ws:|ss:))")
+"""The ends of the schemes of remote addresses, and of those that a link runs."""
 _ADDRESS_ESCAPE: Final = expression(r"\\[\\/0-9a-fux]|&[#a-z]")
 """In a small text without tabs and line ends: one of these is in every remote address, however it is written."""
 _TEMPLATER: Final = expression(r"<%")
@@ -233,12 +232,13 @@ def is_quiet(text: str) -> bool:
     if "<" in text and (_SCRIPT_SIGN.search(signs) or ("=" in text and _HANDLER.search(text.lower()))):
         return False
     escaped = b"&" in signs or b"\\" in signs
-    if not escaped and not (b"/" in signs and b"//" in signs) and not _SCHEME.search(signs):
+    addressed = (b"/" in signs and (b"//" in signs or b"/\\" in signs)) or _SCHEME.search(signs)
+    if not escaped and not addressed:
         return True
     plain = text.replace("\n", "").replace("\t", "").replace("\r", "").lower()
     if any(sign in plain for sign in _LINK_SIGNS) and _LINK_CODE.search(plain):
         return False
-    if not any(sign in plain for sign in _ADDRESS_SIGNS) and not (escaped and _ADDRESS_ESCAPE.search(plain)):
+    if not addressed and not _ADDRESS_ESCAPE.search(plain):
         return True
     # A plugin may draw a block whose language is more than coloured.
     if not _ONLY_COLOURED.issuperset(words[0] for info in infos if (words := _words(info))) or _LOADING_MARK.search(text):

