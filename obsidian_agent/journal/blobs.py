@@ -22,6 +22,7 @@ from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile,
 
 MAX_ACTIONS: Final = 512
 MAX_BYTES: Final = 1 << 18
+"""Of one part, before it is packed: parts are packed beside the look at the files, so the last one, which a run waits for, is small."""
 CACHED_BYTES: Final = 64 << 20
 """Unpacked contents that are kept at hand while a record is read."""
 
