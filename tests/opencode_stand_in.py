@@ -99,6 +99,15 @@ def answer(session: str, word: str, rest: str) -> dict[str, Any]:
             reply.say("Before.")
             cut()
             reply.say(f"{reply.ask('bash')}, and after.")
+        case "theirs":  # the person works in another session meanwhile
+            theirs: dict[str, Any] = {"id": "msg_t", "sessionID": "ses_t", "role": "assistant"}
+            tell("message.updated", info=theirs)
+            tell(
+                "message.part.updated", part={"id": "prt_t", "messageID": "msg_t", "sessionID": "ses_t", "type": "text", "text": "Secret."}
+            )
+            PERMISSIONS["per_t"] = {"id": "per_t", "sessionID": "ses_t", "permission": "bash", "patterns": ["*"]}
+            tell("permission.asked", **PERMISSIONS["per_t"])
+            reply.say(f"{reply.ask('bash')} {sorted(PERMISSIONS)}")
         case "die":
             subprocess.Popen(["sleep", "600"])
             sys.stderr.write("out of memory\n")
