@@ -16,7 +16,7 @@ from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.vault_agents.library import TrustStore
+from obsidian_agent.agent.trust import TrustStore
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, VaultError

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from obsidian_agent.agent.vault_agents.library import Standing
+from obsidian_agent.agent.trust import Standing
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan, ParameterType

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.macro import Imported, Macro, MacroError, macro_from_run, name_of, read_macro
-from obsidian_agent.agent.vault_agents.library import TrustStore, standing
+from obsidian_agent.agent.trust import TrustStore, standing
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.json_text import read_json

@@ -15,7 +15,6 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.vault_agents.library import files_below
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError, PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.obsidian.registry import recent_files
@@ -290,6 +289,8 @@ class OpenVault:
 
     def files_below(self, start: str) -> Iterator[VaultPath]:
         """The files below a folder ("": all), or the file itself. All of them as the index has them, if it is there. May block."""
+        from obsidian_agent.agent.vault_agents.library import files_below
+
         latest = self.keeper.latest if self._follower is not None and self.keeper is not None else None
         return latest.files() if latest is not None and not start else files_below(DiskView(self.store), start)
 

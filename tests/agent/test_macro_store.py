@@ -9,7 +9,7 @@ import pytest
 
 from obsidian_agent.agent.macro import Macro, MacroError, read_macro
 from obsidian_agent.agent.macro_store import MacroStore
-from obsidian_agent.agent.vault_agents.library import TrustStore
+from obsidian_agent.agent.trust import TrustStore
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.registry import TOOLS

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.agent.threads.log_store import ThreadStore
-from obsidian_agent.agent.vault_agents.library import TrustStore
+from obsidian_agent.agent.trust import TrustStore
 from obsidian_agent.cli.main import main as doctor
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError

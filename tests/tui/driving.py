@@ -45,6 +45,9 @@ SIZES = [(80, 24), (120, 40), (200, 50)]
 LATE = 60.0
 """Seconds that no machine takes to handle a key."""
 
+FRAME = 0.02
+"""Seconds after which Textual has drawn what changed (it waits a 60th) and heeded another size (a 120th)."""
+
 PATIENCE = 60.0
 """Seconds after which a test gives up on something that has to come. Only a machine that is very busy needs more than one of them."""
 
@@ -113,10 +116,12 @@ class Driver:
         await self.until(lambda: len(self.app.screen_stack) > 1 or self.main.query_one("#planner").region.width > 2)
 
     async def settle(self, *held: str) -> None:
-        """Until every message was handled and neither a worker nor a thread is at work, however busy the machine is.
+        """Until every message was handled and drawn and neither a worker nor a thread is at work, however busy the machine is.
 
         `held`: groups of workers that the test itself holds up. Over a dialog only its own workers count.
         """
+        await self.until(lambda: self._quiet(held))
+        await asyncio.sleep(FRAME)
         await self.until(lambda: self._quiet(held))
 
     def _quiet(self, held: tuple[str, ...]) -> bool:

@@ -163,7 +163,7 @@ async def test_a_message_sent_twice_runs_once() -> None:
         await app.pilot.press("enter")
         app.prompt.text = "Make notes"
         await app.pilot.press("enter", "enter")
-        assert "Still working" in app.hint()
+        await app.until(lambda: "Still working" in app.hint())
         session.gate.set()
         await app.settle()
         assert len(session.called("turn")) == 1
@@ -281,8 +281,7 @@ async def test_cancelling_a_run_stops_after_the_current_file_and_shows_a_result(
         await app.pilot.press("a")
         await app.pilot.pause()
         await app.pilot.press("escape")
-        await app.pilot.pause()
-        assert "Stopping after the current file" in app.screen()
+        await app.until(lambda: "Stopping after the current file" in app.screen())
         session.gate.set()
         await app.settle()
         assert "Cancelled" in app.screen()

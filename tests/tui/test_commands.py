@@ -63,7 +63,7 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
             await driver.settle()
             assert [each.insert for each in driver.panes.chat.suggestions.rows] == ["@Garden "]
             await pilot.press("tab")
-            assert driver.prompt.text == "Water @Garden "
+            await driver.until(lambda: driver.prompt.text == "Water @Garden ")
             await pilot.press("enter")
             await driver.until(lambda: "Water them." in driver.transcript() and driver.panes.chat.usage.display)
             await driver.settle()
@@ -159,8 +159,7 @@ async def _trust(driver: Driver, note: Path) -> None:
     assert isinstance(app.screen, Trust), "what was not read cannot be trusted"
     await pilot.press("enter")
     await driver.settle()
-    await pilot.pause()
-    assert isinstance(app.screen, Reading)
+    await driver.until(lambda: isinstance(app.screen, Reading))
     assert "Be a gardener." in driver.screen()
     await pilot.press("t")
     await driver.settle()

@@ -49,8 +49,7 @@ async def over_a_message(screen: Modal[object]) -> AsyncIterator[tuple[Driver, l
     async with driving() as app:
         await app.pilot.press(*"Dear")
         app.app.push_screen(screen, answers.append)
-        await app.pilot.pause()
-        assert app.app.screen is screen
+        await app.until(lambda: app.app.screen is screen)
         yield app, answers
 
 

@@ -34,8 +34,7 @@ async def test_every_pane_and_its_deciding_keys_are_there_at_every_size() -> Non
             await resize(app, *size)
             fronts = set()
             for _ in range(3):
-                await app.pilot.press("f6")
-                await app.pilot.pause()
+                await app.press("f6")
                 front = app.panes.front
                 fronts.add(front)
                 region = app.panes.query_one(f"#{front}").region
@@ -77,10 +76,10 @@ async def test_every_theme_draws_every_screen() -> None:
                 await app.pilot.press(key)
             for theme in themes if key in ("", "f2") else themes[:1]:
                 app.app.theme = theme
-                await app.pilot.pause()
+                await app.settle()
                 assert len(app.screen().split("\n")) == 24
             if key:
-                await app.pilot.press("escape")
+                await app.press("escape")
         assert "Ready" in app.screen()
 
 

@@ -38,8 +38,7 @@ async def test_what_is_switched_on_is_sent() -> None:
                 assert words in shown
             app.now += 1
             await app.pilot.press("space")
-            await app.pilot.pause()
-            assert "1 of 2 chosen · 1.2 kB · about 300 tokens" in app.screen()
+            await app.until(lambda: "1 of 2 chosen · 1.2 kB · about 300 tokens" in app.screen())
             await app.pilot.press(key)
             assert await task == ShareDecision(scope, frozenset({"Diary/B.md"}))  # type: ignore[arg-type]
         await app.settle()
@@ -58,8 +57,7 @@ async def test_whatever_is_no_answer_sends_nothing() -> None:
         task = await asked(app, request("A.md", "B.md"))
         app.now += 1
         await app.pilot.press("ctrl+d")
-        await app.pilot.pause()
-        assert "the model is told that nothing was shared" in app.screen()
+        await app.until(lambda: "the model is told that nothing was shared" in app.screen())
         await app.pilot.press("a")
         assert await task == ShareDecision("once", frozenset()), "choosing none is a valid answer"
         task = await asked(app, request("A.md"))
@@ -75,15 +73,14 @@ async def test_arguments_are_edited_and_checked() -> None:
         task = await asked(app, request("A.md"))
         app.now += 1
         await app.pilot.press("e")
-        await app.pilot.pause()
+        await app.until(lambda: isinstance(app.app.screen, JsonEditor))
         editor = app.app.screen
         assert isinstance(editor, JsonEditor)
         for text, complaint in (("{", "no valid JSON"), ("{}", "'query' is missing."), ("[]", "A JSON object is wanted")):
             editor.query_one(TextEntry).text = text
             await app.pilot.press("ctrl+s")
-            await app.pilot.pause()
+            await app.until(lambda: complaint.removeprefix("no ") in app.screen())  # noqa: B023
             assert app.app.screen is editor, complaint
-            assert complaint.removeprefix("no ") in app.screen()
         editor.query_one(TextEntry).text = '{"query": "less"}'
         await app.pilot.press("ctrl+s")
         assert await task == ShareDecision("no", args={"query": "less"})

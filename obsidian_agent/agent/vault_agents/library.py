@@ -3,8 +3,7 @@
 Looked at are `.obsidian-agent/` and `.opencode/` (the first one wins where both have something of a name): `agent/*.md` or `agents/*.md`,
 `skill/*/SKILL.md` or `skills/*/SKILL.md`, also in `.claude/skills/` and `.agents/skills/`; one configuration, the first that there is of `.obsidian-agent/config.json`,
 `.opencode/config.json`, `.opencode/opencode.json`, `opencode.json` (each also as `.jsonc`); `AGENTS.md` and `CLAUDE.md` in the vault; and what the
-configuration names as instructions. A file is trusted by path and content: one that changes by a byte is a stranger again. Macros are trusted
-here too. May block.
+configuration names as instructions. Each counts once it is trusted (`trust.py`). May block.
 
 What a chosen agent, the vault's instructions and its skills come to (`resolve`) is one part of the system prompt, and fewer tools; never more.
 """
@@ -12,19 +11,17 @@ What a chosen agent, the vault's instructions and its skills come to (`resolve`)
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain, takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from obsidian_agent.agent.privacy.untrusted_text import neutral
+from obsidian_agent.agent.trust import Standing, TrustStore, standing
 from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, VaultError
-from obsidian_agent.state_files import replace_file
 from obsidian_agent.tools.registry import from_wire
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import APP_FOLDER, OTHER_AGENTS, ROOT, SKILL_FOLDERS, PathUse, VaultPath, custom_path, parse
@@ -32,7 +29,7 @@ from obsidian_agent.vault.paths.patterns import PathRules
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.privacy.record import Record
+    pass
 
 
 def files_below(view: VaultView, start: str) -> Iterator[VaultPath]:
@@ -194,47 +191,6 @@ def _start(pattern: str) -> str:
     """Where to look for what a pattern names: its folders up to the first one that is no plain name."""
     names = pattern.strip().replace("\\", "/").strip("/").removeprefix("./").split("/")
     return "/".join(takewhile(lambda name: not re.search(r"[*?\[]", name), names))
-
-
-Standing = Literal["trusted", "new", "changed"]
-"""`changed`: another content of the file was trusted once."""
-
-
-def standing(known: str | None, sha256: str) -> Standing:
-    """How a file stands whose trusted content has the hash `known` (None: none was trusted)."""
-    return "trusted" if known == sha256 else "changed" if known is not None else "new"
-
-
-@dataclass(frozen=True, slots=True)
-class TrustStore:
-    """The file, outside of the vault, that holds the hashes of trusted files by their paths; `record` takes down each change. Methods may block."""
-
-    file: Path
-    record: Record | None = None
-
-    def hashes(self) -> dict[str, str]:
-        """What is trusted; nothing when the file is missing or damaged."""
-        try:
-            document = json.loads(self.file.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return {str(path): value for path, value in document.items() if isinstance(value, str)} if isinstance(document, dict) else {}
-
-    def trust(self, path: str, sha256: str) -> None:
-        """Trust a file with exactly this content. Raises `ConfigError`."""
-        self._write({**self.hashes(), path: sha256}, path, sha256)
-
-    def distrust(self, path: str) -> None:
-        self._write({name: value for name, value in self.hashes().items() if name != path}, path, None)
-
-    def _write(self, hashes: Mapping[str, str], path: str, sha256: str | None) -> None:
-        try:
-            replace_file(self.file, json.dumps(hashes, ensure_ascii=False, indent=1).encode())
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise ConfigError(f"What you trust cannot be written down in {self.file} ({reason}).", code="IO_ERROR") from error
-        if self.record is not None:
-            self.record.note("trust", path=path, sha256=sha256)
 
 
 Parsed = TypeVar("Parsed")

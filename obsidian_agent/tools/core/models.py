@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Final, Generic, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,9 @@ WHOLE = BeforeValidator(_whole)
 """Mark of an integer; JSON writers that know only floats may say 1.0 for 1."""
 
 Whole = Annotated[int, WHOLE]
+
+INTO: Final = "The note that it will be put into: links in it lead where they did, and links to its headings and blocks follow."
+"""What the tools say of `into` that take a text out of a note."""
 
 
 class ToolModel(BaseModel):

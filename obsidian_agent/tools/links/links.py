@@ -315,9 +315,6 @@ def _place_edits(
         yield there
 
 
-INTO = "The note that it will be put into: links in it lead where they did, and links to its headings and blocks follow."
-
-
 @dataclass(frozen=True, slots=True)
 class MovedText:
     """The text as it must stand in the other note, the rest of the note it came from, and the other notes whose links follow."""

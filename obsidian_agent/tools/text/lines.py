@@ -14,10 +14,9 @@ from pydantic import Field, model_validator
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import open_note
-from obsidian_agent.tools.core.models import ToolModel, Whole
+from obsidian_agent.tools.core.models import INTO, ToolModel, Whole
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.links import links
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.paths.path import VaultPath
@@ -350,7 +349,7 @@ class TakeLinesInput(ToolModel):
         default=None, description="A text in its place; a list item keeps its marker, checkbox and what is nested in it."
     )
 
-    into: PathText | None = Field(default=None, description=links.INTO)
+    into: PathText | None = Field(default=None, description=INTO)
 
     @model_validator(mode="after")
     def _one_way(self) -> TakeLinesInput:
@@ -374,6 +373,8 @@ class TakeLinesOutput(ToolModel):
 @tool("vault.takeLines", Risk.WRITES)
 def take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal[TakeLinesOutput]:
     """Take lines, list items (with what is nested in them) or rows of tables out of a note, found by their text, or replace them."""
+    from obsidian_agent.tools.links import links  # many plans add lines, few take some out
+
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
     found = _find_lines(args, path, text, blocks)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, open_note, read_text, without_properties, written
-from obsidian_agent.tools.core.models import Items, TextOrPath, ToolModel, Whole
+from obsidian_agent.tools.core.models import INTO, Items, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import links as anchors
 from obsidian_agent.tools.links.links import Place, link_heading, place_key, redirect_links, subpath_keys
@@ -238,7 +238,7 @@ class TakeSectionInput(ToolModel):
     path: PathText = Field(min_length=1)
     heading: str = Field(min_length=1, description="The text of its heading, without #; the first one that fits.")
     replacement: LongText | None = Field(default=None, description="A text that takes its place, such as a link to where it goes.")
-    into: PathText | None = Field(default=None, description=anchors.INTO)
+    into: PathText | None = Field(default=None, description=INTO)
     as_note: bool = Field(
         default=False, description="With into: the section becomes that note, so links to its own heading lead to the note."
     )

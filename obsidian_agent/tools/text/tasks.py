@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, open_note, read_text
-from obsidian_agent.tools.core.models import Items, NotesInput, SparseOutput, TextOrPath, ToolModel, Whole
+from obsidian_agent.tools.core.models import INTO, Items, NotesInput, SparseOutput, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import links
@@ -206,7 +206,7 @@ def _gets_done_day(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolCo
 
 
 class TakeTasksInput(TasksOfInput):
-    into: PathText | None = Field(default=None, description=links.INTO)
+    into: PathText | None = Field(default=None, description=INTO)
 
 
 class TakenTask(ToolModel):

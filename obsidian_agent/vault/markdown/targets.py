@@ -88,14 +88,13 @@ def _places(text: str, start: int, links: list[str]) -> list[tuple[int, int]]:
     places: list[tuple[int, int]] = []
     for link in dict.fromkeys(links):
         # As often as it is a link is it in the text, so all of them are links: that is quicker than a place for everything there is.
-        if "<" in link or text.count(link, start) != links.count(link):
-            break
-        at = start
-        for _ in range(links.count(link)):
-            at = text.index(link, at)
+        at, count = text.find(link, start), 0
+        while at >= 0:
             embed = at > start and text[at - 1] == "!"
             places.append((at - embed, at + len(link)))
-            at += len(link)
+            at, count = text.find(link, at + len(link)), count + 1
+        if "<" in link or count != links.count(link):
+            break
     else:
         if not any(text[at] == "!" and text[at - 1 : at] == "\\" for at, _ in places):
             return sorted(places)

@@ -153,7 +153,8 @@ class VaultPath:
     @property
     def is_note(self) -> bool:
         """Whether it has the extension of Markdown notes, `.md`, in any case."""
-        return self.text[-3:].lower() == ".md" and self.suffix == ".md"
+        # Asked of every file there is: what needs a closer look is a name of dots alone.
+        return self.text[-3:].lower() == ".md" and (self.text[-4:-3] not in "./" or self.suffix == ".md")
 
     def within(self, folder: VaultPath) -> bool:
         """Whether it is somewhere below `folder` (not `folder` itself)."""

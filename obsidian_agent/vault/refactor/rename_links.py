@@ -274,7 +274,7 @@ def relink(view: VaultView, index: VaultIndex, moves: FileMoves, style: LinkStyl
         links = links_of(source, data) if source in moves.moved else links_where(source, data, changes.may_change)
         references = references_in(data) if source.is_note else NONE
         concerned = changes.of_targets(dict.fromkeys(link.target for link in links), source)
-        referred = changes.of_references(dict.fromkeys(link.target for link in references.links), source)
+        referred = changes.of_references(dict.fromkeys(link.target for link in references.links), source) if references.links else {}
         if referred and not references.sure:
             problems.append(_only_seen(path, references, referred))
             references, referred = NONE, {}

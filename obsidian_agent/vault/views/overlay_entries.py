@@ -6,7 +6,6 @@ so far, so that one that fails half way leaves nothing behind (`Rollback`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from obsidian_agent.dataclass import dataclass
@@ -96,26 +95,26 @@ class Rollback:
     """Every change of a table or list goes through one of these; `rewind` puts back what there was at the last `clear`."""
 
     def __init__(self) -> None:
-        self._ways_back: list[Callable[[], object]] = []
+        self._ways_back: list[tuple[Callable[..., object], *tuple[Any, ...]]] = []
 
     def put(self, table: dict[K, V], key: K, value: V) -> None:
         """Enter a value."""
-        self._ways_back.append(partial(_restore, table, key, table.get(key, _ABSENT)))
+        self._ways_back.append((_restore, table, key, table.get(key, _ABSENT)))
         table[key] = value
 
     def drop(self, table: dict[K, V], key: K) -> None:
         """Take a value out, if it is there."""
         if key in table:
-            self._ways_back.append(partial(_restore, table, key, table.pop(key)))
+            self._ways_back.append((_restore, table, key, table.pop(key)))
 
     def append(self, items: list[V], item: V) -> None:
         """Add to a list."""
-        self._ways_back.append(items.pop)
+        self._ways_back.append((items.pop,))
         items.append(item)
 
     def replace(self, items: list[V], new: list[V]) -> None:
         """Give a list other items."""
-        self._ways_back.append(partial(items.__setitem__, slice(None), items[:]))
+        self._ways_back.append((items.__setitem__, slice(None), items[:]))
         items[:] = new
 
     def clear(self) -> None:
@@ -125,7 +124,8 @@ class Rollback:
     def rewind(self) -> None:
         """Take back everything since the last `clear`, last first."""
         while self._ways_back:
-            self._ways_back.pop()()
+            way, *values = self._ways_back.pop()
+            way(*values)
 
 
 def _restore(table: dict[Any, Any], key: Any, value: Any) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.agent.trust import TrustStore
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS
-from obsidian_agent.agent.vault_agents.library import LIMITS, Library, Resolved, TrustStore, VaultAgents, files_below, resolve
+from obsidian_agent.agent.vault_agents.library import LIMITS, Library, Resolved, VaultAgents, files_below, resolve
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView
