@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
+from bench.changes import SETTLED_SECONDS
 from bench.index import ripgrep
 from bench.table import Row
 from bench.vaultgen import COMMON, Generated, generate
@@ -150,7 +151,7 @@ class _Vault:
         return Row(self.what, figure, _ms(mine), baseline, _ms(its), ratio, goal)
 
     def _renamed(self) -> list[Row]:
-        """The note that most others link to is renamed, there and back."""
+        """The note that most others link to is renamed, there and back, in a vault that was quiet since and with a fresh index."""
         old, new = self.vault.hub, f"{self.vault.hub.rpartition('/')[0]}/A hub by another name.md"
         copies = self.state / "referrers"
         copies.mkdir()
@@ -159,6 +160,8 @@ class _Vault:
             shutil.copy(self.vault.folder / text, copies / f"{number}.md")
         pairs = []
         for _ in range(self.rounds + 1):
+            time.sleep(SETTLED_SECONDS)
+            _spent(self._ours("index"))
             pairs.append(
                 (_spent(self._ours("rename", old, new, "--yes"))[0], _spent([sys.executable, "-c", REWRITE, os.fspath(copies)])[0])
             )
