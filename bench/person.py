@@ -6,6 +6,7 @@ Processor time of the process and its children, which other work on the machine 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -23,9 +24,12 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
+from bench.changes import SETTLED_SECONDS
 from bench.index import ripgrep
 from bench.table import Row
 from bench.vaultgen import COMMON, Generated, generate
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import FILE
 
 OURS = os.fspath(Path(sys.executable).with_name("obsidian-agent"))
@@ -63,12 +67,28 @@ class Skeleton(App):
         yield Footer()
 Skeleton().run()
 """
+REWRITE = """
+import os, sys
+for name in os.listdir(sys.argv[1]):
+    name = os.path.join(sys.argv[1], name)
+    handle = os.open(name, os.O_RDONLY)
+    data = os.read(handle, 1 << 20)
+    os.close(handle)
+    handle = os.open(name + ".new", os.O_WRONLY | os.O_CREAT)
+    os.write(handle, data)
+    os.close(handle)
+    os.rename(name + ".new", name)
+"""
 GATHER = "import pathlib, sys, obsidiantools.api as o; o.Vault(pathlib.Path(sys.argv[1])).connect().gather()"
 SMALL, SLOW = 44, 2_000
 """Notes: a vault in which a command is its start, and the most for which obsidiantools does not take minutes."""
 LETTERS = [chr(letter) for letter in range(0x100, 0x180)]
 """Typed one after the other: what no frame holds before."""
 KEY_EVERY = 0.05
+WIDE = 360_000
+"""Bytes of a note that is one line."""
+MOVES = [b"\x1b[6~", b"\x1b[C", b"\x1b[5~", b"\x1b[D"] * 10
+"""Page down, right, page up, left."""
 
 
 def measure(place: Path, sizes: Sequence[int], rounds: int) -> list[Row]:
@@ -76,11 +96,16 @@ def measure(place: Path, sizes: Sequence[int], rounds: int) -> list[Row]:
     place = place.resolve()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = os.fspath(place / "compiled")
-    return [
-        row
-        for notes in (SMALL, *sizes)
-        for row in _Vault(generate(place / f"person-{notes}", notes), place / f"state-{notes}", rounds).rows()
-    ]
+    vaults = (_Vault(generate(place / f"person-{notes}", notes), place / f"state-{notes}", rounds) for notes in (SMALL, *sizes))
+    return [*(row for vault in vaults for row in vault.rows()), *_wide_note(place / "wide")]
+
+
+class _Seen(Exception):
+    """The first screen is known."""
+
+
+def _see(_: object) -> None:
+    raise _Seen
 
 
 class _Vault:
@@ -109,7 +134,7 @@ class _Vault:
                 rows.append(
                     self._row("search, a literal", literal, "ripgrep", [program, "-i", "-l", COMMON, self.folder], "<= 2 (100,000 notes)")
                 )
-            rows += [*self._all_changed(), *self._peers(literal), *self._app()]
+            rows += [*self._renamed(), *self._all_changed(), *self._peers(literal), *self._app()]
         shutil.rmtree(self.folder)
         shutil.rmtree(self.state)
         return rows
@@ -125,6 +150,28 @@ class _Vault:
         ratio = statistics.median(a / b for a, b in pairs)
         return Row(self.what, figure, _ms(mine), baseline, _ms(its), ratio, goal)
 
+    def _renamed(self) -> list[Row]:
+        """The note that most others link to is renamed, there and back, in a vault that was quiet since and with a fresh index."""
+        old, new = self.vault.hub, f"{self.vault.hub.rpartition('/')[0]}/A hub by another name.md"
+        copies = self.state / "referrers"
+        copies.mkdir()
+        linking = json.loads(subprocess.run(self._ours("links", old), check=True, capture_output=True).stdout)[old]["backlinks"]
+        for number, text in enumerate(linking):
+            shutil.copy(self.vault.folder / text, copies / f"{number}.md")
+        pairs = []
+        for _ in range(self.rounds + 1):
+            time.sleep(SETTLED_SECONDS)
+            _spent(self._ours("index"))
+            pairs.append(
+                (_spent(self._ours("rename", old, new, "--yes"))[0], _spent([sys.executable, "-c", REWRITE, os.fspath(copies)])[0])
+            )
+            old, new = new, old
+        if old != self.vault.hub:
+            _spent(self._ours("rename", old, new, "--yes"))
+        mine, its = (statistics.median(each) for each in zip(*pairs[1:], strict=True))
+        figure, baseline = f"rename of a note with {len(linking):,} links to it", "read, temp, rename of them in a process"
+        return [Row(self.what, figure, _ms(mine), baseline, _ms(its), statistics.median(a / b for a, b in pairs[1:]), "<= 4.5")]
+
     def _all_changed(self) -> list[Row]:
         """The preview of a change to every note."""
         plan = self.state / "plan.json"
@@ -134,8 +181,19 @@ class _Vault:
         figure = "preview of a change to every note"
         return [
             Row(self.what, figure, _ms(seconds), "", "", None, "<= 25,000 ms (100,000 notes)"),
+            Row(self.what, f"{figure}, first screen", _ms(self._first_screen(plan)), "", "", None, "as for 1,000 notes"),
             Row(self.what, f"{figure}, memory", f"{memory / 2**20:.0f} MB", "", "", None, "<= 1,024 MB"),
         ]
+
+    def _first_screen(self, plan: Path) -> float:
+        """Seconds until the first screen of its preview is known, in a process that has the index."""
+        with VaultStore.open(self.vault.folder) as store:
+            plans = build_session(Wiring(store, self.state)).plans
+            plans.vault.view().index.files()
+            began = time.perf_counter()
+            with contextlib.suppress(_Seen):
+                plans.dry_run(json.loads(plan.read_bytes()), on_first_screen=_see)
+        return time.perf_counter() - began
 
     def _peers(self, literal: list[str]) -> list[Row]:
         folder = Path(os.environ.get("BENCH_PEERS", "peers/bin"))
@@ -187,14 +245,37 @@ class _Vault:
         return waits
 
 
+def _wide_note(place: Path) -> list[Row]:
+    """A key in the pane of a note that is one long line, until something is drawn."""
+    (place / "vault").mkdir(parents=True)
+    (place / "vault" / "Wide.md").write_text("word [[link]] 漢字 " * (WIDE // 21), encoding="utf-8")
+    waits = []
+    with _Terminal([OURS, os.fspath(place / "vault"), "--offline", "--state-dir", os.fspath(place / "state")]) as terminal:
+        terminal.until("New line")
+        terminal.read(1)
+        for keys in (b"\x0f", b"Wide", b"\r"):
+            terminal.write(keys)
+            terminal.read(1.5)
+        for move in MOVES:
+            waits.append(terminal.drawn_after(move))
+            terminal.read(KEY_EVERY)
+    shutil.rmtree(place)
+    waits.sort()
+    what, figure = f"a line of {WIDE // 1000} KB", "a key in the note until it is drawn"
+    return [
+        Row(what, f"{figure}, p95", f"{_ms(waits[int(len(waits) * 0.95)])} of {len(waits)} keys", "", "", None, "<= 50 ms"),
+        Row(what, f"{figure}, longest", _ms(waits[-1]), "", "", None, ""),
+    ]
+
+
 def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms"
 
 
-def _spent(command: Sequence[str]) -> tuple[float, int]:
+def _spent(command: Sequence[str], output: str | Path = os.devnull) -> tuple[float, int]:
     """Seconds of processor time, of children too, and the most memory in bytes."""
-    with open(os.devnull, "wb") as nowhere:
-        process = subprocess.Popen(command, stdout=nowhere, stderr=subprocess.PIPE)
+    with open(output, "wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE)
         assert process.stderr is not None
         told = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -245,11 +326,21 @@ class _Terminal:
             if select.select([self._handle], [], [], 1)[0]:
                 drawn = drawn[-1_000:] + os.read(self._handle, 1 << 16)
 
+    def write(self, keys: bytes) -> None:
+        os.write(self._handle, keys)
+
     def key(self, letter: str) -> float:
         """Type a letter; seconds until it is drawn."""
         began = time.perf_counter()
-        os.write(self._handle, letter.encode())
+        self.write(letter.encode())
         self.until(letter)
+        return time.perf_counter() - began
+
+    def drawn_after(self, keys: bytes) -> float:
+        """Seconds until anything is drawn after keys, two at most."""
+        began = time.perf_counter()
+        self.write(keys)
+        select.select([self._handle], [], [], 2)
         return time.perf_counter() - began
 
     def spent(self) -> float:

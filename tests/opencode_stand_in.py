@@ -58,14 +58,17 @@ class Reply:
         tell("message.part.updated", part=dict(part))
         return part
 
-    def say(self, text: str, kind: str = "text") -> None:
+    def say(self, text: str, kind: str = "text") -> dict[str, Any]:
         part = self.part(kind, text="")
         for word in text.split(" "):
             piece = f"{' ' if part['text'] else ''}{word}"
             part["text"] += piece
-            about = {"sessionID": self.session, "messageID": part["messageID"], "partID": part["id"]}
-            tell("message.part.delta", field="text", delta=piece, **about)
+            self.delta(part, piece)
         tell("message.part.updated", part=part)
+        return part
+
+    def delta(self, part: dict[str, Any], piece: str) -> None:
+        tell("message.part.delta", field="text", delta=piece, sessionID=self.session, messageID=part["messageID"], partID=part["id"])
 
     def tool(self, name: str, status: str, **args: Any) -> None:
         self.part("tool", tool=name, callID="c", state={"status": status, "input": args})
@@ -96,9 +99,20 @@ def answer(session: str, word: str, rest: str) -> dict[str, Any]:
         case "call":
             reply.tool("obsidian-agent_search_notes", "completed", query="launch")
         case "cut":  # what is said while nobody hears it comes by the messages
-            reply.say("Before.")
+            before = reply.say("Before.")
             cut()
-            reply.say(f"{reply.ask('bash')}, and after.")
+            answered = reply.ask("bash")
+            reply.delta(before, "Before.")  # which is in what was read meanwhile
+            reply.say(f"{answered}, and after.")
+        case "theirs":  # the person works in another session meanwhile
+            theirs: dict[str, Any] = {"id": "msg_t", "sessionID": "ses_t", "role": "assistant"}
+            tell("message.updated", info=theirs)
+            tell(
+                "message.part.updated", part={"id": "prt_t", "messageID": "msg_t", "sessionID": "ses_t", "type": "text", "text": "Secret."}
+            )
+            PERMISSIONS["per_t"] = {"id": "per_t", "sessionID": "ses_t", "permission": "bash", "patterns": ["*"]}
+            tell("permission.asked", **PERMISSIONS["per_t"])
+            reply.say(f"{reply.ask('bash')} {sorted(PERMISSIONS)}")
         case "die":
             subprocess.Popen(["sleep", "600"])
             sys.stderr.write("out of memory\n")

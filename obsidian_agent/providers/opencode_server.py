@@ -92,7 +92,7 @@ class _Heard:
         match kind, about.get("info"), about.get("part"):
             case "message.updated", dict(info), _ if info.get("sessionID") == self.session:
                 self.message(info)
-            case "message.part.updated", _, dict(part) if part.get("sessionID") == self.session:
+            case "message.part.updated", _, dict(part):
                 self.part(part)
             case "message.part.delta", _, _ if about.get("field") == "text" and about.get("messageID") in self.replies:
                 if (id := str(about.get("partID"))) not in self.read:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.agent.events import Answer, Notice, TextDelta, ToolCallStarted, TurnFailed
+from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.events import Answer, Notice, TextDelta, TokensUsed, ToolCallStarted, TurnFailed
 from obsidian_agent.providers import opencode_server, other_agent
 from obsidian_agent.providers.other_agent import AgentState
 from providers.test_acp import NOTES, Asked, events_of, nobody, words
@@ -105,9 +106,13 @@ async def test_a_server_that_runs_already_is_told_of_ours_and_left_running(
     assert isinstance(refused[-1], TurnFailed)
     assert "401" in refused[-1].problem.message
     monkeypatch.setenv("OPENCODE_SERVER_PASSWORD", "pw")
-    for _ in range(2):
-        events = await events_of(asked.session().answer("hello", nobody))
-        assert words(events) == "1 hello"
+    conversation = Conversation()
+    for number in (1, 2):
+        events = await events_of(asked.session().answer("hello", nobody, conversation=conversation))
+        assert words(events) == f"{number} hello", "another start goes on in its session, and repeats nothing of it"
+    assert [(event.prompt, event.completion, event.cached) for event in events if isinstance(event, TokensUsed)] == [(100, 9, 10)]
+    events = await events_of(asked.session().answer("theirs", nobody))
+    assert words(events) == "reject ['per_t']", "what the person does there is neither heard nor answered"
     given = next(each["body"] for each in asked.prompts if each["path"] == "/mcp")
     assert (given["name"], given["config"]["type"]) == ("obsidian-agent", "local")
 
