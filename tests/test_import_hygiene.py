@@ -116,6 +116,7 @@ print(done, compiled, *sys.modules)"""
             "jinja2",
             "aiohttp",
             "frontmatter",
+            "regex",
         }
     )
     ours = {name for name in modules if name.startswith("obsidian_agent")}

@@ -68,15 +68,15 @@ def doubts(
         found += (f"The name “{name}” holds words of the sentence itself." for name in named if _is_doubtful(name, said))
         written = [value for wanted, value in chosen if wanted.kind in ("text", "value") and isinstance(value, str)]
         found += (f"“{text}” may say what to write rather than be it." for text in written if _is_described(text, said))
-    everything = any(word[0].casefold() in _EVERYTHING for word in WORD.finditer(sentence))
+    everything = certain or any(word[0].casefold() in _EVERYTHING for word in WORD.finditer(sentence))
     if live:
         for described in (value for _, value in chosen if isinstance(value, NoteSet)):
-            found += _meant(described, around, everything or certain)
+            found += _meant(described, around, everything)
     if preview is not None and not preview.errors:
         count = len(preview.change_set.changes)
         if not count and any(_changing(recipe.tools) for recipe, _ in parts):
             found.append("It would change nothing.")
-        kinds = {name.kind for each in said.names for name in each.names} if count > _MANY and not certain and not everything else set()
+        kinds = {name.kind for each in said.names for name in each.names} if count > _MANY and not everything else set()
         if kinds and kinds <= {"note", "alias"}:
             found.append(f"It would change {count} files.")
     return tuple(dict.fromkeys(found))

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
-from obsidian_agent.expression import unicode_expression
+from obsidian_agent.expression import expression
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import name_key
@@ -25,7 +25,7 @@ _OF_NOTES: Final[frozenset[NameKind]] = frozenset({"tag", "property", "value"})
 
 _LONGEST_VALUE: Final = 60
 _NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})  # properties whose values are names of another kind
-_LINK: Final = unicode_expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
+_LINK: Final = expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from functools import lru_cache
 from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.expression import unicode_expression
+from obsidian_agent.expression import expression
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import SLOTS, NoteSet, Unread, with_field, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import HELD, quotes
 from obsidian_agent.offline.values import read
 
-_BLANK: Final = unicode_expression(r"\s+")
+_BLANK: Final = expression(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Final
 
 from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.expression import unicode_expression
+from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline.names import Name, Names, Surroundings
 
 _SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
@@ -111,8 +111,8 @@ _LONGEST: Final = 12  # words of a name, at most
 _LONGEST_DAY: Final = 4  # words of a day, at most
 
 # A text in quotes. An apostrophe within a word ends none.
-_QUOTED: Final = unicode_expression(
-    r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
+_QUOTED: Final = expression(
+    r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
 HELD: Final = "\ue000"  # stands for each character of a quoted text: no word, and no name
 _NAME_WORD: Final = unicode_expression(rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?")

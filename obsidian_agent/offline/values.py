@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from obsidian_agent.errors import PlanError, Problem, VaultError
-from obsidian_agent.expression import unicode_expression
+from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline import note_set, sentence
 from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
 from obsidian_agent.offline.note_set import ACTIVE, EVERYTHING, KEYS, STATES, TASKS, THIS_NOTE, NoteSet, Op, Term, Unread, plain
@@ -26,9 +26,9 @@ _TERM: Final = unicode_expression(
     r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
     r"|(?P<tag>#[^\s]+))(?:\s+|$)"
 )
-_LINK: Final = unicode_expression(r"\[\[([^\[\]|#]+)\]\]")
-_ESCAPED: Final = unicode_expression(r"\\(.)")
-_DATE: Final = unicode_expression(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
+_LINK: Final = expression(r"\[\[([^\[\]|#]+)\]\]")
+_ESCAPED: Final = expression(r"\\(.)")
+_DATE: Final = expression(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
 
 
 def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, Any] | None = None, *, known: bool = False) -> Any:
