@@ -155,7 +155,9 @@ print(*seen)
     assert len(ours) <= MOST_MODULES_OF_A_FRAME
 
 
-@pytest.mark.parametrize(("command", "most"), [(["search", "Inbox"], 78), (["search", "#x", "--mode", "tag"], 78), (["links"], 55), (["links", "Inbox"], 78)])
+@pytest.mark.parametrize(
+    ("command", "most"), [(["search", "Inbox"], 78), (["search", "#x", "--mode", "tag"], 78), (["links"], 55), (["links", "Inbox"], 78)]
+)
 def test_looking_something_up_loads_no_pydantic_no_tool_and_no_agent(tmp_path: Path, command: list[str], most: int) -> None:
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "Inbox.md").write_text("---\ntags: [x]\n---\n# Inbox\n- [ ] see [[Other]] #y\n")
