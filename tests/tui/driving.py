@@ -120,9 +120,11 @@ class Driver:
 
         `held`: groups of workers that the test itself holds up. Over a dialog only its own workers count.
         """
-        await self.until(lambda: self._quiet(held))
-        await asyncio.sleep(FRAME)
-        await self.until(lambda: self._quiet(held))
+        while True:
+            await self.until(lambda: self._quiet(held))
+            await asyncio.sleep(FRAME)
+            if self._quiet(held):
+                return
 
     def _quiet(self, held: tuple[str, ...]) -> bool:
         pumps = [self.app, *(widget for screen in self.app.screen_stack for widget in screen.walk_children(with_self=True))]
