@@ -8,7 +8,7 @@ PLAY := .play
 COMPANION := obsidian_agent/obsidian/companion
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo dev test check lint types imports cov soak test-companion bench docs build lock clean
+.PHONY: help run demo dev test check lint types types-tests imports cov soak test-companion bench docs build lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -39,10 +39,11 @@ demo: $(READY) ## without a screen: plan, preview, run, history and undo on a co
 dev: $(READY) $(PLAY)/vault ## as run, with textual's devtools: styles are loaded anew when you save them (`textual console` beside it)
 	@$(BIN)/textual run --dev --command "$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state"
 
-test: $(READY) check ## run lint, types and import contracts, then the tests
+test: $(READY) ## run lint, types and import contracts, then the tests
+	@$(MAKE) --no-print-directory --jobs=2 check
 	@$(BIN)/python -m pytest -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2)) --dist worksteal # twice the processors: many tests wait for another program
 
-check: $(READY) lint types imports ## lint, types over package and tests, import contracts, dependencies
+check: $(READY) lint types types-tests imports ## lint, types over package and tests, import contracts, dependencies
 	@$(BIN)/python -m pytest -q tests/test_front_door.py
 
 lint: $(READY)
@@ -51,6 +52,8 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+
+types-tests: $(READY)
 	cd tests && ../$(BIN)/mypy .
 
 imports: $(READY)

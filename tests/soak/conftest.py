@@ -12,12 +12,27 @@ def tell(request: pytest.FixtureRequest) -> Callable[[str, int, Sequence[str]], 
     """Takes a fault, at how many points it was tried, and the violations (`sweep.Tell`); prints a line, and fails when there are some."""
 
     def take_down(fault: str, points: int, violations: Sequence[str]) -> None:
-        plugins = request.config.pluginmanager
-        reporter, capture = plugins.getplugin("terminalreporter"), plugins.getplugin("capturemanager")
-        with capture.global_and_fixture_disabled():
-            reporter.ensure_newline()
-            reporter.write_line(f"{fault:76} {points:6,} points {len(violations):3} violations")
+        request.node.user_properties.append(("fault", f"{fault:76} {points:6,} points {len(violations):3} violations"))
         assert points, "the fault never struck"
         assert not violations, "\n".join(violations[:10])
 
     return take_down
+
+
+class FaultLines:
+    """Prints the lines as the reports come in, those of pytest-xdist's workers too."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and (lines := [line for name, line in report.user_properties if name == "fault"]):
+            reporter = self.config.pluginmanager.getplugin("terminalreporter")
+            reporter.ensure_newline()
+            for line in lines:
+                reporter.write_line(str(line))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FaultLines(config))
