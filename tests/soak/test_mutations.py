@@ -73,7 +73,7 @@ BUGS = (
     Bug("model output is read strictly", "plan/json_text.py", "if key in container:", "if False:", "tests/plan/test_json_text.py"),
     Bug(
         "trust is for a content",
-        "agent/vault_agents/library.py",
+        "agent/trust.py",
         'return "trusted" if known == sha256 else',
         'return "trusted" if known is not None else',
         "tests/agent/vault_agents/test_library.py",
