@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from obsidian_agent.vault.paths.path import VaultPath
 
 
-TELL_SECONDS: Final = 0.2
+TELL_SECONDS: Final = 0.5
 """Progress is told no more often than this, and its end always."""
 
 FEW: Final = 500

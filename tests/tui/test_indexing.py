@@ -11,7 +11,7 @@ async def test_the_first_line_says_how_far_indexing_is() -> None:
         ((tell,),) = app.session.called("follow")
         tell(IndexStatus(False, 0, 0.0, 3_200, 10_000))
         await app.settle()
-        assert "indexing 3,200/10,000" in app.screen()
+        assert "indexing  3,200/10,000" in app.screen()
         await app.press("h", "i")
         assert app.prompt.text == "hi", "the app can be used meanwhile"
         tell(IndexStatus(True, 10_000, 1.5))

@@ -226,7 +226,9 @@ class TopBar(Horizontal):
 
     def index(self, done: int, total: int) -> None:
         """How many files of how many are indexed; nothing is shown when there is nothing to do."""
-        self.query_one("#index", Static).update(f"indexing {done:,}/{total:,}" if total else "")
+        place, of = self.query_one("#index", Static), f"{total:,}"
+        told = f"indexing {done:>{len(of)},}/{of}" if total else ""
+        place.update(told, layout=len(told) != len(str(place.content)))  # as wide as before: the screen need not be laid out anew
 
     def connected(self, *, obsidian: bool) -> None:
         """Whether an Obsidian with the companion runs beside."""

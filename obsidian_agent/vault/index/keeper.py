@@ -42,7 +42,7 @@ PROCESS_AFTER: Final = 1_500
 
 _LEFTOVER_SECONDS: Final = 600
 _MANY: Final = 1_000
-_NICENESS: Final = 5
+_NICENESS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
