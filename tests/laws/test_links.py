@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.links.graph import links_of, references_in
+from obsidian_agent.vault.links.graph import links_of
+from obsidian_agent.vault.links.references import references_in
 from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths.path import VaultPath

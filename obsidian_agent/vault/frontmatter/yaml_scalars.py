@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
@@ -146,15 +146,16 @@ LONGEST_BLOCK = 1 << 20
 """Characters; a longer block is refused by everything that reads one."""
 
 _LONGEST_KEY = 200
-_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
+# No simple line holds one. Asked apart: each class of characters that named them would take as long to compile as all the rest.
+_CONTROL = expression("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _END = r"\r?\n"
-_COMMENT = rf"\#[^\n{_CONTROLS}]*+"
+_COMMENT = r"\#[^\n]*+"
 _REST = rf"(?:[ ]++(?:{_COMMENT})?)?{_END}"
-_FIRST = rf"[^\s\-?:,\[\]{{}}\#&*!|>'\"%@`{_CONTROLS}]"
-_PLAIN = rf"{_FIRST}(?>(?:[^\s:\#{_CONTROLS}]|:(?=\S)|(?<=\S)\#|[ ]++(?=[^\s\#:]|:\S))*)"
-_DOUBLE = rf'"[^"\\\t\n{_CONTROLS}]*+"'
-_SINGLE = rf"'[^'\t\n{_CONTROLS}]*+'"
-_INNER = rf"[^\s,\[\]{{}}:\#?\"'{_CONTROLS}]"
+_FIRST = r"[^\s\-?:,\[\]{}\#&*!|>'\"%@`]"
+_PLAIN = rf"{_FIRST}(?>(?:[^\s:\#]|:(?=\S)|(?<=\S)\#|[ ]++(?=[^\s\#:]|:\S))*)"
+_DOUBLE = r'"[^"\\\t\n]*+"'
+_SINGLE = r"'[^'\t\n]*+'"
+_INNER = r"[^\s,\[\]{}:\#?\"']"
 _FLOW_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))"
 _BLANK_LINE = expression(rf"[ ]*+(?:{_COMMENT})?{_END}")
 _ENTRY = expression(
@@ -213,6 +214,7 @@ class _Line(NamedTuple):
     value: Any = None
 
 
+_OTHER: Final = _Line("other")
 _KEPT = 20_000
 _LONG = 200
 
@@ -221,7 +223,7 @@ _known: dict[str, _Line] = {}
 
 
 def _judged(text: str) -> _Line:
-    line = _judge(f"{text}\n")
+    line = _OTHER if _CONTROL.search(text.removesuffix("\r")) else _judge(f"{text}\n")
     if len(text) < _LONG:
         if len(_known) >= _KEPT:
             _known.clear()
@@ -235,13 +237,13 @@ def _judge(text: str) -> _Line:
     if entry := _ENTRY.fullmatch(text):
         key = entry["key"]
         if len(key) > _LONGEST_KEY:
-            return _Line("other")
+            return _OTHER
         if entry["flow"] is not None:
             return _Line("entry", key, [_value(item) for item in _FLOW_ITEMS.finditer(entry["flow"])])
         return _Line("key" if entry["plain"] is entry["quoted"] is None else "entry", key, _value(entry))
     if item := _LINE_ITEM.fullmatch(text):
         return _Line("item", item["pad"], _value(item))
-    return _Line("other")
+    return _OTHER
 
 
 def _value(found: re.Match[str]) -> Any:

@@ -21,7 +21,8 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.name_search import NameFinder, NameSearch
 from obsidian_agent.vault.index.text_search import Needle
-from obsidian_agent.vault.links.graph import NoteLinks, links_of, references_in, unresolved_name
+from obsidian_agent.vault.links.graph import NoteLinks, links_of, unresolved_name
+from obsidian_agent.vault.links.references import references_in
 from obsidian_agent.vault.links.resolve import LinksByName, asked_name, file_name, target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
 from obsidian_agent.vault.markdown.note import Names, names_in

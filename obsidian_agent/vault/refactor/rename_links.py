@@ -16,7 +16,7 @@ from typing import NamedTuple
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.links.graph import NONE, References, links_of, links_where, references_in
+from obsidian_agent.vault.links.graph import links_of, links_where
 from obsidian_agent.vault.links.link_text import (
     DEFAULT_STYLE,
     LinkStyle,
@@ -28,6 +28,7 @@ from obsidian_agent.vault.links.link_text import (
     spellings,
     target_edit,
 )
+from obsidian_agent.vault.links.references import NONE, References, references_in
 from obsidian_agent.vault.links.resolve import LinksByName, file_name, is_relative, link_key, target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.vault.links.graph import LONGEST
+from obsidian_agent.vault.links.references import LONGEST
 
 VAULT = {
     "Hub.md": "[[#Top]] [[Hub]]\n# Top\n",

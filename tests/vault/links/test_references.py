@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.links.graph import LONGEST, references_in
+from obsidian_agent.vault.links.references import LONGEST, references_in
 
 
 def found(text: str) -> list[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from obsidian_agent.vault.links.graph import references_in
+from obsidian_agent.vault.links.references import references_in
 from obsidian_agent.vault.markdown.canvas import base_links, scan_canvas
 from obsidian_agent.vault.markdown.edits import headings
 from obsidian_agent.vault.markdown.lines import bullets
