@@ -95,7 +95,6 @@ class NameSearch:
         self._folded = [folded(_shown(path)) for path in self._paths[: self._named]]
         # A slash in an alias is no folder.
         self._folded += [folded(" ".join(alias.replace("/", " ").split())) for alias in self._aliases]
-        self._masks = array("Q", [_mask(text[text.rfind("/") + 1 :]) for text in self._folded])
         self._joined = "\n".join([*self._folded, ""])
         self._starts = array("Q", accumulate(map(_line_length, self._folded[:-1]), initial=0))
 
@@ -194,6 +193,11 @@ class NameSearch:
         names = {at: self._folded[at].rpartition("/")[2] for at in able}
         alike = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=MISSPELLED, limit=None)
         return [self._hit(at, score * MISSPELLED_SHARE, len(names[at])) for _, score, at in alike if self._paths[at] not in left_out]
+
+    @cached_property
+    def _masks(self) -> array[int]:
+        """Which letters each name holds, without its folders (`_mask`)."""
+        return array("Q", [_mask(text[text.rfind("/") + 1 :]) for text in self._folded])
 
     @cached_property
     def _lengths(self) -> array[int]:
