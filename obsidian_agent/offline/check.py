@@ -14,7 +14,7 @@ from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, note_name
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
-from obsidian_agent.offline.sentence import FUNCTION_WORDS, WORD, Found, Sentence, stem, words
+from obsidian_agent.offline.sentence import FUNCTION_WORDS, WORD, Found, Sentence, Stretch, stem, words
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tools.registry import TOOLS
@@ -59,8 +59,8 @@ def doubts(
     found: list[str] = []
     if not certain:
         texts = [text for wanted, value in chosen for text in (wanted.name, *_leaves(value))]
-        own = [text for recipe, values in parts for text in (recipe.title, *_spoken(recipe, values))]
-        found += _uncovered(said, texts, frozenset(words(" ".join((*own, *texts)))))
+        own = [text for recipe, values in parts for text in (recipe.title, *_spoken(recipe, {**recipe.defaults, **values}))]
+        found += _uncovered(said, texts, frozenset(words(" ".join((*own, *texts)))), frozenset(_folders(chosen)))
         found += (doubt for _, values in parts for doubt in _misused(said, values))
         used = [text for wanted, value in chosen if value != wanted.default for text in _to_say(wanted, value, around)]
         found += (f"You did not say “{text}”." for text in used if not _is_said(text, said))
@@ -147,12 +147,25 @@ def _leaves(value: Any) -> list[str]:
     return [] if value is None or isinstance(value, bool) else [str(value)]
 
 
-def _uncovered(said: Sentence, texts: Sequence[str], stems: Collection[str]) -> Iterator[str]:
-    """The stretches of a sentence that neither the texts of a plan nor its words stand for."""
+def _folders(chosen: Iterable[tuple[Input, Any]]) -> Iterator[str]:
+    """The folders that are used as such, as keys."""
+    for wanted, value in chosen:
+        if isinstance(value, NoteSet):
+            yield from (key_of(str(term.value)) for term in value.terms if term.key in ("folder", "in"))
+        elif wanted.kind == "folder":
+            yield key_of(str(value))
+
+
+def _uncovered(said: Sentence, texts: Sequence[str], stems: Collection[str], folders: Collection[str]) -> Iterator[str]:
+    """The stretches of a sentence that neither the texts of a plan nor its words stand for. Beside one of `folders` the word itself is used."""
     keys = {key_of(text) for text in texts}
     covered = [each for each in (*said.quotes, *said.days) if key_of(each.text) in keys]
     covered += (each for each in said.names if any(_values(each) & {key, f"{key}.md"} for key in keys))
     found = list(WORD.finditer(said.text))
+    named = [each for each in said.names if any(name.kind == "folder" and key_of(str(name.value)) in folders for name in each.names)]
+    beside = [(word, each) for word in found if stem(word[0]) == "folder" for each in named]
+    gaps = ((word, said.text[min(word.end(), each.end) : max(word.start(), each.start)]) for word, each in beside)
+    covered += [Stretch(word.start(), word.end(), word[0]) for word, gap in gaps if not gap.strip()]
     codes = ""
     for word in found:
         inside = any(each.start <= word.start() and word.end() <= each.end for each in covered)

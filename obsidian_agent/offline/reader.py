@@ -43,14 +43,15 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
     found: list[Reading] = []
     for recipe in recipes:
         for example in recipe.examples if recipe.answer is not None or not asked else ():
-            (first, *rest), slots = _parts(example)
+            parts, slots = _parts(example)
+            first, *rest = parts
             if not folded.startswith(first) or not all(part in folded for part in rest):
                 continue
             for spans in _spans(folded, len(first), rest) if rest else [()] if folded == first else ():
                 said = [(plain[start:end].strip(), plain.count(HELD, 0, start)) for start, end in spans]
                 texts = [(quoted[number].text, False) if text == HELD else (text, True) for text, number in said]
                 if not any(HELD in text and known for text, known in texts):
-                    values = _values(recipe, slots, texts, around)
+                    values = _values(recipe, slots, texts, parts, around)
                     found += [reading] if values is not None and (reading := Reading(recipe, values)) not in found else []
     return found
 
@@ -76,13 +77,18 @@ def _spans(text: str, place: int, parts: Sequence[str]) -> Iterator[tuple[tuple[
 
 
 def _values(
-    recipe: Recipe, slots: Sequence[tuple[str, str | None]], texts: Sequence[tuple[str, bool]], around: Surroundings
+    recipe: Recipe, slots: Sequence[tuple[str, str | None]], texts: Sequence[tuple[str, bool]], parts: Sequence[str], around: Surroundings
 ) -> dict[str, Any] | None:
-    """The values of the slots, those that others depend on first; each text with whether it must be known. None when one cannot be read."""
+    """The values of the slots, those that others depend on first; each text with whether it must be known, and the part of the example that
+    it stands behind. None when one cannot be read.
+    """
     values: dict[str, Any] = {}
+    said = zip(slots, texts, parts[:-1], strict=True)
     try:
-        for (name, field), (text, known) in sorted(zip(slots, texts, strict=True), key=lambda pair: bool(recipe.inputs[pair[0][0]].of)):
+        for (name, field), (text, known), before in sorted(said, key=lambda each: bool(recipe.inputs[each[0][0]].of)):
             wanted = recipe.inputs[name]
+            if wanted.kind == "entry":
+                wanted = _entry(wanted, text, before, around)
             if field is None:
                 values[name] = read(wanted, text, around, values, known=known)
                 continue
@@ -94,3 +100,13 @@ def _values(
     except Unread:
         return None
     return {name: without_templates(value, around) if isinstance(value, NoteSet) else value for name, value in values.items()}
+
+
+def _entry(wanted: Input, text: str, before: str, around: Surroundings) -> Input:
+    """The input as the word before it says: the note, the folder. Raises `Unread` where it says neither, and both are called so."""
+    for kind in ("note", "folder"):
+        if before.endswith(f" {kind} "):
+            return wanted.model_copy(update={"kind": kind})
+    if around.names.find(text, "folder") and around.names.find(text, "note", "alias"):
+        raise Unread(f"“{text}” is a folder and a note.")
+    return wanted

@@ -41,6 +41,9 @@ def whole(sentence: str, around: Surroundings, tool: str, **args: Any) -> tuple[
         ("Set the due date of 'x' in Inbox to tomorrow", "set-task-due", {"text": "x", "note": "Inbox", "due": "2026-03-15"}),
         ("Move the note Start here to Projects", "move", {"notes": "Home", "folder": "Projects"}),
         ("Create a note Salt and Pepper", "new-note", {"path": "Salt and Pepper"}),
+        ("Remove the property status from all notes in the folder Notes", "remove-properties", {"properties": "status", "notes": "Notes"}),
+        ("Replace 'a' with 'b' in the Notes folder", "replace-text", {"find": "a", "replace": "b", "notes": "Notes"}),
+        ("In Inbox mark the task 'one' as done", "mark-tasks", {"note": "Inbox", "text": "one"}),
         ("Delete Rye bread", "delete", {"notes": "Rye bread"}),
     ],
 )
@@ -85,6 +88,13 @@ def test_what_was_said_and_used_is_sure(around: Surroundings, sentence: str, rec
             "“one sentence that says what it is about” may say what to write rather than be it.",
         ),
         ("Delete old stuff", "delete", {"notes": "*"}, "It would be about all 11 notes."),
+        (
+            "Replace 'a' with 'b' in the folder Twin",
+            "replace-text",
+            {"find": "a", "replace": "b", "notes": "#twin"},
+            "Nothing covers “folder”.",
+        ),
+        ("In Inbox mark the task 'one' as open", "mark-tasks", {"note": "Inbox", "text": "one"}, "Nothing covers “as open”."),
         ("Přesuň Sourdough do Projects", "delete", {"notes": "Sourdough"}, "Nothing covers “Přesuň” and “do Projects”."),
     ],
 )

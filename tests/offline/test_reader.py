@@ -24,6 +24,8 @@ def read(sentence: str, around: Surroundings) -> list[tuple[str, dict[str, str]]
         ("Append 'a to b' to Inbox", "add-text", {"text": "a to b", "notes": "note:Inbox.md"}),
         ('Rename this note to "Outbox"', "rename", {"from": "${activeFile}", "to": "Outbox.md"}),
         ('Remove the section "Baking (hot)" from Sourdough', "remove-section", {"heading": "Baking (hot)", "note": "Notes/Sourdough.md"}),
+        ("Rename the note Projects/Thesis to 'Book'", "rename", {"from": "Projects/Thesis.md", "to": "Projects/Book.md"}),
+        ("Rename the folder Projects/Thesis to 'Book'", "rename", {"from": "Projects/Thesis", "to": "Projects/Book"}),
         ("Remove the section Dough from Sourdough", "remove-section", {"heading": "Dough", "note": "Notes/Sourdough.md"}),
     ],
 )
@@ -44,6 +46,9 @@ def test_an_example_with_known_or_quoted_values_is_certain(
         "Move all notes tagged #recipe to Projects, but not Rye bread",
         "Please move Sourdough to Projects",
         "Move Plan to Projects",
+        "Rename Projects/Thesis to 'Book'",
+        "Rename 'Projects/Thesis' to 'Book'",
+        "Rename the folder Sourdough to 'Book'",
         "Move Thesis to Notes",
         "Delete Projects",
         "Append Call Ada to Inbox",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from typing import Final
 
 from pydantic import Field
@@ -352,7 +353,7 @@ def move_text(text: str, rest: str, source: VaultPath, target: VaultPath | None,
         keys = subpath_keys(subpath)
         if not keys or keys[-1] not in gone:
             return None
-        return Place(target, "" if title is not None and keys[-1] == place_key(title) else subpath)
+        return Place(target, "" if title is not None and keys[-1] == place_key(title) else _subpath_within(subpath, gone))
 
     index = ctx.view.index
     left, _ = redirect_in_file(rest.encode(), source, source, follow, index, ctx.run.link_style)
@@ -362,6 +363,13 @@ def move_text(text: str, rest: str, source: VaultPath, target: VaultPath | None,
     if gone:
         moved = redirect_in_file(moved.encode(), target, source, follow, index, ctx.run.link_style)[0].decode()
     return MovedText(moved, left.decode(), changes, tuple(problems))
+
+
+def _subpath_within(subpath: str, places: set[str]) -> str:
+    """`#A#B` without the headings over a part of a note that has only these places."""
+    parts = [part for part in subpath.split("#") if part.strip()]
+    kept = list(takewhile(lambda part: place_key(part) in places or part in places, reversed(parts)))
+    return subpath if len(kept) == len(parts) else "".join(f"#{part}" for part in reversed(kept))
 
 
 def _places(text: str) -> set[str]:
@@ -381,8 +389,11 @@ def _link_edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ct
     index, style = ctx.view.index, ctx.run.link_style
     if not link.target:
         keys = subpath_keys(link.subpath)
-        if not keys or keys[-1] in here:
+        if not keys:
             return None
+        if keys[-1] in here:
+            within = _subpath_within(link.subpath, here)
+            return subpath_edit(data, link, within) if within != link.subpath else None
         meant, shape = source, Shape("name", extension=link.is_markdown)
     else:
         found = index.resolve(link.target, source)

@@ -248,7 +248,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
     left: list[str] = []
     for link in links_in(data):
         if link.kind in _WIKI if args.to == "markdown" else link.is_markdown:
-            written = converter.markdown(link) if args.to == "markdown" else converter.wiki(link)
+            written = converter.markdown(link) if args.to == "markdown" else converter.wiki(link, _separator(_line_before(data, link)))
             if written is None or link.form == "table":
                 left.append(link.shown)
             else:
@@ -281,7 +281,7 @@ class _Converter:
         destination = _destination(target + link.subpath)
         return None if destination is None else f"{'!' if link.kind == 'embed' else ''}[{label}]({destination})"
 
-    def wiki(self, link: Link) -> str | None:
+    def wiki(self, link: Link, separator: str) -> str | None:
         """The link as `[[target|text]]`; None when its target or text cannot stand in one."""
         file = self._index.resolve(link.target, self._source) if link.target else None
         target = self._writer.target(file) if file is not None else link.target.removesuffix(".md")
@@ -289,7 +289,7 @@ class _Converter:
         if _UNSAFE_WIKI.search(target) or _UNSAFE_LABEL.search(label) or "|" in label:
             return None
         whole = target + link.subpath
-        shown = "" if label in ("", whole, target.rpartition("/")[2], " > ".join(filter(None, whole.split("#")))) else f"|{label}"
+        shown = "" if label in ("", whole, target.rpartition("/")[2], " > ".join(filter(None, whole.split("#")))) else f"{separator}{label}"
         return f"{'!' if link.kind == 'markdown-embed' else ''}[[{whole}{shown}]]"
 
     def prove(self, before: bytes, after: bytes) -> None:
@@ -307,6 +307,15 @@ class _Converter:
             if self._index.resolve(text, self._source) == file:
                 return text
         return file.text
+
+
+def _line_before(data: bytes, link: Link) -> str:
+    return data[data.rfind(b"\n", 0, link.start) + 1 : link.start].decode()
+
+
+def _separator(line: str) -> str:
+    """What stands between the target and the text of a link behind this part of a line: in a table a bare `|` would end the cell."""
+    return "\\|" if line.lstrip(" \t>").startswith("|") else "|"
 
 
 def _destination(text: str) -> str | None:
@@ -440,8 +449,7 @@ def _linked_text(text: str, mentions: list[regex.Match[str]], name: str) -> tupl
     for found in mentions:
         before = text[end : found.start()]
         line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-        pipe = "\\|" if line.lstrip(" \t>").startswith("|") else "|"
-        link = f"[[{name}]]" if found[0] == name else f"[[{name}{pipe}{found[0]}]]"
+        link = f"[[{name}]]" if found[0] == name else f"[[{name}{_separator(line)}{found[0]}]]"
         places.append(size + len(before.encode()))
         size = places[-1] + len(link.encode())
         pieces += before, link

@@ -250,7 +250,7 @@ class Matcher:
             states = {task.status for task in tasks(self._text(path))}
             match wanted:
                 case "open":
-                    return " " in states
+                    return bool(states & {" ", "/"})
                 case "done":
                     return bool(states & {"x", "X"})
                 case _:

@@ -46,6 +46,9 @@ _NEIGHBOURS: Final = 50
 
 _TICKED: Final = frozenset("xX")
 
+_OPEN: Final = " /"
+"""What has not been begun, and what is in progress: neither is finished. Other marks mean what each person has agreed on."""
+
 _BOX: Final = re.compile(r"\[[^\]\r\n]\]")
 
 _TAG: Final = re.compile(r"(?:^|(?<=[\s(]))#([^\s#!\"$%&'()*+,.:;<=>?@\[\]^`{|}~\\]+)")
@@ -187,7 +190,7 @@ def mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal[MarkTasksOutp
 
 def _markable(args: MarkTasksInput) -> str:
     """The characters of the tasks that can be marked."""
-    return args.only if args.only is not None else "xX" if args.status == " " else " "
+    return args.only if args.only is not None else "xX" if args.status == " " else _OPEN
 
 
 def _wanted(args: MarkTasksInput, text: str) -> frozenset[int] | None:
@@ -240,7 +243,7 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     places: list[str | None] = []
     gone: set[int] = set()
     for task in _tasks(text, args.heading):
-        if task.status == " " and task.line not in gone and not lines[task.line - 1].lstrip().startswith(">"):
+        if task.status in _OPEN and task.line not in gone and not lines[task.line - 1].lstrip().startswith(">"):
             block = blocks.whole(task.line)
             gone.update(block)
             taken.append(TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block])))

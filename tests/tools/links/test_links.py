@@ -227,6 +227,15 @@ def test_a_section_takes_its_links_along(bench):
     assert vault.text("c.md") == "[[New#^two]]\n"
 
 
+def test_headings_over_a_section_do_not_go_along(bench):
+    note = "# A\n\n## Log\n\n[[#A#Log]] [[#Log#More]] [[#A]]\n\n### More\n\n## Rest\n\n[[#A#Rest]]\n"
+    vault = bench({"a.md": note, "b.md": "", "l.md": "[[a#A#Log]] [[a#A#Log#More|m]] [m](a.md#A#Log) [[a#Log]] [[a#A#Rest]]\n"})
+    text = vault.run("vault.takeSection", path="a.md", heading="Log", into="b.md")["text"]
+    assert text.split("\n")[2] == "[[#Log]] [[#Log#More]] [[a#A]]"
+    assert vault.text("l.md") == "[[b#Log]] [[b#Log#More|m]] [m](b.md#Log) [[b#Log]] [[a#A#Rest]]\n"
+    assert vault.text("a.md").endswith("[[#A#Rest]]\n")
+
+
 def test_links_to_a_section_that_becomes_a_note_lead_to_the_note(bench):
     vault = bench(ANCHORED)
     vault.run("vault.takeSection", path="Deep/a.md", heading="Log", into="Other/New.md", asNote=True)

@@ -53,6 +53,14 @@ def test_properties_and_tables_stay(bench):
     assert vault.changes() == []
 
 
+def test_a_wikilink_in_a_table_keeps_its_cell(bench):
+    text = "| a | b |\n| - | - |\n| [x](Home.md) | ![y](Home.md) |\n\n[x](Home.md)\n"
+    assert converted(bench, text, "wikilinks", "n.md") == (
+        "| a | b |\n| - | - |\n| [[Home\\|x]] | ![[Home\\|y]] |\n\n[[Home|x]]\n",
+        3,
+    )
+
+
 LIST = "Features:\n\n- [x] Color schemes\n\t* [ ] E-ink mode ^id1\n> 2) a - a\n\nend"
 
 

@@ -332,3 +332,8 @@ def test_a_note_that_cannot_be_read_is_told_only_where_it_could_be_in_the_answer
     os.truncate(vault.folder / "B/bad.md", 1 << 30)
     assert [each.path for each in vault.propose(tool, **vault_wide).warnings] == ["B/bad.md"]
     assert vault.propose(tool, **inside).warnings == ()
+
+
+def test_a_task_in_progress_is_open(bench):
+    vault = bench({"a.md": "- [/] half\n", "b.md": "- [-] dropped\n- [x] done\n"})
+    assert [file["path"] for file in vault.run("vault.find", where={"tasks": "open"})["files"]] == ["a.md"]

@@ -83,6 +83,17 @@ def test_mark_tasks_ticks_the_open_ones_and_nothing_else(bench):
     assert vault.text("n.md") == expected
 
 
+def test_a_task_in_progress_is_open(bench):
+    vault = bench({"n.md": "- [/] half\n- [>] forwarded\n- [-] dropped\n- [ ] a\n"})
+    assert vault.run("vault.takeTasks", path="n.md")["text"] == "- [/] half\n- [ ] a"
+    assert vault.text("n.md") == "- [>] forwarded\n- [-] dropped\n"
+    vault = bench({"n.md": "- [/] half\n- [-] dropped\n- [ ] a\n"})
+    assert vault.run("vault.markTasks", path="n.md")["count"] == 2
+    assert vault.text("n.md") == "- [x] half\n- [-] dropped\n- [x] a\n"
+    vault = bench({"n.md": "- [/] half\n- [ ] a\n"})
+    assert vault.run("vault.markTasks", path="n.md", status="/")["count"] == 1
+
+
 def test_mark_tasks_stays_in_the_section(bench):
     vault = bench({"n.md": NOTE.replace("\n", "\r\n")})
     vault.run("vault.markTasks", path="n.md", heading="Later", status="-")
