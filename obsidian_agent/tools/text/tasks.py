@@ -5,7 +5,7 @@ Dates and priorities are written as the plugin Tasks does (📅 2026-03-14) or D
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from typing import Final, Literal
@@ -146,7 +146,9 @@ class MarkTasksInput(TasksOfInput):
     )
 
     text: str | None = Field(
-        default=None, min_length=1, description="Only tasks that hold this text as whole words, in any case, or else all of its words."
+        default=None,
+        min_length=1,
+        description="Only the tasks whose whole text it is, in any case; or else that hold it as whole words; or else all of its words.",
     )
     done_date: Literal["asThere", "always", "never"] = Field(
         default="asThere", description="Write the day behind done tasks (✅): where the done tasks around have it, always, or never."
@@ -194,12 +196,16 @@ def _markable(args: MarkTasksInput) -> str:
 
 
 def _wanted(args: MarkTasksInput, text: str) -> frozenset[int] | None:
-    """The lines of the tasks that hold the text: as whole words, or where none with such a mark does all of its words. None: any task."""
+    """The lines of the tasks with such a mark that are meant (`_meant`). None: any task."""
     if args.text is None:
         return None
-    blocks = Blocks.of(text)
-    markable = [task.line for task in tasks(text) if task.status in _markable(args)]
-    return frozenset(blocks.holding(args.text, markable, ("task",)))
+    return frozenset(_meant(args.text, [task for task in tasks(text) if task.status in _markable(args)], Blocks.of(text)))
+
+
+def _meant(wanted: str, among: Sequence[Task], blocks: Blocks) -> list[int]:
+    """The lines of the tasks whose text it is, in any case; where there is none, of those that hold it (`Blocks.holding`)."""
+    whole = [task.line for task in among if task.text.strip().casefold() == wanted.strip().casefold()]
+    return whole or blocks.holding(wanted, [task.line for task in among], ("task",))
 
 
 def _gets_done_day(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolContext) -> bool:
@@ -325,7 +331,7 @@ def set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal[SetTaskDue
     """Give the one task of a note that holds a text another due date, or its first one."""
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
-    found = blocks.holding(args.text, section_lines(text, args.heading), ("task",))
+    found = _meant(args.text, [*_tasks(text, args.heading)], blocks)
     if not found:
         raise ToolError(f"No task of {path} holds “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text)
     if len(found) > 1:

@@ -94,6 +94,14 @@ def test_a_task_in_progress_is_open(bench):
     assert vault.run("vault.markTasks", path="n.md", status="/")["count"] == 1
 
 
+def test_the_task_whose_text_it_is_comes_before_those_that_hold_it(bench):
+    vault = bench({"n.md": "- [ ] pay rent\n- [ ] Pay\n- [ ] pay Ada\n"})
+    assert vault.run("vault.markTasks", path="n.md", text="pay")["count"] == 1
+    assert vault.text("n.md") == "- [ ] pay rent\n- [x] Pay\n- [ ] pay Ada\n"
+    assert vault.run("vault.setTaskDue", path="n.md", text="Pay", due="2026-01-02")["line"] == 2
+    assert vault.run("vault.markTasks", path="n.md", text="pay")["count"] == 2
+
+
 def test_mark_tasks_stays_in_the_section(bench):
     vault = bench({"n.md": NOTE.replace("\n", "\r\n")})
     vault.run("vault.markTasks", path="n.md", heading="Later", status="-")
@@ -168,10 +176,10 @@ def test_the_folder_tells_where_the_note_does_not(bench):
 
 
 def test_a_due_date_is_changed_or_added(bench):
-    vault = bench({"a.md": "- [ ] one 📅 2026-01-01 🔁 every week\n- [ ] two ^id\n- [ ] two three\n"})
+    vault = bench({"a.md": "- [ ] one 📅 2026-01-01 🔁 every week\n- [ ] two b ^id\n- [ ] two three\n"})
     vault.run("vault.setTaskDue", path="a.md", text="one", due="2026-03-20")
     vault.run("vault.setTaskDue", path="a.md", text="three", due="2026-03-21")
-    assert vault.text("a.md") == "- [ ] one 📅 2026-03-20 🔁 every week\n- [ ] two ^id\n- [ ] two three 📅 2026-03-21\n"
+    assert vault.text("a.md") == "- [ ] one 📅 2026-03-20 🔁 every week\n- [ ] two b ^id\n- [ ] two three 📅 2026-03-21\n"
     with pytest.raises(ToolError):
         vault.run("vault.setTaskDue", path="a.md", text="two", due="2026-03-21")
     with pytest.raises(ToolError):
