@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.expression import expression
-from obsidian_agent.offline.names import Surroundings
+from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import SLOTS, NoteSet, Unread, with_field, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import HELD, quotes
-from obsidian_agent.offline.values import read
+from obsidian_agent.offline.values import headings, read
 
 _BLANK: Final = expression(r"\s+")
 
@@ -91,6 +91,8 @@ def _values(
                 wanted = _entry(wanted, text, before, around)
             if field is None:
                 values[name] = read(wanted, text, around, values, known=known)
+                if wanted.kind == "heading" and _is_one_of_many(values[name], values.get(wanted.of or ""), around):
+                    raise Unread(f"There is more than one heading “{text}”.")
                 continue
             described = values.get(name, NoteSet())
             of = described.terms[-1].property if described.terms else None
@@ -110,3 +112,7 @@ def _entry(wanted: Input, text: str, before: str, around: Surroundings) -> Input
     if around.names.find(text, "folder") and around.names.find(text, "note", "alias"):
         raise Unread(f"“{text}” is a folder and a note.")
     return wanted
+
+
+def _is_one_of_many(heading: str, note: Any, around: Surroundings) -> bool:
+    return isinstance(note, str) and sum(key_of(each) == key_of(heading) for each in headings(note, around)) > 1

@@ -15,7 +15,7 @@ FILES: dict[str, str | bytes] = {
     "Notes/Sourdough.md": "---\ntags: [recipe]\nrating: 5\ndue: 2026-01-01\n---\n## Dough\n\n## Baking (hot)\n",
     "Notes/Rye bread.md": "---\ntags: [recipe, done]\nrating: 5/5\nstatus: to do\nfinished: true\n---\n",
     "Projects/Thesis.md": "#done\n",
-    "Projects/Thesis/Method.md": "",
+    "Projects/Thesis/Method.md": "## Log\n\n## Log\n",
     "Twin/Plan.md": "",
     "Other/Plan.md": "",
     "Templates/Meeting.md": "#done\n",

@@ -49,6 +49,8 @@ def test_an_example_with_known_or_quoted_values_is_certain(
         "Rename Projects/Thesis to 'Book'",
         "Rename 'Projects/Thesis' to 'Book'",
         "Rename the folder Sourdough to 'Book'",
+        "Remove the section Log from Method",
+        "Remove the section 'Log' from Method",
         "Move Thesis to Notes",
         "Delete Projects",
         "Append Call Ada to Inbox",
