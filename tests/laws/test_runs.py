@@ -221,6 +221,13 @@ others_stories = {"files": vaults, "more": extras, "found": plans}
     first=[("edit", 1, 0)],
     second=[],
 )
+@example(
+    files={"A/one.md": ("", 0o644)},
+    more={"way"},
+    found=[("vault.rename", {"from": "A/one.md", "to": "way/one.md", "overwrite": True})],
+    first=[],
+    second=[],
+)
 def test_undo_and_redo_leave_alone_what_others_did(**story: Any) -> None:
     undo_leaves_others_alone(**story)
 

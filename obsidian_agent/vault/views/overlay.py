@@ -267,15 +267,18 @@ class OverlayVault(VaultView):
         target = change.new_path
         if target.text == entry.path.text:
             return
-        if target.within(entry.path):
-            raise ToolError(f"{entry.path} cannot be moved into itself.", path=entry.path.text)
         twin = in_the_way(self, target, entry.path)
         if twin is not None:
+            if self._place(twin) == self._place(entry.path):
+                message = f"{twin} and {entry.path} are one file: a link leads from one to the other."
+                raise ToolError(message, code="FILE_EXISTS", path=target.text, hint="Choose another name.")
             there = self.locate(twin)
             if not change.overwrite or entry.kind == "folder" or (there is not None and there.kind == "folder"):
                 raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
             self._delete(twin, instance)
         target = self._in_existing_spelling(target, instance)
+        if target.within(entry.path):
+            raise ToolError(f"{entry.path} cannot be moved into itself.", path=entry.path.text)
         if entry.kind == "folder":
             self._move_folder(entry.path, target, instance)
         else:

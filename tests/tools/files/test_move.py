@@ -52,6 +52,16 @@ def test_rename_over_a_file_needs_overwrite(bench):
     assert vault.changes() == [("rename", "a.md"), ("delete", "b.md")]
 
 
+@pytest.mark.parametrize(("old", "new"), [("D/a.md", "way/a.md"), ("one.md", "D/a.md"), ("D/a.md", "one.md")])
+def test_a_file_is_not_in_its_own_way(bench, old, new):
+    vault = bench({"D/a.md": "a"})
+    (vault.folder / "way").symlink_to("D")
+    (vault.folder / "one.md").symlink_to("D/a.md")
+    assert vault.refusal("vault.rename", **{"from": old, "to": new, "overwrite": True}) == "FILE_EXISTS"
+    assert vault.refusal("vault.rename", **{"from": "D", "to": "way/in"}) == "ARGUMENT_INVALID"
+    assert vault.changes() == []
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
