@@ -15,11 +15,25 @@ SIZES = 1_000, 10_000, 100_000
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="bench", description="Measure against named baselines in the same run.")
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, "full", []], default=[], help="all when none is named")
+    parser = argparse.ArgumentParser(
+        prog="bench", description="Measure against named baselines in the same run."
+    )
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, "full", []], default=[], help="all when none is named"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--place", type=Path, default=Path(".bench"), help="new folder to work in; its file system is what is measured")
-    parser.add_argument("--notes", type=int, nargs="+", help="sizes of the vaults (1,000 and 10,000; of full also 100,000)")
+    parser.add_argument(
+        "--place",
+        type=Path,
+        default=Path(".bench"),
+        help="new folder to work in; its file system is what is measured",
+    )
+    parser.add_argument(
+        "--notes",
+        type=int,
+        nargs="+",
+        help="sizes of the vaults (1,000 and 10,000; of full also 100,000)",
+    )
     options = parser.parse_args()
     parts = [part for part in options.parts if part != "full"] or PARTS
     sizes = tuple(options.notes or SIZES[: 3 if "full" in options.parts else 2])
@@ -27,7 +41,9 @@ def main() -> None:
     rows = []
     if "person" in parts:
         measured = person.measure(options.place, sizes, options.rounds)
-        rows += measured + index.growth([row for row in measured if not row.what.startswith(f"{person.SMALL} ")])
+        rows += measured + index.growth(
+            [row for row in measured if not row.what.startswith(f"{person.SMALL} ")]
+        )
     rows += runs.measure(options.place, options.rounds) if "runs" in parts else []
     rows += scan.measure(options.rounds) if "scan" in parts else []
     if "index" in parts:

@@ -28,7 +28,10 @@ TOKENS_A_SECOND = 1_000
 SECONDS = 10.0
 KEY_EVERY = 0.1
 PROSE = "The **garden** needs water, see [[Garden]] and `beans`. "
-BLOCK = PROSE * 6 + "\n\n- first point of a list\n- second point, with *words*\n\n| what | when |\n|---|---|\n| beans | May |\n\n"
+BLOCK = (
+    PROSE * 6
+    + "\n\n- first point of a list\n- second point, with *words*\n\n| what | when |\n|---|---|\n| beans | May |\n\n"
+)
 
 
 def measure(place: Path) -> list[Row]:
@@ -38,11 +41,43 @@ def measure(place: Path) -> list[Row]:
         folder = place / f"answers-{messages}"
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "bench.answers", os.fspath(folder), str(messages)]
-        found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True, text=True, timeout=120).stdout)
+        found: dict[str, float] = json.loads(
+            subprocess.run(command, capture_output=True, check=True, text=True, timeout=120).stdout
+        )
         what = f"{found['rate']:,.0f} tokens/s into {messages} messages"
-        rows.append(Row(what, "a key in the message, median", f"{found['median'] * 1000:.0f} ms", "", "", None, ""))
-        rows.append(Row(what, "a key in the message, longest", f"{found['longest'] * 1000:.0f} ms", "", "", None, "<= 100 ms"))
-        rows.append(Row(what, "conversation on the screen", f"{found['open'] * 1000:.0f} ms", "", "", None, ""))
+        rows.append(
+            Row(
+                what,
+                "a key in the message, median",
+                f"{found['median'] * 1000:.0f} ms",
+                "",
+                "",
+                None,
+                "",
+            )
+        )
+        rows.append(
+            Row(
+                what,
+                "a key in the message, longest",
+                f"{found['longest'] * 1000:.0f} ms",
+                "",
+                "",
+                None,
+                "<= 100 ms",
+            )
+        )
+        rows.append(
+            Row(
+                what,
+                "conversation on the screen",
+                f"{found['open'] * 1000:.0f} ms",
+                "",
+                "",
+                None,
+                "",
+            )
+        )
     return rows
 
 
@@ -113,7 +148,13 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
             rate = (turns.tokens - before[0]) / (time.perf_counter() - before[1])
             main.action_cancel()
             await pilot.pause()
-    return {"rate": rate, "median": statistics.median(waits), "longest": max(waits), "open": to_open, "keys": len(waits)}
+    return {
+        "rate": rate,
+        "median": statistics.median(waits),
+        "longest": max(waits),
+        "open": to_open,
+        "keys": len(waits),
+    }
 
 
 async def _key(prompt: Any) -> float:

@@ -34,7 +34,15 @@ def _lines() -> Iterator[str]:
             yield f"## {subject}\n"
             yield "| name | does | inputs | examples |\n|---|---|---|---|"
             for recipe in recipes:
-                inputs = ", ".join(f"{name}{'' if wanted.needed else '?'}" for name, wanted in recipe.inputs.items())
-                cells = (f"`{recipe.name}`", recipe.description, inputs, "<br>".join(recipe.examples))
+                inputs = ", ".join(
+                    f"{name}{'' if wanted.needed else '?'}"
+                    for name, wanted in recipe.inputs.items()
+                )
+                cells = (
+                    f"`{recipe.name}`",
+                    recipe.description,
+                    inputs,
+                    "<br>".join(recipe.examples),
+                )
                 yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
             yield ""

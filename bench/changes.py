@@ -55,8 +55,24 @@ def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
     what = f"{vault.notes:,} notes"
     each = f"{len(referrers):,} referrers"
     return [
-        Row(what, "hub renamed: preview", each, "raw read, temp, rename", "", statistics.median(dry), ""),
-        Row(what, "hub renamed: preview, journal and writes", each, "raw read, temp, rename", "", statistics.median(whole), "<= 4.5"),
+        Row(
+            what,
+            "hub renamed: preview",
+            each,
+            "raw read, temp, rename",
+            "",
+            statistics.median(dry),
+            "",
+        ),
+        Row(
+            what,
+            "hub renamed: preview, journal and writes",
+            each,
+            "raw read, temp, rename",
+            "",
+            statistics.median(whole),
+            "<= 4.5",
+        ),
         Row(what, "hub renamed: undo", each, "the run", "", statistics.median(undone), "<= 0.6"),
     ]
 
@@ -126,7 +142,15 @@ def _burst(place: Path) -> list[Row]:
     shutil.rmtree(folder)
     return [
         Row("burst", f"{BURST:,} files made at once: lost", f"{lost}", "", "", None, "0"),
-        Row("burst", "until all can be asked about", f"{seconds:.2f} s", "reading them", f"{reading:.2f} s", None, "<= 2 s and parsing"),
+        Row(
+            "burst",
+            "until all can be asked about",
+            f"{seconds:.2f} s",
+            "reading them",
+            f"{reading:.2f} s",
+            None,
+            "<= 2 s and parsing",
+        ),
     ]
 
 

@@ -65,8 +65,20 @@ class _Bench:
         index = IndexKeeper(self.store, self.state).refresh()
         rows = [
             *cold,
-            self._row("every path, for names", lambda: list(walk_stamps(self.store)), "scandir, stat", self._stat_all, "<= 1.5"),
-            self._row("warm start", lambda: IndexKeeper(self.store, self.state).refresh(), "scandir, stat", self._stat_all, "<= 3"),
+            self._row(
+                "every path, for names",
+                lambda: list(walk_stamps(self.store)),
+                "scandir, stat",
+                self._stat_all,
+                "<= 1.5",
+            ),
+            self._row(
+                "warm start",
+                lambda: IndexKeeper(self.store, self.state).refresh(),
+                "scandir, stat",
+                self._stat_all,
+                "<= 3",
+            ),
             *self._names(index),
             *self._contents(index),
             *self._relations(index),
@@ -84,10 +96,15 @@ class _Bench:
             ours.append(_both(self._build))
             gc.collect()
         rows = []
-        for at, figure, goal in ((0, "cold index, built and saved", "<= 9"), (1, "cold index, processor time of all processes", "")):
+        for at, figure, goal in (
+            (0, "cold index, built and saved", "<= 9"),
+            (1, "cold index, processor time of all processes", ""),
+        ):
             mine, its = [each[at] for each in ours], [each[at] for each in theirs]
             ratio = statistics.median(a / b for a, b in zip(mine, its, strict=True))
-            rows.append(Row(self.what, figure, _ms(mine), "walk, stat, read", _ms(its), ratio, goal))
+            rows.append(
+                Row(self.what, figure, _ms(mine), "walk, stat, read", _ms(its), ratio, goal)
+            )
         return rows
 
     # --- references --------------------------------------------------------------------------------------------------------------
@@ -146,33 +163,61 @@ class _Bench:
             exact, folded = exact_needle(text), folded_needle(text)
             assert exact is not None
             assert folded is not None
-            yield self._against_rg(f"literal, {label}", partial(packs.holding, exact), [text], "<= 0.5")
-            yield self._against_rg(f"literal, any case, {label}", partial(packs.holding, folded), ["-i", text], "<= 0.5")
+            yield self._against_rg(
+                f"literal, {label}", partial(packs.holding, exact), [text], "<= 0.5"
+            )
+            yield self._against_rg(
+                f"literal, any case, {label}",
+                partial(packs.holding, folded),
+                ["-i", text],
+                "<= 0.5",
+            )
         first = SearchRequest(COMMON, "content", limit=50)
-        yield self._against_rg("first 50 of a common word, ranked, and how many there are", lambda: search(index, first), [COMMON], "")
+        yield self._against_rg(
+            "first 50 of a common word, ranked, and how many there are",
+            lambda: search(index, first),
+            [COMMON],
+            "",
+        )
         for pattern in (r"res\w+ch \w+a", r"(See|The) \w+fern"):
             request = SearchRequest(pattern, "content", regex=True, case_sensitive=True)
-            yield self._against_rg(f"lines of {pattern}", partial(search, index, request), [pattern], "<= 1.2")
+            yield self._against_rg(
+                f"lines of {pattern}", partial(search, index, request), [pattern], "<= 1.2"
+            )
         words = SearchRequest(f"{COMMON} {NEEDLE}", "content")
-        yield self._against_rg("two words, ranked", lambda: search(index, words), ["-i", COMMON], "")
+        yield self._against_rg(
+            "two words, ranked", lambda: search(index, words), ["-i", COMMON], ""
+        )
 
     def _against_rg(self, figure: str, subject: Act, arguments: list[str], goal: str) -> Row:
         program = ripgrep()
         if program is None:
             return self._row(figure, subject, "walk, stat, read (no ripgrep)", self._read_all, "")
         command = [program, "-l", *arguments, "-g", "*.md", self.root]
-        return self._row(figure, subject, "ripgrep -l", lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=False), goal)
+        return self._row(
+            figure,
+            subject,
+            "ripgrep -l",
+            lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=False),
+            goal,
+        )
 
     def _relations(self, index: StoredIndex) -> Iterator[Row]:
         snapshot = index.snapshot
         hub = parse(self.vault.hub, PathUse.READ)
         other = parse(snapshot.paths[len(snapshot) // 2], PathUse.READ)
-        every = [(file, index.facts(parse(path, PathUse.READ))) for file, path in enumerate(snapshot.paths)]
+        every = [
+            (file, index.facts(parse(path, PathUse.READ)))
+            for file, path in enumerate(snapshot.paths)
+        ]
         links = [(file, target) for file, facts in every for target in facts.targets]
         tag = max(snapshot.tag_rows(), key=lambda pair: len(pair[1]))[0]
         tags = [(file, tag_key(name)) for file, facts in every for name in facts.tags]
         name = self.vault.hub.rpartition("/")[2][:-3].lower()
-        scan = ("comparing all links", lambda: [file for file, target in links if target.lower().endswith(name)])
+        scan = (
+            "comparing all links",
+            lambda: [file for file, target in links if target.lower().endswith(name)],
+        )
         yield self._row("backlinks of a note", lambda: index.linking_texts(other), *scan, "<= 0.03")
         yield self._row("backlinks of the hub", lambda: index.linking_texts(hub), *scan, "<= 0.03")
         yield self._row(
@@ -199,21 +244,53 @@ class _Bench:
             seconds.append(time.perf_counter() - started)
         file.write_bytes(data)
         seconds.sort()
-        yield Row(self.what, "a file changed until it can be asked about, p95", _ms(seconds[47:48]), "", "", None, "<= 5 ms")
+        yield Row(
+            self.what,
+            "a file changed until it can be asked about, p95",
+            _ms(seconds[47:48]),
+            "",
+            "",
+            None,
+            "<= 5 ms",
+        )
 
     def _sizes(self) -> Iterator[Row]:
         disk = sum(file.stat().st_size for file in self.state.iterdir())
-        yield Row(self.what, "disk beside the vault", f"{disk / 2**20:.1f} MB", "text", "", disk / self.vault.size, "<= 1.3")
+        yield Row(
+            self.what,
+            "disk beside the vault",
+            f"{disk / 2**20:.1f} MB",
+            "text",
+            "",
+            disk / self.vault.size,
+            "<= 1.3",
+        )
         tracemalloc.start()
         snapshot = Snapshot(self.state / FILE)
         names = NameSearch(snapshot.paths)
         memory = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
         assert names.search("zzzz", 1).total == 0
-        yield Row(self.what, "memory a note, with names", f"{memory / self.vault.notes:.0f} B", "", "", None, "<= 1,000 B")
+        yield Row(
+            self.what,
+            "memory a note, with names",
+            f"{memory / self.vault.notes:.0f} B",
+            "",
+            "",
+            None,
+            "<= 1,000 B",
+        )
 
     def _row(
-        self, figure: str, subject: Act, baseline: str, reference: Act, goal: str, *, rounds: int | None = None, before: Act = lambda: None
+        self,
+        figure: str,
+        subject: Act,
+        baseline: str,
+        reference: Act,
+        goal: str,
+        *,
+        rounds: int | None = None,
+        before: Act = lambda: None,
     ) -> Row:
         ours, theirs = [], []
         for _ in range(rounds or self.rounds):
@@ -241,7 +318,17 @@ def growth(rows: list[Row]) -> list[Row]:
     for figure, same in by_figure.items():
         for small, large in zip(same, same[1:], strict=False):
             times = float(large.ours[:-3]) / max(float(small.ours[:-3]), 0.001)
-            found.append(Row(f"{small.what} to {large.what}", f"growth: {figure}", f"{times:.1f}x", "", "", None, "<= 11x"))
+            found.append(
+                Row(
+                    f"{small.what} to {large.what}",
+                    f"growth: {figure}",
+                    f"{times:.1f}x",
+                    "",
+                    "",
+                    None,
+                    "<= 11x",
+                )
+            )
     return found
 
 

@@ -16,7 +16,10 @@ are left out. What a constant stands for is said once for several that stand tog
 
 def page() -> str:
     """The page, with a line for each constant."""
-    rows = [f"| {module} | `{name}` | {value:,} | {reason} |" for module, name, value, reason in limits()]
+    rows = [
+        f"| {module} | `{name}` | {value:,} | {reason} |"
+        for module, name, value, reason in limits()
+    ]
     return "\n".join([_INTRODUCTION, "| where | limit | is | why |\n|---|---|---|---|", *rows, ""])
 
 
@@ -34,11 +37,17 @@ def limits() -> Iterator[tuple[str, str, float, str]]:
 
 def _number(node: ast.stmt) -> tuple[str, float | None]:
     match node:
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) | ast.Assign(targets=[ast.Name(id=name)], value=value):
+        case (
+            ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            | ast.Assign(targets=[ast.Name(id=name)], value=value)
+        ):
             pass
         case _:
             return "", None
-    if any(not isinstance(each, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop) for each in ast.walk(value)):
+    if any(
+        not isinstance(each, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop)
+        for each in ast.walk(value)
+    ):
         return "", None
     number = eval(compile(ast.Expression(value), "", "eval"), {"__builtins__": {}})
     return name, number if type(number) in (int, float) else None

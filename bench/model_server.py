@@ -27,13 +27,21 @@ async def _serve(delay: float, tokens: int, per_second: float) -> None:
 
 async def _request(reader: asyncio.StreamReader) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
-    length = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+    length = next(
+        int(line.split(b":")[1])
+        for line in head.lower().split(b"\r\n")
+        if line.startswith(b"content-length")
+    )
     await reader.readexactly(length)
 
 
-async def _stream(writer: asyncio.StreamWriter, delay: float, tokens: int, per_second: float) -> None:
+async def _stream(
+    writer: asyncio.StreamWriter, delay: float, tokens: int, per_second: float
+) -> None:
     loop = asyncio.get_running_loop()
-    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+    writer.write(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
     begun = loop.time() + delay
     for number in range(tokens):
         wait = begun + number / per_second - loop.time()
@@ -49,7 +57,13 @@ async def _stream(writer: asyncio.StreamWriter, delay: float, tokens: int, per_s
 
 def _event(writer: asyncio.StreamWriter, delta: dict[str, str], reason: str | None) -> None:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    document = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    document = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+    }
     _chunk(writer, b"data: " + json.dumps(document).encode() + b"\n\n")
 
 

@@ -9,7 +9,11 @@ from bench import catalogue, limits
 from obsidian_agent.tui.screens.help import keys_page
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page, "recipes.md": catalogue.page, "limits.md": limits.page}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "keys.md": keys_page,
+    "recipes.md": catalogue.page,
+    "limits.md": limits.page,
+}
 
 
 def main() -> None:

@@ -96,7 +96,10 @@ def measure(place: Path, sizes: Sequence[int], rounds: int) -> list[Row]:
     place = place.resolve()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = os.fspath(place / "compiled")
-    vaults = (_Vault(generate(place / f"person-{notes}", notes), place / f"state-{notes}", rounds) for notes in (SMALL, *sizes))
+    vaults = (
+        _Vault(generate(place / f"person-{notes}", notes), place / f"state-{notes}", rounds)
+        for notes in (SMALL, *sizes)
+    )
     return [*(row for vault in vaults for row in vault.rows()), *_wide_note(place / "wide")]
 
 
@@ -116,13 +119,23 @@ class _Vault:
 
     def rows(self) -> list[Row]:
         """All that is measured in one vault, which is gone afterwards."""
-        walk, read = [sys.executable, "-c", WALK, self.folder], [sys.executable, "-c", WALK, self.folder, "read"]
+        walk, read = (
+            [sys.executable, "-c", WALK, self.folder],
+            [sys.executable, "-c", WALK, self.folder, "read"],
+        )
         hub = self.vault.hub.rpartition("/")[2].removesuffix(".md")
         goal, least = ("<= 16", "<= 25") if self.vault.notes == SMALL else ("", "")
         sentence = self._ours("do", f'append "x" to "{hub}"', "--offline", "--yes")
         rows = [
             self._row("--version", [OURS, "--version"], "python -c pass", PASS, "<= 3"),
-            self._row("index --rebuild", self._ours("index", "--rebuild"), "walk, stat, read", read, "<= 12 (100,000 notes)", rounds=3),
+            self._row(
+                "index --rebuild",
+                self._ours("index", "--rebuild"),
+                "walk, stat, read",
+                read,
+                "<= 12 (100,000 notes)",
+                rounds=3,
+            ),
             self._row("index, nothing changed", self._ours("index"), "walk, stat", walk, ""),
             self._row("search, a name", self._ours("search", hub), "python -c pass", PASS, goal),
             self._row("links", self._ours("links"), "python -c pass", PASS, goal),
@@ -132,7 +145,13 @@ class _Vault:
             literal = self._ours("search", COMMON, "--mode", "content")
             if (program := ripgrep()) is not None:
                 rows.append(
-                    self._row("search, a literal", literal, "ripgrep", [program, "-i", "-l", COMMON, self.folder], "<= 2 (100,000 notes)")
+                    self._row(
+                        "search, a literal",
+                        literal,
+                        "ripgrep",
+                        [program, "-i", "-l", COMMON, self.folder],
+                        "<= 2 (100,000 notes)",
+                    )
                 )
             rows += [*self._renamed(), *self._all_changed(), *self._peers(literal), *self._app()]
         shutil.rmtree(self.folder)
@@ -140,9 +159,26 @@ class _Vault:
         return rows
 
     def _ours(self, *arguments: str) -> list[str]:
-        return [OURS, *arguments, "--vault", self.folder, "--state-dir", os.fspath(self.state), "--json"]
+        return [
+            OURS,
+            *arguments,
+            "--vault",
+            self.folder,
+            "--state-dir",
+            os.fspath(self.state),
+            "--json",
+        ]
 
-    def _row(self, figure: str, ours: list[str], baseline: str, theirs: list[str], goal: str, *, rounds: int = 0) -> Row:
+    def _row(
+        self,
+        figure: str,
+        ours: list[str],
+        baseline: str,
+        theirs: list[str],
+        goal: str,
+        *,
+        rounds: int = 0,
+    ) -> Row:
         _spent(ours)
         rounds = rounds or self.rounds * (3 if self.vault.notes <= SLOW else 1)
         pairs = [(_spent(ours)[0], _spent(theirs)[0]) for _ in range(rounds)]
@@ -155,7 +191,9 @@ class _Vault:
         old, new = self.vault.hub, f"{self.vault.hub.rpartition('/')[0]}/A hub by another name.md"
         copies = self.state / "referrers"
         copies.mkdir()
-        linking = json.loads(subprocess.run(self._ours("links", old), check=True, capture_output=True).stdout)[old]["backlinks"]
+        linking = json.loads(
+            subprocess.run(self._ours("links", old), check=True, capture_output=True).stdout
+        )[old]["backlinks"]
         for number, text in enumerate(linking):
             shutil.copy(self.vault.folder / text, copies / f"{number}.md")
         pairs = []
@@ -163,26 +201,69 @@ class _Vault:
             time.sleep(SETTLED_SECONDS)
             _spent(self._ours("index"))
             pairs.append(
-                (_spent(self._ours("rename", old, new, "--yes"))[0], _spent([sys.executable, "-c", REWRITE, os.fspath(copies)])[0])
+                (
+                    _spent(self._ours("rename", old, new, "--yes"))[0],
+                    _spent([sys.executable, "-c", REWRITE, os.fspath(copies)])[0],
+                )
             )
             old, new = new, old
         if old != self.vault.hub:
             _spent(self._ours("rename", old, new, "--yes"))
         mine, its = (statistics.median(each) for each in zip(*pairs[1:], strict=True))
-        figure, baseline = f"rename of a note with {len(linking):,} links to it", "read, temp, rename of them in a process"
-        return [Row(self.what, figure, _ms(mine), baseline, _ms(its), statistics.median(a / b for a, b in pairs[1:]), "<= 4.5")]
+        figure, baseline = (
+            f"rename of a note with {len(linking):,} links to it",
+            "read, temp, rename of them in a process",
+        )
+        return [
+            Row(
+                self.what,
+                figure,
+                _ms(mine),
+                baseline,
+                _ms(its),
+                statistics.median(a / b for a, b in pairs[1:]),
+                "<= 4.5",
+            )
+        ]
 
     def _all_changed(self) -> list[Row]:
         """The preview of a change to every note."""
         plan = self.state / "plan.json"
-        steps = [{"id": "edit", "tool": "vault.replaceText", "args": {"find": "## Heading", "replace": "### Heading"}}]
-        plan.write_text(json.dumps({"version": "1.0", "goal": "measure", "riskLevel": "writes", "steps": steps}), encoding="utf-8")
+        steps = [
+            {
+                "id": "edit",
+                "tool": "vault.replaceText",
+                "args": {"find": "## Heading", "replace": "### Heading"},
+            }
+        ]
+        plan.write_text(
+            json.dumps(
+                {"version": "1.0", "goal": "measure", "riskLevel": "writes", "steps": steps}
+            ),
+            encoding="utf-8",
+        )
         seconds, memory = _spent(self._ours("preview", os.fspath(plan)))
         figure = "preview of a change to every note"
         return [
             Row(self.what, figure, _ms(seconds), "", "", None, "<= 25,000 ms (100,000 notes)"),
-            Row(self.what, f"{figure}, first screen", _ms(self._first_screen(plan)), "", "", None, "as for 1,000 notes"),
-            Row(self.what, f"{figure}, memory", f"{memory / 2**20:.0f} MB", "", "", None, "<= 1,024 MB"),
+            Row(
+                self.what,
+                f"{figure}, first screen",
+                _ms(self._first_screen(plan)),
+                "",
+                "",
+                None,
+                "as for 1,000 notes",
+            ),
+            Row(
+                self.what,
+                f"{figure}, memory",
+                f"{memory / 2**20:.0f} MB",
+                "",
+                "",
+                None,
+                "<= 1,024 MB",
+            ),
         ]
 
     def _first_screen(self, plan: Path) -> float:
@@ -199,24 +280,54 @@ class _Vault:
         folder = Path(os.environ.get("BENCH_PEERS", "peers/bin"))
         kit, tools = folder / "hvk", folder / "python"
         if not kit.exists():
-            return [Row(self.what, "peers", "skipped: not installed", "set BENCH_PEERS", "", None, "")]
+            return [
+                Row(self.what, "peers", "skipped: not installed", "set BENCH_PEERS", "", None, "")
+            ]
         its = ["--vault", self.folder, "--index", os.fspath(self.state / "peer"), "--json"]
         rebuild, name = self._ours("index", "--rebuild"), "headless-vault-kit"
         rows = [
-            self._row("index --rebuild, a peer", rebuild, name, [os.fspath(kit), "rebuild", *its], "", rounds=1),
-            self._row("index, nothing changed, a peer", self._ours("index"), name, [os.fspath(kit), "scan", *its], "", rounds=3),
-            self._row("search, a literal, a peer", literal, name, [os.fspath(kit), "search", COMMON, *its], ""),
+            self._row(
+                "index --rebuild, a peer",
+                rebuild,
+                name,
+                [os.fspath(kit), "rebuild", *its],
+                "",
+                rounds=1,
+            ),
+            self._row(
+                "index, nothing changed, a peer",
+                self._ours("index"),
+                name,
+                [os.fspath(kit), "scan", *its],
+                "",
+                rounds=3,
+            ),
+            self._row(
+                "search, a literal, a peer",
+                literal,
+                name,
+                [os.fspath(kit), "search", COMMON, *its],
+                "",
+            ),
         ]
         if self.vault.notes <= SLOW:
             rows.append(
                 self._row(
-                    "index --rebuild, a slow peer", rebuild, "obsidiantools", [os.fspath(tools), "-c", GATHER, self.folder], "", rounds=1
+                    "index --rebuild, a slow peer",
+                    rebuild,
+                    "obsidiantools",
+                    [os.fspath(tools), "-c", GATHER, self.folder],
+                    "",
+                    rounds=1,
                 )
             )
         return rows
 
     def _app(self) -> list[Row]:
-        skeleton, ours = [sys.executable, "-c", SKELETON], [OURS, self.folder, "--offline", "--state-dir", os.fspath(self.state)]
+        skeleton, ours = (
+            [sys.executable, "-c", SKELETON],
+            [OURS, self.folder, "--offline", "--state-dir", os.fspath(self.state)],
+        )
         pairs = []
         for _ in range(self.rounds + 1):
             pairs.append((_first_frame(ours, "New line"), _first_frame(skeleton, "palette")))
@@ -226,7 +337,15 @@ class _Vault:
         p95, figure = keys[int(len(keys) * 0.95)], "key to paint while indexing"
         return [
             Row(self.what, "first frame", _ms(mine), "a skeleton app", _ms(its), ratio, "<= 1.5"),
-            Row(self.what, f"{figure}, p95", f"{_ms(p95)} of {len(keys)} keys", "", "", None, "<= 20 ms"),
+            Row(
+                self.what,
+                f"{figure}, p95",
+                f"{_ms(p95)} of {len(keys)} keys",
+                "",
+                "",
+                None,
+                "<= 20 ms",
+            ),
             Row(self.what, f"{figure}, longest", _ms(keys[-1]), "", "", None, "<= 200 ms"),
         ]
 
@@ -250,7 +369,9 @@ def _wide_note(place: Path) -> list[Row]:
     (place / "vault").mkdir(parents=True)
     (place / "vault" / "Wide.md").write_text("word [[link]] 漢字 " * (WIDE // 21), encoding="utf-8")
     waits = []
-    with _Terminal([OURS, os.fspath(place / "vault"), "--offline", "--state-dir", os.fspath(place / "state")]) as terminal:
+    with _Terminal(
+        [OURS, os.fspath(place / "vault"), "--offline", "--state-dir", os.fspath(place / "state")]
+    ) as terminal:
         terminal.until("New line")
         terminal.read(1)
         for keys in (b"\x0f", b"Wide", b"\r"):
@@ -263,7 +384,15 @@ def _wide_note(place: Path) -> list[Row]:
     waits.sort()
     what, figure = f"a line of {WIDE // 1000} KB", "a key in the note until it is drawn"
     return [
-        Row(what, f"{figure}, p95", f"{_ms(waits[int(len(waits) * 0.95)])} of {len(waits)} keys", "", "", None, "<= 50 ms"),
+        Row(
+            what,
+            f"{figure}, p95",
+            f"{_ms(waits[int(len(waits) * 0.95)])} of {len(waits)} keys",
+            "",
+            "",
+            None,
+            "<= 50 ms",
+        ),
         Row(what, f"{figure}, longest", _ms(waits[-1]), "", "", None, ""),
     ]
 
@@ -281,7 +410,9 @@ def _spent(command: Sequence[str], output: str | Path = os.devnull) -> tuple[flo
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(f"{command} ended with {process.returncode}: {told[-500:].decode(errors='replace')}")
+        raise RuntimeError(
+            f"{command} ended with {process.returncode}: {told[-500:].decode(errors='replace')}"
+        )
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
@@ -298,7 +429,11 @@ class _Terminal:
     def __init__(self, command: list[str]) -> None:
         self._pid, self._handle = pty.fork()
         if not self._pid:
-            os.execvpe(command[0], command, {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"})
+            os.execvpe(
+                command[0],
+                command,
+                {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+            )
         fcntl.ioctl(self._handle, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
 
     def __enter__(self) -> _Terminal:

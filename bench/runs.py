@@ -139,17 +139,43 @@ def compare(workload: Workload, place: Path, rounds: int) -> list[Row]:
     loop = "bare loop, fsync per file"
     large = workload.count >= 10_000
     return [
-        Row(what, "run --yes, whole process", _s(whole), loop, _s(bare), _ratio(whole, bare), "<= 1.5" if large else "<= 3"),
-        Row(what, "journal and apply", _s(apply), loop, _s(bare), _ratio(apply, bare), "<= 1.0" if large else ""),
+        Row(
+            what,
+            "run --yes, whole process",
+            _s(whole),
+            loop,
+            _s(bare),
+            _ratio(whole, bare),
+            "<= 1.5" if large else "<= 3",
+        ),
+        Row(
+            what,
+            "journal and apply",
+            _s(apply),
+            loop,
+            _s(bare),
+            _ratio(apply, bare),
+            "<= 1.0" if large else "",
+        ),
         Row(what, "peak memory", f"{max(memory) / 2**20:.0f} MB", "", "", None, "< 300 MB"),
-        Row(what, "first screen of the preview", "", "whole preview", "", statistics.median(first), "< 0.2" if large else ""),
+        Row(
+            what,
+            "first screen of the preview",
+            "",
+            "whole preview",
+            "",
+            statistics.median(first),
+            "< 0.2" if large else "",
+        ),
     ]
 
 
 def check(place: Path, workload: Workload) -> None:
     """Both sides made the same files."""
     for name, data in workload.files:
-        if (place / "vault" / "Notes" / name).read_bytes() != data or (place / "bare" / "Notes" / name).read_bytes() != data:
+        if (place / "vault" / "Notes" / name).read_bytes() != data or (
+            place / "bare" / "Notes" / name
+        ).read_bytes() != data:
             raise RuntimeError(f"{name} is not what it should be")
 
 
@@ -163,11 +189,27 @@ def flushes(workload: Workload, place: Path) -> Row | None:
     plan.write_text(json.dumps(workload.plan), encoding="utf-8")
     command = [sys.executable, "-m", "obsidian_agent", "run", str(plan), "--yes", "--json"]
     command += ["--vault", str(place / "vault"), "--state-dir", str(place / "state")]
-    trace = ["strace", "-f", "-qq", "-o", str(log), "-e", "trace=fsync,fdatasync,syncfs,sync_file_range,sync,msync"]
+    trace = [
+        "strace",
+        "-f",
+        "-qq",
+        "-o",
+        str(log),
+        "-e",
+        "trace=fsync,fdatasync,syncfs,sync_file_range,sync,msync",
+    ]
     subprocess.run([*trace, *command], check=True, stdout=subprocess.DEVNULL)
     count = len([line for line in log.read_text().splitlines() if "(" in line])
     allowed = 4 + workload.count // 250
-    return Row(f"{workload.count:,} {workload.name}s", "flushes (strace)", str(count), "", "", None, f"<= {allowed}")
+    return Row(
+        f"{workload.count:,} {workload.name}s",
+        "flushes (strace)",
+        str(count),
+        "",
+        "",
+        None,
+        f"<= {allowed}",
+    )
 
 
 def fsync_cost(place: Path) -> str:
@@ -197,7 +239,12 @@ def file_system(place: Path) -> str:
 
 def measure(place: Path, rounds: int) -> list[Row]:
     """All rows of this module."""
-    makers: list[tuple[Callable[[int], Workload], int]] = [(creates, 10_000), (properties, 10_000), (creates, 1_000), (properties, 1_000)]
+    makers: list[tuple[Callable[[int], Workload], int]] = [
+        (creates, 10_000),
+        (properties, 10_000),
+        (creates, 1_000),
+        (properties, 1_000),
+    ]
     rows = [Row("file system", fsync_cost(place), "", "", "", None, "")]
     for maker, count in makers:
         rows.extend(compare(maker(count), place, rounds))

@@ -8,7 +8,26 @@ from bench.table import Row
 from obsidian_agent.vault.markdown.note import names_in
 
 OPENERS = (
-    *("[", "[[", "[[a", "[a](", "![[", "[^", "<!--", "a <!--\n", "<a ", "`", "a `b\n", "```\n", "~~~\n", "$", "$a ", "$$", "%%", "=="),
+    *(
+        "[",
+        "[[",
+        "[[a",
+        "[a](",
+        "![[",
+        "[^",
+        "<!--",
+        "a <!--\n",
+        "<a ",
+        "`",
+        "a `b\n",
+        "```\n",
+        "~~~\n",
+        "$",
+        "$a ",
+        "$$",
+        "%%",
+        "==",
+    ),
     *("***", "> ", "- ", "- a\n", "#", "#a/", "# a\n", "^a ", "\t", "|", "\n"),
 )
 PROSE = "The quick brown fox jumps over the lazy dog, and then some [[Note]] with a #tag in it.\nAnother line of prose.\n\n"
@@ -24,7 +43,17 @@ def measure(rounds: int) -> list[Row]:
         small, middle, large = (_seconds(opener, size, rounds) for size in SIZES)
         what = f"1 MB of {opener!r}".replace("|", "\\|")
         figure = f"growth {middle / small:.0f}x, {large / middle:.0f}x"
-        rows.append(Row(what, figure, f"{large * 1000:.0f} ms", "prose", f"{prose * 1000:.0f} ms", large / prose, "<= 5, growth about 10x"))
+        rows.append(
+            Row(
+                what,
+                figure,
+                f"{large * 1000:.0f} ms",
+                "prose",
+                f"{prose * 1000:.0f} ms",
+                large / prose,
+                "<= 5, growth about 10x",
+            )
+        )
     return rows
 
 

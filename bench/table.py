@@ -21,8 +21,13 @@ class Row:
 
 def markdown(rows: Sequence[Row]) -> str:
     """The rows as a Markdown table."""
-    lines = ["| what | figure | ours | baseline | theirs | ratio | goal |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| what | figure | ours | baseline | theirs | ratio | goal |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-        lines.append(f"| {row.what} | {row.figure} | {row.ours} | {row.baseline} | {row.theirs} | {ratio} | {row.goal} |")
+        lines.append(
+            f"| {row.what} | {row.figure} | {row.ours} | {row.baseline} | {row.theirs} | {ratio} | {row.goal} |"
+        )
     return "\n".join(lines)

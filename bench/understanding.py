@@ -43,7 +43,11 @@ def score() -> list[tuple[str, str, Outcome]]:
             if len(read) == 1:
                 outcome: Outcome = "right" if read[0].recipe.name == case["recipe"] else "wrong"
             else:
-                offered = [each.recipe for each in event.candidates] if isinstance(event, NeedsInput) else []
+                offered = (
+                    [each.recipe for each in event.candidates]
+                    if isinstance(event, NeedsInput)
+                    else []
+                )
                 outcome = "asked" if case["recipe"] in offered else "open"
             found.append((case["say"], case["recipe"], outcome))
     return found
@@ -53,7 +57,17 @@ def measure() -> list[Row]:
     """One row."""
     counted = Counter(outcome for _, _, outcome in score())
     told = ", ".join(f"{name} {counted[name]}" for name in ("right", "asked", "open", "wrong"))
-    return [Row("understanding", f"of {counted.total()} sentences, without a model", told, "", "", None, "wrong 0")]
+    return [
+        Row(
+            "understanding",
+            f"of {counted.total()} sentences, without a model",
+            told,
+            "",
+            "",
+            None,
+            "wrong 0",
+        )
+    ]
 
 
 if __name__ == "__main__":

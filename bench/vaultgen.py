@@ -54,14 +54,21 @@ class _Zipf:
 class _Writer:
     def __init__(self, notes: int) -> None:
         self.rng = rng = random.Random(f"vault of {notes}")
-        self.words = sorted({"".join(rng.choice(_SYLLABLES) for _ in range(rng.choice((2, 3, 3, 4)))) for _ in range(9_000)})
+        self.words = sorted(
+            {
+                "".join(rng.choice(_SYLLABLES) for _ in range(rng.choice((2, 3, 3, 4))))
+                for _ in range(9_000)
+            }
+        )
         rng.shuffle(self.words)
         self.word = _Zipf(rng, len(self.words), 1.0)
         self.target = _Zipf(rng, notes, 0.9)
         self.tag = _Zipf(rng, _TAGS, 1.0)
         folders = max(3, notes // 60)
         self.folders = [self._folder(number) for number in range(folders)]
-        self.paths = [f"{rng.choice(self.folders)}/{self._name(number)}.md" for number in range(notes)]
+        self.paths = [
+            f"{rng.choice(self.folders)}/{self._name(number)}.md" for number in range(notes)
+        ]
         self.names = [path.rpartition("/")[2][:-3] for path in self.paths]
         self.pool = [self.words[self.word.draw()] for _ in range(100_000)]
 
@@ -73,7 +80,9 @@ class _Writer:
         rng = self.rng
         if number % 33 == 5:
             return f"{rng.choice(_FOREIGN)} {number}"
-        words = " ".join(self.words[self.word.draw()] for _ in range(rng.choice((1, 2, 2, 3)))).capitalize()
+        words = " ".join(
+            self.words[self.word.draw()] for _ in range(rng.choice((1, 2, 2, 3)))
+        ).capitalize()
         return words if number % 100 == 7 else f"{words} {number}"
 
     def _text(self, low: int, high: int) -> list[str]:
@@ -134,7 +143,9 @@ class _Writer:
     def _block(self) -> str:
         roll = self.rng.random()
         if roll < 0.3:
-            return "".join(f"- [{self.rng.choice(' x')}] {' '.join(self._text(3, 8))}\n" for _ in range(4))
+            return "".join(
+                f"- [{self.rng.choice(' x')}] {' '.join(self._text(3, 8))}\n" for _ in range(4)
+            )
         if roll < 0.5:
             return "".join(f"- {' '.join(self._text(3, 8))} {self._link()}\n" for _ in range(2))
         if roll < 0.6:

@@ -77,9 +77,16 @@ def build_session(wiring: Wiring) -> Session:
     wiring.store.editor = _EditorBeside(wiring.store)
     runs = Runs(wiring.store, wiring.state)
     usage = _vault_state(wiring) / "macro-usage.json"
-    saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
+    saved = MacroStore(
+        AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of
+    )
 
-    vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
+    vault = OpenVault(
+        wiring.store,
+        _clock(wiring.now),
+        lambda: _keeper(wiring),
+        lambda: open_obsidian(wiring.store),
+    )
     hooks = Hooks(wiring.store.real_path, lambda: wiring.settings.current.hooks)
     plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, hooks)
     lasting = _Lasting(wiring, vault.files_below)
@@ -177,7 +184,9 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
     from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
 
     async def plugins(query: str) -> FoundPlugins:
-        return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
+        return await search_plugins(
+            open_plugin_index(wiring.state, wiring.now), wiring.store, query
+        )
 
     customs = build_vault_agents(wiring, files=session.vault.files_below)
     return AppServices(session, threads, open_ledger(wiring), plugins, customs, build_keys(wiring))
@@ -210,22 +219,37 @@ def _providers(wiring: Wiring, spec: str, lasting: _Lasting) -> ProviderManager:
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
     settings = wiring.settings.current
-    addresses = dict(settings.services) | ({spec.partition("/")[0].lower(): settings.base_url} if settings.base_url else {})
+    addresses = dict(settings.services) | (
+        {spec.partition("/")[0].lower(): settings.base_url} if settings.base_url else {}
+    )
     find_key = build_keys(wiring).find if wiring.config is not None else environment_key
 
     def counted(provider: Provider) -> Provider:
         # Scripts are played, not asked.
-        return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_monthly_cost(wiring))
+        return (
+            provider
+            if provider.name.startswith(f"{SCRIPTED}/")
+            else CountedProvider(provider, lambda: open_monthly_cost(wiring))
+        )
 
     limits, agent = lasting.limits, lasting.agent
-    return ProviderManager(addresses, find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted, open_agent=agent)
+    return ProviderManager(
+        addresses,
+        find_key=find_key,
+        limits=limits,
+        streaming=settings.streaming,
+        wrap=counted,
+        open_agent=agent,
+    )
 
 
 def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
     """What models have cost, in all vaults, and the cap of the settings."""
     from obsidian_agent.agent.usage import MonthlyCost
 
-    return MonthlyCost(wiring.state / "spending.jsonl", _clock(None), wiring.settings.current.spending_cap)
+    return MonthlyCost(
+        wiring.state / "spending.jsonl", _clock(None), wiring.settings.current.spending_cap
+    )
 
 
 def build_keys(wiring: Wiring) -> KeyStore:
@@ -251,7 +275,12 @@ class _Lasting:
         if name not in self._agents:
             wiring = self.wiring
             self._agents[name] = open_agent(
-                name, wiring.store, wiring.state, wiring.settings, open_record(wiring), lambda state: self.tell(state)
+                name,
+                wiring.store,
+                wiring.state,
+                wiring.settings,
+                open_record(wiring),
+                lambda state: self.tell(state),
             )
         return self._agents[name]
 
@@ -269,7 +298,13 @@ class _Lasting:
 
         wiring = self.wiring
         configured = lambda: wiring.settings.current.mcp_servers  # noqa: E731
-        return McpTools(configured, lambda: policy_of(wiring), wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
+        return McpTools(
+            configured,
+            lambda: policy_of(wiring),
+            wiring.state / "mcp-tools.json",
+            wiring.state / "log",
+            open_record(wiring),
+        )
 
     @cached_property
     def trace(self) -> Trace:
@@ -279,7 +314,9 @@ class _Lasting:
         return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 
 
-def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> TurnConfig:
+def _turn_config(
+    wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting
+) -> TurnConfig:
     """What an agent gets in its next turn. May block."""
     from obsidian_agent.agent.context import CONTEXT_FORMATS, Gatherer
     from obsidian_agent.agent.turn.model_tools import READ_TOOLS
@@ -288,7 +325,12 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
 
     settings = wiring.settings.current
     policy = policy_of(wiring)
-    resolved = resolve(build_vault_agents(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
+    resolved = resolve(
+        build_vault_agents(wiring, rules, lasting.files).library(),
+        assistant,
+        settings.system_message,
+        READ_TOOLS,
+    )
     offered = frozenset(READ_TOOLS) if resolved.only is None else resolved.only
     return TurnConfig(
         instructions=resolved.instructions,
@@ -308,13 +350,18 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
     )
 
 
-def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> VaultAgents:
+def build_vault_agents(
+    wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None
+) -> VaultAgents:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
     from obsidian_agent.agent.vault_agents.library import VaultAgents, files_below
 
     known = rules or policy_of(wiring).sharing
     return VaultAgents(
-        wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), _trusted(wiring), known.deny.cover
+        wiring.store,
+        files or (lambda start: files_below(DiskView(wiring.store), start)),
+        _trusted(wiring),
+        known.deny.cover,
     )
 
 
@@ -329,7 +376,9 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
     `agent` plans ("": the person): a program, an agent of the vault, or PROGRAM/AGENT, which is held to what either is held to.
     """
     settings = wiring.settings.current
-    base = wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
+    base = wiring.policy or Policy(
+        allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands
+    )
     own = Limits.of(
         SETTINGS,
         settings.level,
@@ -342,7 +391,11 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
     )
     vaults, told = vault_rules(_vault_policy(wiring.store), VAULT_POLICY.text, settings.level)
     program, names = _named(agent.casefold(), settings.agents)
-    levels = [level for name, level in settings.agent_levels.items() if any(fnmatchcase(each, name.casefold()) for each in names)]
+    levels = [
+        level
+        for name, level in settings.agent_levels.items()
+        if any(fnmatchcase(each, name.casefold()) for each in names)
+    ]
     deny = (*settings.share_deny, *vaults.share_deny.patterns)
     return replace(
         base,
@@ -365,7 +418,9 @@ def _named(agent: str, own: Mapping[str, str]) -> tuple[str, list[str]]:
     from obsidian_agent.providers.other_agent import COMMANDS
 
     known = (name.casefold() for name in (*COMMANDS, *own))
-    program = max((name for name in known if f"{agent}/".startswith(f"{name}/")), key=len, default="")
+    program = max(
+        (name for name in known if f"{agent}/".startswith(f"{name}/")), key=len, default=""
+    )
     return program, [agent, program, agent.removeprefix(f"{program}/")]
 
 
@@ -373,7 +428,9 @@ def _vault_policy(store: VaultStore) -> bytes | None:
     try:
         return store.read(VAULT_POLICY, FILE_LIMIT)
     except VaultError as error:
-        return None if error.code == "FILE_NOT_FOUND" else b""  # what cannot be read counts as broken
+        return (
+            None if error.code == "FILE_NOT_FOUND" else b""
+        )  # what cannot be read counts as broken
 
 
 def _vault_state(wiring: Wiring) -> Path:

@@ -15,7 +15,16 @@ from collections.abc import Mapping, MutableMapping, MutableSequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError
@@ -27,13 +36,19 @@ NO_MODEL: Final = "none"
 
 
 def _patterns(value: Any) -> Any:
-    return tuple(part.strip() for part in value.split(";") if part.strip()) if isinstance(value, str) else value
+    return (
+        tuple(part.strip() for part in value.split(";") if part.strip())
+        if isinstance(value, str)
+        else value
+    )
 
 
 def _extensions(value: Any) -> Any:
     found = _patterns(value)
     return (
-        tuple(each.lstrip(".").lower() if isinstance(each, str) else each for each in found) if isinstance(found, (list, tuple)) else found
+        tuple(each.lstrip(".").lower() if isinstance(each, str) else each for each in found)
+        if isinstance(found, (list, tuple))
+        else found
     )
 
 
@@ -43,13 +58,17 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
 
 Extensions = Annotated[tuple[str, ...], BeforeValidator(_extensions)]
 Level = Literal["read-only", "scoped-write", "full-write"]
-HookEvent = Literal["before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error"]
+HookEvent = Literal[
+    "before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error"
+]
 
 Group = Literal["Model", "What goes along", "Sharing", "Safety", "App"]
 
 
 def _field(default: Any, group: Group, title: str, description: str, **limits: Any) -> Any:
-    return Field(default, title=title, description=description, json_schema_extra={"group": group}, **limits)
+    return Field(
+        default, title=title, description=description, json_schema_extra={"group": group}, **limits
+    )
 
 
 class McpServer(BaseModel):
@@ -72,8 +91,12 @@ class McpServer(BaseModel):
     def _one_way(self) -> McpServer:
         if bool(self.command) == bool(self.url):
             raise ValueError("an MCP server has either a command or a url")
-        if self.url and not re.match(r"https://|http://(localhost|127\.0\.0\.1|\[::1\])[:/]", self.url):
-            raise ValueError("the url of an MCP server begins with https://, or on this machine with http://")
+        if self.url and not re.match(
+            r"https://|http://(localhost|127\.0\.0\.1|\[::1\])[:/]", self.url
+        ):
+            raise ValueError(
+                "the url of an MCP server begins with https://, or on this machine with http://"
+            )
         return self
 
 
@@ -82,9 +105,17 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    model: str | None = _field(None, "Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.")
+    model: str | None = _field(
+        None,
+        "Model",
+        "Model",
+        "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.",
+    )
     base_url: str | None = _field(
-        None, "Model", "Base URL", "Address of the service of the model above, if it is another than usual; http only on this machine."
+        None,
+        "Model",
+        "Base URL",
+        "Address of the service of the model above, if it is another than usual; http only on this machine.",
     )
     services: dict[Annotated[str, Field(pattern=r"^(custom:)?[a-z0-9][a-z0-9_-]*$")], str] = _field(
         {},
@@ -92,14 +123,33 @@ class Settings(BaseModel):
         "Addresses of services",
         'Base URLs by name: openai, …, and custom:NAME for any others, whose models are "custom:NAME/MODEL".',
     )
-    temperature: float = _field(0.2, "Model", "Temperature", "How freely the model answers.", ge=0.0, le=1.0)
-    max_tokens: int | None = _field(None, "Model", "Longest answer", "Tokens; empty leaves it to the service.", ge=1, le=1_000_000)
-    timeout: float = _field(
-        60.0, "Model", "Timeout", "Seconds without a sign of the service, after which it is given up.", ge=1.0, le=3600.0
+    temperature: float = _field(
+        0.2, "Model", "Temperature", "How freely the model answers.", ge=0.0, le=1.0
     )
-    streaming: bool = _field(True, "Model", "Streaming", "Have answers sent while they are made; off: in one piece.")
+    max_tokens: int | None = _field(
+        None,
+        "Model",
+        "Longest answer",
+        "Tokens; empty leaves it to the service.",
+        ge=1,
+        le=1_000_000,
+    )
+    timeout: float = _field(
+        60.0,
+        "Model",
+        "Timeout",
+        "Seconds without a sign of the service, after which it is given up.",
+        ge=1.0,
+        le=3600.0,
+    )
+    streaming: bool = _field(
+        True, "Model", "Streaming", "Have answers sent while they are made; off: in one piece."
+    )
     tool_calling: bool = _field(
-        True, "Model", "Let models look around", "Models may search and read in the vault, as far as you share it, before they answer."
+        True,
+        "Model",
+        "Let models look around",
+        "Models may search and read in the vault, as far as you share it, before they answer.",
     )
     planning: Literal["auto", "menu", "plan"] = _field(
         "auto",
@@ -107,9 +157,21 @@ class Settings(BaseModel):
         "How models plan",
         "menu: pick from the actions of the menu, the rest as a plan; plan: write whole plans; auto: menu on this machine, else plan.",
     )
-    requests_per_minute: int = _field(10, "Model", "Requests a minute", "To each service that is not on this machine.", ge=1, le=10_000)
+    requests_per_minute: int = _field(
+        10,
+        "Model",
+        "Requests a minute",
+        "To each service that is not on this machine.",
+        ge=1,
+        le=10_000,
+    )
     context_window: int | None = _field(
-        None, "Model", "Context window", "Tokens that the model can hold; empty: what is known of it.", ge=1_000, le=100_000_000
+        None,
+        "Model",
+        "Context window",
+        "Tokens that the model can hold; empty: what is known of it.",
+        ge=1_000,
+        le=100_000_000,
     )
     prompt: Literal["auto", "full", "short"] = _field(
         "auto",
@@ -123,10 +185,21 @@ class Settings(BaseModel):
         "Agents",
         "Commands of other agents that speak ACP, as NAME = COMMAND; acp/NAME is then a model. opencode, claude, gemini are known.",
     )
-    spending_cap: float | None = _field(None, "Model", "Spending cap", "US dollars a month, by list prices; empty: none.", ge=0.0)
-    system_message: str = _field("", "Model", "Standing instructions", "Told to the model in every conversation.", max_length=20_000)
+    spending_cap: float | None = _field(
+        None, "Model", "Spending cap", "US dollars a month, by list prices; empty: none.", ge=0.0
+    )
+    system_message: str = _field(
+        "",
+        "Model",
+        "Standing instructions",
+        "Told to the model in every conversation.",
+        max_length=20_000,
+    )
     auto_title: bool = _field(
-        False, "Model", "Titles by the model", "Ask the model for a conversation's title; else your first words are it."
+        False,
+        "Model",
+        "Titles by the model",
+        "Ask the model for a conversation's title; else your first words are it.",
     )
     note_models: Patterns = _field(
         (),
@@ -135,7 +208,10 @@ class Settings(BaseModel):
         "PROVIDER/NAME or PROVIDER/*, for ai-model in a note's properties; else those of your provider.",
     )
     context_active_note: bool = _field(
-        False, "What goes along", "Open note", "The text of the open note goes along with a message, once you allow it."
+        False,
+        "What goes along",
+        "Open note",
+        "The text of the open note goes along with a message, once you allow it.",
     )
     context_notes: int = _field(
         3,
@@ -146,14 +222,28 @@ class Settings(BaseModel):
         le=20,
     )
     context_fusion: Literal["plain", "structured"] = _field(
-        "structured", "What goes along", "How notes are put together", "plain: one after the other; structured: listed and grouped."
+        "structured",
+        "What goes along",
+        "How notes are put together",
+        "plain: one after the other; structured: listed and grouped.",
     )
     share_allow: Patterns = _field(
-        (), "Sharing", "Share without asking", "Notes and folders that models may read: patterns such as Projects/**."
+        (),
+        "Sharing",
+        "Share without asking",
+        "Notes and folders that models may read: patterns such as Projects/**.",
     )
-    share_deny: Patterns = _field((), "Sharing", "Never share", "Notes and folders that do not exist for models, such as Private or *.key.")
+    share_deny: Patterns = _field(
+        (),
+        "Sharing",
+        "Never share",
+        "Notes and folders that do not exist for models, such as Private or *.key.",
+    )
     share_local: bool = _field(
-        False, "Sharing", "Share with local models", "Models on this machine may read everything but what is never shared."
+        False,
+        "Sharing",
+        "Share with local models",
+        "Models on this machine may read everything but what is never shared.",
     )
     level: Level = _field(
         "full-write",
@@ -162,15 +252,35 @@ class Settings(BaseModel):
         "read-only: nothing; scoped-write: what write_allow names; full-write: all but write_deny.",
     )
     write_allow: Patterns = _field(
-        (), "Safety", "May be changed", "With scoped-write, what plans may change: patterns such as Projects/**."
+        (),
+        "Safety",
+        "May be changed",
+        "With scoped-write, what plans may change: patterns such as Projects/**.",
     )
-    write_deny: Patterns = _field((), "Safety", "Never change", "Notes and folders that no plan may change, such as Private or *.key.")
+    write_deny: Patterns = _field(
+        (),
+        "Safety",
+        "Never change",
+        "Notes and folders that no plan may change, such as Private or *.key.",
+    )
     write_extensions: Extensions = _field(
-        (), "Safety", "Kinds of files", "The only kinds of files that plans may change, such as md; empty: all."
+        (),
+        "Safety",
+        "Kinds of files",
+        "The only kinds of files that plans may change, such as md; empty: all.",
     )
-    write_largest: int | None = _field(None, "Safety", "Largest file", "Bytes that a file may have after a change; empty: any size.", ge=0)
+    write_largest: int | None = _field(
+        None,
+        "Safety",
+        "Largest file",
+        "Bytes that a file may have after a change; empty: any size.",
+        ge=0,
+    )
     agent_levels: dict[str, Level] = _field(
-        {}, "Safety", "What agents' plans may change", "The name of another agent, or * for all of them, and a level; the lower one counts."
+        {},
+        "Safety",
+        "What agents' plans may change",
+        "The name of another agent, or * for all of them, and a level; the lower one counts.",
     )
     tools_allow: Patterns = _field(
         (),
@@ -178,8 +288,15 @@ class Settings(BaseModel):
         "Tools that need no question",
         "What is not asked about, such as vault.createFile or mcp__time__*. acp/NAME whole: that agent's plans count as a model's.",
     )
-    tools_deny: Patterns = _field((), "Safety", "Tools that nobody may use", "Neither plans nor models, such as vault.rename or editor.*.")
-    confirm_writes: bool = _field(True, "Safety", "Confirm changes", "Ask before a plan that changes notes runs.")
+    tools_deny: Patterns = _field(
+        (),
+        "Safety",
+        "Tools that nobody may use",
+        "Neither plans nor models, such as vault.rename or editor.*.",
+    )
+    confirm_writes: bool = _field(
+        True, "Safety", "Confirm changes", "Ask before a plan that changes notes runs."
+    )
     allow_commands: bool = _field(
         False,
         "Safety",
@@ -187,9 +304,14 @@ class Settings(BaseModel):
         "Plans in the app may run Obsidian commands, and models are told their names. On the command line: --allow-commands.",
     )
     commands_allow: Patterns = _field(
-        (), "Safety", "Commands that need no question", "Ids of commands, such as daily-notes or templater-*."
+        (),
+        "Safety",
+        "Commands that need no question",
+        "Ids of commands, such as daily-notes or templater-*.",
     )
-    commands_deny: Patterns = _field((), "Safety", "Commands that are never run", "Ids of commands, such as app:delete-file.")
+    commands_deny: Patterns = _field(
+        (), "Safety", "Commands that are never run", "Ids of commands, such as app:delete-file."
+    )
     allow_deletes: bool = _field(
         False,
         "Safety",
@@ -197,25 +319,47 @@ class Settings(BaseModel):
         "Plans in the app may move notes to the vault's .trash folder. On the command line: --allow-deletes.",
     )
     auto_approve_read_only: bool = _field(
-        False, "Safety", "Run read-only plans at once", "A plan that changes nothing runs without being asked about."
+        False,
+        "Safety",
+        "Run read-only plans at once",
+        "A plan that changes nothing runs without being asked about.",
     )
     insert_at_cursor: bool = _field(
-        False, "App", "Insert answers at the cursor", "/insert puts an answer at the cursor of the open note, not at its end."
+        False,
+        "App",
+        "Insert answers at the cursor",
+        "/insert puts an answer at the cursor of the open note, not at its end.",
     )
     tracing: bool = _field(
-        False, "App", "Trace", "Write what happens between this program and models to a file on this machine, without keys and note text."
+        False,
+        "App",
+        "Trace",
+        "Write what happens between this program and models to a file on this machine, without keys and note text.",
     )
-    theme: str | None = _field(None, "App", "Theme", "dark, light, or the name of a theme of the terminal app.")
-    mcp_servers: dict[Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$")], McpServer] = _field(
+    theme: str | None = _field(
+        None, "App", "Theme", "dark, light, or the name of a theme of the terminal app."
+    )
+    mcp_servers: dict[
+        Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$")],
+        McpServer,
+    ] = _field(
         {},
         "Model",
         "MCP servers",
         "Other programs' tools for the model to look around with: a command or url each. tools_allow: mcp__NAME__TOOL is called unasked.",
     )
-    keymap: dict[str, str] = _field({}, "App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
+    keymap: dict[str, str] = _field(
+        {},
+        "App",
+        "Keys",
+        "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.",
+    )
 
     hooks: dict[HookEvent, Annotated[tuple[str, ...], Field(min_length=1)]] = _field(
-        {}, "App", "Hooks", 'Commands of yours at events, such as before_run = ["~/bin/check"], which may stop a run. docs/hooks.md.'
+        {},
+        "App",
+        "Hooks",
+        'Commands of yours at events, such as before_run = ["~/bin/check"], which may stop a run. docs/hooks.md.',
     )
 
     @field_validator("base_url", "services")
@@ -281,7 +425,10 @@ def _service(layer: Mapping[str, Any]) -> str:
 
 
 def load_layers(
-    file: Path, environment: Mapping[str, str] | None = None, vault: Path | None = None, options: Mapping[str, Any] | None = None
+    file: Path,
+    environment: Mapping[str, str] | None = None,
+    vault: Path | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Layers:
     """All layers, checked. A broken file or value is a `ConfigError` that names it."""
     layers = Layers(*in_file(file, vault), in_environment(environment), options or {})
@@ -290,7 +437,11 @@ def load_layers(
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"Setting {field!r} is not valid: {first['msg']}.", path=str(file), hint=f"Correct it in {file}.") from error
+        raise ConfigError(
+            f"Setting {field!r} is not valid: {first['msg']}.",
+            path=str(file),
+            hint=f"Correct it in {file}.",
+        ) from error
     return layers
 
 
@@ -307,13 +458,19 @@ def in_file(file: Path, vault: Path | None = None) -> tuple[dict[str, Any], dict
         raise _unreadable(file, error) from error
 
 
-def meaning(found: Mapping[str, Any], vault: Path | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+def meaning(
+    found: Mapping[str, Any], vault: Path | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The keys of a settings file under today's names, without those that are gone; ours are stronger than old ones.
 
     Second what it says for a vault (its real path). Raises TypeError where that is no table.
     """
     kept = {name: value for name, value in found.items() if name not in RETIRED and name != VAULTS}
-    own = {OLD_NAMES.get(name, name): value for name, value in kept.items() if name not in OLD_NAMES or OLD_NAMES[name] not in kept}
+    own = {
+        OLD_NAMES.get(name, name): value
+        for name, value in kept.items()
+        if name not in OLD_NAMES or OLD_NAMES[name] not in kept
+    }
     table = table_of(found, vault)
     return own, meaning(found[VAULTS][table])[0] if table is not None else {}
 
@@ -321,9 +478,18 @@ def meaning(found: Mapping[str, Any], vault: Path | None = None) -> tuple[dict[s
 def table_of(found: Mapping[str, Any], vault: Path | None) -> str | None:
     """The key under `vaults` that is this vault's, if there is one. Raises TypeError for what is no table."""
     tables = found.get(VAULTS, {})
-    if not isinstance(tables, Mapping) or not all(isinstance(each, Mapping) for each in tables.values()):
+    if not isinstance(tables, Mapping) or not all(
+        isinstance(each, Mapping) for each in tables.values()
+    ):
         raise TypeError(f'{VAULTS} holds something else than tables [{VAULTS}."PATH"]')
-    return next((path for path in tables if vault is not None and Path(path).expanduser().resolve() == vault), None)
+    return next(
+        (
+            path
+            for path in tables
+            if vault is not None and Path(path).expanduser().resolve() == vault
+        ),
+        None,
+    )
 
 
 def read_text(file: Path) -> str:
@@ -337,12 +503,20 @@ def read_text(file: Path) -> str:
 
 
 def _unreadable(file: Path, error: Exception) -> ConfigError:
-    return ConfigError(f"The settings file {file} cannot be read: {error}.", path=str(file), hint="Correct or remove it.")
+    return ConfigError(
+        f"The settings file {file} cannot be read: {error}.",
+        path=str(file),
+        hint="Correct or remove it.",
+    )
 
 
 def in_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     variables = os.environ if environment is None else environment
-    return {name: value for name in Settings.model_fields if (value := variables.get(ENVIRONMENT_PREFIX + name.upper())) is not None}
+    return {
+        name: value
+        for name in Settings.model_fields
+        if (value := variables.get(ENVIRONMENT_PREFIX + name.upper())) is not None
+    }
 
 
 Source = Literal["default", "file", "vault", "environment", "option"]
@@ -425,31 +599,51 @@ class LiveSettings:
         """
         for name in changes:
             if name not in Settings.model_fields:
-                raise ConfigError(f"There is no setting {name!r}.", code="ARGUMENT_INVALID", hint="/settings lists all.")
+                raise ConfigError(
+                    f"There is no setting {name!r}.",
+                    code="ARGUMENT_INVALID",
+                    hint="/settings lists all.",
+                )
         layers = self._layers()
         here = here or any(name in layers.vault for name in changes)
         stored = layers.vault if here else layers.file
         values = {key: each for key, each in stored.items() if key not in changes}
-        values |= {name: _understood(name, value) for name, value in changes.items() if value is not None}
+        values |= {
+            name: _understood(name, value) for name, value in changes.items() if value is not None
+        }
         try:
             checked = Settings.model_validate(values)
             current = layers._replace(**{"vault" if here else "file": values}).settings()
         except ValidationError as error:
             first = error.errors()[0]
             at = str(first["loc"][0]) if first["loc"] else ", ".join(changes)
-            raise ConfigError(f"{at} is not valid: {first['msg']}.", code="ARGUMENT_INVALID") from error
+            raise ConfigError(
+                f"{at} is not valid: {first['msg']}.", code="ARGUMENT_INVALID"
+            ) from error
         if self.file is not None:
             # TOML has no null: a setting without a value is one that the file does not name.
             dumped = checked.model_dump(mode="json")
-            kept = {name: None if value is None else dumped[name] for name, value in changes.items()}
-            _write(self.file, _edited(read_text(self.file), kept, checked, self.vault if here else None))
+            kept = {
+                name: None if value is None else dumped[name] for name, value in changes.items()
+            }
+            _write(
+                self.file,
+                _edited(read_text(self.file), kept, checked, self.vault if here else None),
+            )
         self.current = current
         return current
 
     def _layers(self) -> Layers:
         if self.file is None:
-            return Layers(self.current.model_dump(exclude_unset=True), {}, in_environment(self.environment), self.options)
-        return Layers(*in_file(self.file, self.vault), in_environment(self.environment), self.options)
+            return Layers(
+                self.current.model_dump(exclude_unset=True),
+                {},
+                in_environment(self.environment),
+                self.options,
+            )
+        return Layers(
+            *in_file(self.file, self.vault), in_environment(self.environment), self.options
+        )
 
 
 _SOURCES: tuple[Source, ...] = ("file", "vault", "environment", "option")
@@ -458,12 +652,27 @@ _SOURCES: tuple[Source, ...] = ("file", "vault", "environment", "option")
 def _row(name: str, settings: Settings, layers: Layers) -> SettingRow:
     info = Settings.model_fields[name]
     schema = Settings.model_json_schema()["properties"][name]
-    source: Source = next((source for source, layer in reversed([*zip(_SOURCES, layers, strict=True)]) if name in layer), "default")
+    source: Source = next(
+        (
+            source
+            for source, layer in reversed([*zip(_SOURCES, layers, strict=True)])
+            if name in layer
+        ),
+        "default",
+    )
     extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
     choices = tuple(str(each) for each in schema.get("enum", ()))
     types = {schema.get("type"), *(each.get("type") for each in schema.get("anyOf", ()))}
-    kinds = {"boolean": "switch", "number": "number", "integer": "number", "array": "list", "object": "table"}
-    kind: Any = "choice" if choices else next((kinds[each] for each in kinds if each in types), "text")
+    kinds = {
+        "boolean": "switch",
+        "number": "number",
+        "integer": "number",
+        "array": "list",
+        "object": "table",
+    }
+    kind: Any = (
+        "choice" if choices else next((kinds[each] for each in kinds if each in types), "text")
+    )
     return SettingRow(
         name=name,
         group=str(extra.get("group", "App")),
@@ -485,7 +694,16 @@ def _understood(name: str, value: Any) -> Any:
     text = value.strip()
     types = str(Settings.model_fields[name].annotation)
     if "bool" in types:
-        known = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
+        known = {
+            "on": True,
+            "true": True,
+            "yes": True,
+            "1": True,
+            "off": False,
+            "false": False,
+            "no": False,
+            "0": False,
+        }
         return known.get(text.lower(), text)
     if not text and "None" in types:
         return None
@@ -519,9 +737,14 @@ def _edited(text: str, changes: Mapping[str, Any], intended: Settings, vault: Pa
         meant = Settings.model_validate(meaning(after, vault)[vault is not None])
         as_intended = meant == intended and _others(after, vault) == _others(before, vault)
     except (TOMLKitError, tomllib.TOMLDecodeError, TypeError) as error:
-        raise ConfigError(f"{names} cannot be changed in the settings file: {error}.", hint="Change it by hand.") from error
+        raise ConfigError(
+            f"{names} cannot be changed in the settings file: {error}.", hint="Change it by hand."
+        ) from error
     if not as_intended:
-        raise ConfigError(f"{names} cannot be changed in the settings file without touching the rest of it.", hint="Change it by hand.")
+        raise ConfigError(
+            f"{names} cannot be changed in the settings file without touching the rest of it.",
+            hint="Change it by hand.",
+        )
     return fresh
 
 
@@ -538,10 +761,16 @@ def _put(place: Any, changes: Mapping[str, Any]) -> None:
     from tomlkit.container import OutOfOrderTableProxy
 
     for name, value in changes.items():
-        written = [key for key in (name, *(old for old, ours in OLD_NAMES.items() if ours == name)) if key in place]
+        written = [
+            key
+            for key in (name, *(old for old, ours in OLD_NAMES.items() if ours == name))
+            if key in place
+        ]
         kept = None if value is None else written.pop(0) if written else name
         if kept is not None and isinstance(place.get(kept), OutOfOrderTableProxy):
-            written.append(kept)  # a table in pieces: tomlkit changes those for sure only as a whole
+            written.append(
+                kept
+            )  # a table in pieces: tomlkit changes those for sure only as a whole
         for key in written:
             place.remove(key)
         if kept is not None and not _changed(place.get(kept), value):
@@ -575,5 +804,7 @@ def _write(file: Path, text: str) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigError(
-            f"The settings file {file} cannot be written ({reason}).", path=str(file), hint="Correct its permissions."
+            f"The settings file {file} cannot be written ({reason}).",
+            path=str(file),
+            hint="Correct its permissions.",
         ) from error

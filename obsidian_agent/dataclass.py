@@ -19,9 +19,15 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True) -> Any:
+    def dataclass(
+        cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True
+    ) -> Any:
         """Give a class the methods of a dataclass; those that it defines itself stay."""
-        return _completed(cls, frozen, slots, eq) if cls is not None else lambda cls: _completed(cls, frozen, slots, eq)
+        return (
+            _completed(cls, frozen, slots, eq)
+            if cls is not None
+            else lambda cls: _completed(cls, frozen, slots, eq)
+        )
 
 
 __all__ = ["asdict", "dataclass", "field", "fields", "replace"]
@@ -39,7 +45,9 @@ def _completed(cls: type, frozen: bool, slots: bool, eq: bool) -> type:
     values: Callable[[object], Any] = attrgetter(*compared) if compared else lambda _: ()
 
     def __eq__(self: object, other: object) -> bool:
-        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+        return (
+            values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+        )
 
     def __hash__(self: object) -> int:
         return hash(values(self))
@@ -51,7 +59,12 @@ def _completed(cls: type, frozen: bool, slots: bool, eq: bool) -> type:
         "__hash__": __hash__ if frozen else None,
     }
     if frozen:
-        methods |= {"__setattr__": _refuse, "__delattr__": _refuse, "__getstate__": _state, "__setstate__": _set_state}
+        methods |= {
+            "__setattr__": _refuse,
+            "__delattr__": _refuse,
+            "__getstate__": _state,
+            "__setstate__": _set_state,
+        }
     for name, method in methods.items():
         if name not in own:
             setattr(cls, name, method)
@@ -103,12 +116,16 @@ def _compiled_init(cls: type, frozen: bool) -> Callable[..., None]:
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    shown = ", ".join(
+        f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr
+    )
     return f"{self.__class__.__qualname__}({shown})"
 
 
 def _refuse(self: object, name: str, *value: object) -> None:
-    raise dataclasses.FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
+    raise dataclasses.FrozenInstanceError(
+        f"cannot {'assign to' if value else 'delete'} field {name!r}"
+    )
 
 
 def _state(self: Any) -> list[Any]:

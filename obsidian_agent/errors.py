@@ -36,11 +36,15 @@ class Problem:
     def to_json(self) -> dict[str, str]:
         """The wire form of the contract: `{code, message, stepId?, instance?, path?}`."""
         place = (("stepId", self.step_id), ("instance", self.instance), ("path", self.path))
-        return {"code": self.code, "message": self.message} | {key: value for key, value in place if value is not None}
+        return {"code": self.code, "message": self.message} | {
+            key: value for key, value in place if value is not None
+        }
 
     def at(self, step_id: str, instance: str | None = None) -> Problem:
         """The same problem, placed at a step (and instance) unless it already says where it belongs."""
-        return Problem(self.code, self.message, self.step_id or step_id, self.instance or instance, self.path)
+        return Problem(
+            self.code, self.message, self.step_id or step_id, self.instance or instance, self.path
+        )
 
 
 class ObsidianAgentError(Exception):
@@ -105,7 +109,14 @@ class PlanError(ObsidianAgentError):
 
     default_code = "SCHEMA_INVALID"
 
-    def __init__(self, message: str, *, problems: Sequence[Problem] = (), code: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        problems: Sequence[Problem] = (),
+        code: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(message, code=code or (problems[0].code if problems else None), hint=hint)
         self.problems = tuple(problems) or (Problem(self.code, message),)
 
@@ -116,7 +127,13 @@ class ProviderError(ObsidianAgentError):
     default_code = "API_ERROR"
 
     def __init__(
-        self, message: str, *, code: str | None = None, hint: str | None = None, retryable: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        hint: str | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message, code=code, hint=hint, retryable=retryable)
         self.retry_after = retry_after
@@ -157,7 +174,11 @@ def nearest(name: str, known: Iterable[str], *, parts: bool = False) -> str | No
     from rapidfuzz import fuzz, process
 
     found = process.extractOne(
-        name, list(known), scorer=fuzz.WRatio if parts else fuzz.ratio, score_cutoff=LEAST_LIKENESS, processor=str.lower
+        name,
+        list(known),
+        scorer=fuzz.WRatio if parts else fuzz.ratio,
+        score_cutoff=LEAST_LIKENESS,
+        processor=str.lower,
     )
     return found[0] if found else None
 

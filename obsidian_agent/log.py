@@ -42,13 +42,19 @@ def redacted(text: str) -> str:
 
 def report(error: BaseException) -> str:
     """Versions, the chain of errors, and the places in the code; no note text, paths of the computer or keys."""
-    lines = [f"obsidian-agent {obsidian_agent.__version__}, Python {platform.python_version()}, {sys.platform}"]
+    lines = [
+        f"obsidian-agent {obsidian_agent.__version__}, Python {platform.python_version()}, {sys.platform}"
+    ]
     seen: BaseException | None = error
     while seen is not None:
         lines.append(f"{type(seen).__module__}.{type(seen).__qualname__}: {redacted(str(seen))}")
         for frame in traceback.extract_tb(seen.__traceback__):
             where = frame.filename.replace("\\", "/").rpartition("obsidian_agent/")
-            name = f"obsidian_agent/{where[2]}" if where[1] else frame.filename.replace("\\", "/").rpartition("/")[2]
+            name = (
+                f"obsidian_agent/{where[2]}"
+                if where[1]
+                else frame.filename.replace("\\", "/").rpartition("/")[2]
+            )
             lines.append(f"  {name}:{frame.lineno} in {frame.name}")
         seen = seen.__cause__ or seen.__context__
     return "\n".join(lines)
@@ -58,7 +64,9 @@ class _Redacting(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
         text = redacted(record.getMessage()) + (f"\n{report(error)}" if error is not None else "")
-        return f"{self.formatTime(record)} {record.levelname} {record.name}: " + text.replace("\x1b", "�").replace("\n", "\n  ")
+        return f"{self.formatTime(record)} {record.levelname} {record.name}: " + text.replace(
+            "\x1b", "�"
+        ).replace("\n", "\n  ")
 
 
 class _Private(RotatingFileHandler):
@@ -67,7 +75,12 @@ class _Private(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
         make_private(Path(self.baseFilename).parent)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        return open(os.open(self.baseFilename, flags, 0o600), "a", encoding="utf-8", errors="backslashreplace")
+        return open(
+            os.open(self.baseFilename, flags, 0o600),
+            "a",
+            encoding="utf-8",
+            errors="backslashreplace",
+        )
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
@@ -103,4 +116,9 @@ def current() -> Path | None:
 def lines(file: Path) -> list[str]:
     """What is in the log, the older files first. Raises OSError."""
     files = [Path(f"{file}.{number}") for number in range(OLDER, 0, -1)] + [file]
-    return [line for each in files if each.exists() for line in each.read_text("utf-8", "replace").splitlines()]
+    return [
+        line
+        for each in files
+        if each.exists()
+        for line in each.read_text("utf-8", "replace").splitlines()
+    ]

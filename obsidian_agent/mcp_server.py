@@ -41,7 +41,9 @@ async def decision(context: Context, app: Path, proposal: Proposal) -> Outcome |
             await asyncio.wait((deciding,), timeout=STILL_SECONDS)
             if deciding.done():
                 return deciding.result()
-            await context.report_progress(passed * STILL_SECONDS, DECISION_SECONDS, "The person decides.")
+            await context.report_progress(
+                passed * STILL_SECONDS, DECISION_SECONDS, "The person decides."
+            )
         return None
     finally:
         deciding.cancel()
@@ -49,7 +51,9 @@ async def decision(context: Context, app: Path, proposal: Proposal) -> Outcome |
 
 def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
     """The server over one vault. Every call is answered by a thread, so that a slow one holds nobody up."""
-    made: MCPServer = MCPServer("obsidian-agent", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
+    made: MCPServer = MCPServer(
+        "obsidian-agent", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR"
+    )
 
     async def ask(context: Context, work: Callable[[SharedVault], Value]) -> Value:
         params = context.session.client_params
@@ -62,14 +66,23 @@ def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
             raise ToolError(error_text(problems, scrubber)) from None
 
     @made.tool()
-    async def search_notes(query: str, context: Context, limit: int = 20, offset: int = 0) -> Document:
+    async def search_notes(
+        query: str, context: Context, limit: int = 20, offset: int = 0
+    ) -> Document:
         """Search the text of the notes that are shared; each match with its path, line and a preview."""
-        return await ask(context, lambda vault: vault.read("vault.searchText", {"query": query, "limit": limit, "offset": offset}))
+        return await ask(
+            context,
+            lambda vault: vault.read(
+                "vault.searchText", {"query": query, "limit": limit, "offset": offset}
+            ),
+        )
 
     @made.tool()
     async def read_note(path: str, context: Context, offset: int = 0) -> Document:
         """Read a note, a page at a time: `nextOffset` says where the next page begins."""
-        return await ask(context, lambda vault: vault.read("vault.readFile", {"path": path, "offset": offset}))
+        return await ask(
+            context, lambda vault: vault.read("vault.readFile", {"path": path, "offset": offset})
+        )
 
     @made.tool()
     async def read_multiple_notes(paths: list[str], context: Context) -> Document:
@@ -79,12 +92,22 @@ def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
     @made.tool()
     async def list_directory(context: Context, path: str = "") -> Document:
         """List a folder: its files and folders. Without a path the vault itself."""
-        return await ask(context, lambda vault: vault.read("vault.listFiles", {"folder": path.strip("/."), "recursive": False}))
+        return await ask(
+            context,
+            lambda vault: vault.read(
+                "vault.listFiles", {"folder": path.strip("/."), "recursive": False}
+            ),
+        )
 
     @made.tool()
     async def get_frontmatter(path: str, context: Context) -> Document:
         """The properties of a note."""
-        return await ask(context, lambda vault: vault.read("vault.getMetadata", {"path": path}, only=("path", "frontmatter")))
+        return await ask(
+            context,
+            lambda vault: vault.read(
+                "vault.getMetadata", {"path": path}, only=("path", "frontmatter")
+            ),
+        )
 
     @made.tool()
     async def get_backlinks(path: str, context: Context) -> Document:
@@ -101,7 +124,11 @@ def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
         """Propose an ActionPlan to the person, who sees its whole preview and decides. Waits for that where their app is open on the vault."""
         proposal, document = await ask(context, lambda vault: vault.propose(plan))
         outcome = await decision(context, shared.app, proposal)
-        return await ask(context, lambda vault: vault.decided(document, outcome)) if outcome is not None else document
+        return (
+            await ask(context, lambda vault: vault.decided(document, outcome))
+            if outcome is not None
+            else document
+        )
 
     if shared.may_run:
 

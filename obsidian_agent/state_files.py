@@ -43,9 +43,17 @@ def replace_file(file: Path, *data: bytes | memoryview) -> None:
 
 def append_json(file: Path, entries: Iterable[Mapping[str, Any]], *, durable: bool = False) -> None:
     """Add a line of JSON for each entry, with one write; with `durable` a power loss does not take them. A link is not followed."""
-    data = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries).encode("utf-8", "backslashreplace")
+    data = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries).encode(
+        "utf-8", "backslashreplace"
+    )
     make_private(file.parent)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags = (
+        os.O_WRONLY
+        | os.O_APPEND
+        | os.O_CREAT
+        | getattr(os, "O_NOFOLLOW", 0)
+        | getattr(os, "O_BINARY", 0)
+    )
     fd = os.open(file, flags, 0o600)
     try:
         while data:

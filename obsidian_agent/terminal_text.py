@@ -26,7 +26,9 @@ _LONGEST_STACK = 4
 _LONGEST_RUN = 8
 
 _LINE_ODD = expression(f"[{_CONTROL}{_HIDDEN}]+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
-_BLOCK_ODD = expression(f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
+_BLOCK_ODD = expression(
+    f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}"
+)
 _MARK = expression(f"[{_MARKS}]")
 LINE_END = expression("\r\n?")
 """Ends of lines as terminals and other systems write them."""
@@ -91,7 +93,9 @@ def note_line(text: str) -> ShownLine:
         starts.extend(range(at, match.start()))
         shown = _shown(match.group(), _around(text, match))
         one_to_one = len(shown) == len(match.group())
-        starts.extend(range(match.start(), match.end()) if one_to_one else [match.start()] * len(shown))
+        starts.extend(
+            range(match.start(), match.end()) if one_to_one else [match.start()] * len(shown)
+        )
         parts.append(shown)
         at = match.end()
     if not parts:
@@ -120,11 +124,16 @@ def looks_mixed(name: str) -> bool:
     """Whether a word of a name mixes scripts that look alike (Latin, Cyrillic, Greek): two names may then look the same."""
     if name.isascii():
         return False
-    return any(sum(1 for _, pattern in _LOOKALIKES if pattern.search(word)) > 1 for word in _WORD.findall(name))
+    return any(
+        sum(1 for _, pattern in _LOOKALIKES if pattern.search(word)) > 1
+        for word in _WORD.findall(name)
+    )
 
 
 def _around(text: str, match: re.Match[str]) -> tuple[str, str]:
-    return text[match.start() - 1 : match.start()] if match.start() else "", text[match.end() : match.end() + 1]
+    return text[match.start() - 1 : match.start()] if match.start() else "", text[
+        match.end() : match.end() + 1
+    ]
 
 
 def _shown(run: str, around: tuple[str, str]) -> str:
@@ -134,7 +143,9 @@ def _shown(run: str, around: tuple[str, str]) -> str:
     if before and (run in _SELECTORS or (after and run in _JOINERS)):
         return ""
     shown = "".join(_symbol(char) for char in run[:_LONGEST_RUN])
-    return shown if len(run) <= _LONGEST_RUN else f"{shown}‹{len(run) - _LONGEST_RUN:,} more hidden›"
+    return (
+        shown if len(run) <= _LONGEST_RUN else f"{shown}‹{len(run) - _LONGEST_RUN:,} more hidden›"
+    )
 
 
 def _symbol(char: str) -> str:

@@ -38,7 +38,10 @@ def update(session: str, **fields: Any) -> None:
 
 def note(params: dict[str, Any]) -> None:
     with LOG.open("a") as log:
-        log.write(json.dumps({"pid": os.getpid(), "cwd": os.getcwd(), "inside": os.listdir(), **params}) + "\n")
+        log.write(
+            json.dumps({"pid": os.getpid(), "cwd": os.getcwd(), "inside": os.listdir(), **params})
+            + "\n"
+        )
 
 
 def write(path: str) -> None:
@@ -65,15 +68,28 @@ async def ask(method: str, **params: Any) -> Any:
 
 
 async def permission(session: str, title: str, kind: str, **raw: Any) -> str:
-    options = [{"optionId": each, "name": each, "kind": each} for each in ("allow_always", "allow_once", "reject_once")]
+    options = [
+        {"optionId": each, "name": each, "kind": each}
+        for each in ("allow_always", "allow_once", "reject_once")
+    ]
     call = {"toolCallId": "p", "title": title, "kind": kind, "rawInput": raw}
-    answer = await ask("session/request_permission", sessionId=session, toolCall=call, options=options)
+    answer = await ask(
+        "session/request_permission", sessionId=session, toolCall=call, options=options
+    )
     return str(answer.get("result", {}).get("outcome"))
 
 
 async def tool(session: str, name: str, arguments: Any) -> str:
     call_id, title = f"call-{name}", f"mcp__obsidian-agent__{name}"
-    update(session, sessionUpdate="tool_call", toolCallId=call_id, title=title, kind="other", status="pending", rawInput=arguments)
+    update(
+        session,
+        sessionUpdate="tool_call",
+        toolCallId=call_id,
+        title=title,
+        kind="other",
+        status="pending",
+        rawInput=arguments,
+    )
     if "allow_once" not in await permission(session, title, "other"):
         return "not allowed"
     server = SESSIONS[session]["mcpServers"][0]
@@ -81,7 +97,12 @@ async def tool(session: str, name: str, arguments: Any) -> str:
     command = StdioServerParameters(command=server["command"], args=server["args"], env=environment)
     async with Client(command) as client:
         result = await client.call_tool(name, arguments)
-    update(session, sessionUpdate="tool_call_update", toolCallId=call_id, status="failed" if result.is_error else "completed")
+    update(
+        session,
+        sessionUpdate="tool_call_update",
+        toolCallId=call_id,
+        status="failed" if result.is_error else "completed",
+    )
     return "".join(part.text for part in result.content if part.type == "text")
 
 
@@ -90,12 +111,24 @@ async def misbehave(session: str, word: str, rest: str) -> None:
         case "write":  # behind everybody's back
             write(rest)
         case "own":  # a tool that it has all the same
-            update(session, sessionUpdate="tool_call", toolCallId="own", title="ls ~", kind="execute", rawInput={"command": "ls ~"})
+            update(
+                session,
+                sessionUpdate="tool_call",
+                toolCallId="own",
+                title="ls ~",
+                kind="execute",
+                rawInput={"command": "ls ~"},
+            )
             update(session, sessionUpdate="tool_call_update", toolCallId="own", status="completed")
         case "shell":
             say(session, await permission(session, "rm -rf ~", "execute", command="rm -rf ~"))
         case "pretend":  # a command under the name of our tool
-            say(session, await permission(session, "mcp__obsidian-agent__read_note", "execute", command="cat /etc/passwd"))
+            say(
+                session,
+                await permission(
+                    session, "mcp__obsidian-agent__read_note", "execute", command="cat /etc/passwd"
+                ),
+            )
         case "etc":
             answer = await ask("fs/read_text_file", sessionId=session, path="/etc/passwd")
             say(session, json.dumps(answer.get("error", answer)))
@@ -112,9 +145,13 @@ async def misbehave(session: str, word: str, rest: str) -> None:
             say(session, "Half an ans")
             die()
         case "noise":
-            sys.stdout.write('not json\n[1]\n{"method": 1}\n{"jsonrpc":"2.0","method":"session/update","params":{"update":[]}}\n')
+            sys.stdout.write(
+                'not json\n[1]\n{"method": 1}\n{"jsonrpc":"2.0","method":"session/update","params":{"update":[]}}\n'
+            )
             update(session, sessionUpdate="unheard_of", content=[1])
-            update(session, sessionUpdate="agent_message_chunk", content={"type": "image", "text": 3})
+            update(
+                session, sessionUpdate="agent_message_chunk", content={"type": "image", "text": 3}
+            )
             say(session, "still here")
         case _:
             say(session, f"{len(SESSIONS)} {word} {rest}".strip())
@@ -139,7 +176,13 @@ async def prompt(number: int, params: dict[str, Any]) -> None:
         say(session, await tool(session, "propose_plan", {"plan": json.loads(rest)}))
     else:
         await misbehave(session, word, rest)
-    send(id=number, result={"stopReason": "end_turn", "usage": {"inputTokens": 100, "outputTokens": 8, "totalTokens": 108}})
+    send(
+        id=number,
+        result={
+            "stopReason": "end_turn",
+            "usage": {"inputTokens": 100, "outputTokens": 8, "totalTokens": 108},
+        },
+    )
 
 
 async def main() -> None:
@@ -152,7 +195,13 @@ async def main() -> None:
         number, params = message.get("id"), message.get("params") or {}
         match message.get("method"):
             case "initialize":
-                send(id=number, result={"protocolVersion": PROTOCOL_VERSION, "agentCapabilities": {"loadSession": True}})
+                send(
+                    id=number,
+                    result={
+                        "protocolVersion": PROTOCOL_VERSION,
+                        "agentCapabilities": {"loadSession": True},
+                    },
+                )
             case "session/new":
                 session = f"session-{os.getpid()}-{len(SESSIONS)}"
                 SESSIONS[session] = params

@@ -64,7 +64,9 @@ def only(*paths: str) -> Decide:
 
 def scripted(*answers: Mapping[str, Any]) -> ScriptedProvider:
     """A model that gives these answers."""
-    return ScriptedProvider("scripted/test", tuple(ScriptedAnswer.model_validate(answer) for answer in answers))
+    return ScriptedProvider(
+        "scripted/test", tuple(ScriptedAnswer.model_validate(answer) for answer in answers)
+    )
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -91,7 +93,9 @@ def played(planner: Planner, request: PlanRequest) -> AsyncGenerator[AgentEvent,
     return stream(work)
 
 
-async def ask(threads: ThreadManager, thread_id: str, text: str, person: Person | None = None) -> AsyncIterator[AgentEvent]:
+async def ask(
+    threads: ThreadManager, thread_id: str, text: str, person: Person | None = None
+) -> AsyncIterator[AgentEvent]:
     """The events of a message in a thread, until everything of it is saved."""
     approve = (person or Person()).approve()
     with threads.bus.listen(thread_id) as heard:
@@ -112,7 +116,9 @@ def model_turns(session: Session) -> ModelTurns:
     return session.model_turns
 
 
-def json_planner(provider: Provider, policy: Policy | None = None, sampling: Sampling | None = None) -> Agent:
+def json_planner(
+    provider: Provider, policy: Policy | None = None, sampling: Sampling | None = None
+) -> Agent:
     """An agent that plans in JSON, from the message alone."""
 
     def no_view() -> VaultView:
@@ -179,7 +185,13 @@ class Desk:
 
         vault = OpenVault(store, lambda: NOW)
         vault.focus = self.focus
-        plans = Plans(vault, TOOLS, lambda agent: self.policy, Runs(store, self.state), Hooks(store.real_path, dict))
+        plans = Plans(
+            vault,
+            TOOLS,
+            lambda agent: self.policy,
+            Runs(store, self.state),
+            Hooks(store.real_path, dict),
+        )
         return Agent(
             provider=provider,
             tools=TOOLS,
@@ -195,9 +207,13 @@ class Desk:
 
     def request(self, message: str = "What about the garden?") -> PlanRequest:
         """A message of the person."""
-        return PlanRequest(message, run_context(self.store, DiskView(self.store), self.focus, NOW, {}))
+        return PlanRequest(
+            message, run_context(self.store, DiskView(self.store), self.focus, NOW, {})
+        )
 
-    async def turn(self, provider: Provider, message: str = "What about the garden?") -> list[AgentEvent]:
+    async def turn(
+        self, provider: Provider, message: str = "What about the garden?"
+    ) -> list[AgentEvent]:
         """One turn with a model; everything but the streamed text."""
         events = [event async for event in played(self.agent(provider), self.request(message))]
         return [event for event in events if not isinstance(event, TextDelta)]
@@ -205,7 +221,13 @@ class Desk:
     def files(self) -> dict[str, bytes]:
         """The vault's bytes."""
         root = Path(self.store.real_path)
-        return without_id({str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()})
+        return without_id(
+            {
+                str(path.relative_to(root)): path.read_bytes()
+                for path in sorted(root.rglob("*"))
+                if path.is_file()
+            }
+        )
 
 
 def results(messages: Iterable[ChatMessage]) -> list[str]:

@@ -55,7 +55,9 @@ def disk_failing_at(*places: str | int) -> Iterator[None]:
 
     def refuse(action: Action, number: int) -> None:
         if action.path.text in places or number in places:
-            raise VaultError(f"{action.path} could not be written.", code="IO_ERROR", path=action.path.text)
+            raise VaultError(
+                f"{action.path} could not be written.", code="IO_ERROR", path=action.path.text
+            )
 
     with _before_each_action(refuse):
         yield

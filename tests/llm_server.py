@@ -24,7 +24,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, assert_never
 
-from llm_wire import KEY, Call, Ending, Failure, Protocol, Recorded, Reply, error_body, error_event, events, protocol_of, refusal, whole
+from llm_wire import (
+    KEY,
+    Call,
+    Ending,
+    Failure,
+    Protocol,
+    Recorded,
+    Reply,
+    error_body,
+    error_event,
+    events,
+    protocol_of,
+    refusal,
+    whole,
+)
 
 __all__ = ["KEY", "Call", "Failure", "HangUp", "LlmServer", "Raw", "Recorded", "Reply", "Silence"]
 
@@ -76,17 +90,30 @@ class LlmServer:
     `models` are Ollama's; with `keyless` also those of the OpenAI protocol, which then asks for no key, as services on one's own machine.
     """
 
-    def __init__(self, behaviours: Iterable[Behaviour], models: Sequence[str] = ("qwen3:8b", "llama3"), *, keyless: bool = False) -> None:
+    def __init__(
+        self,
+        behaviours: Iterable[Behaviour],
+        models: Sequence[str] = ("qwen3:8b", "llama3"),
+        *,
+        keyless: bool = False,
+    ) -> None:
         self._state = _State(list(behaviours), tuple(models), keyless)
         handler = type("Handler", (_Handler,), {"state": self._state})
         self._server = _Server(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
 
     def __enter__(self) -> LlmServer:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._state.stopping.set()
         self._server.shutdown()
         self._server.server_close()
@@ -169,19 +196,36 @@ class _Handler(BaseHTTPRequestHandler):
                 self._wait_for_client()
             self.close_connection = True
         elif self.path.startswith("/api/tags"):
-            self._send(200, "application/json", json.dumps({"models": [{"name": name} for name in self.state.models]}).encode())
+            self._send(
+                200,
+                "application/json",
+                json.dumps({"models": [{"name": name} for name in self.state.models]}).encode(),
+            )
         elif given != f"Bearer {KEY}" and not self.state.keyless:
             self._fail(Failure(401, f"Incorrect API key provided: {given}"), "openai")
         else:
-            names = self.state.models if self.state.keyless else ("b-model", "a-model", "models/c-model")
+            names = (
+                self.state.models
+                if self.state.keyless
+                else ("b-model", "a-model", "models/c-model")
+            )
             models = [{"id": name, "object": "model"} for name in names]
-            self._send(200, "application/json", json.dumps({"object": "list", "data": models}).encode())
+            self._send(
+                200, "application/json", json.dumps({"object": "list", "data": models}).encode()
+            )
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", "0")))
         body = json.loads(raw) if raw else None
         protocol = protocol_of(self.path)
-        self.state.requests.append(Recorded(self.path, protocol, {name.lower(): value for name, value in self.headers.items()}, body))
+        self.state.requests.append(
+            Recorded(
+                self.path,
+                protocol,
+                {name.lower(): value for name, value in self.headers.items()},
+                body,
+            )
+        )
         self.state.asked.set()
         if protocol is None:
             self._fail(Failure(404, "no such path"), "openai")
@@ -198,7 +242,11 @@ class _Handler(BaseHTTPRequestHandler):
             case Reply() if not body.get("stream", protocol == "ollama"):
                 if behaviour.delay:
                     self._wait_for_client(behaviour.delay)
-                self._send(200, "application/json", json.dumps(whole(protocol, behaviour, str(body.get("model")))).encode())
+                self._send(
+                    200,
+                    "application/json",
+                    json.dumps(whole(protocol, behaviour, str(body.get("model")))).encode(),
+                )
             case Reply():
                 self._stream(behaviour, protocol, str(body.get("model")))
             case Failure():
@@ -214,7 +262,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, reply: Reply, protocol: Protocol, model: str) -> None:
         self.send_response(200)
-        self.send_header("content-type", "application/x-ndjson" if protocol == "ollama" else "text/event-stream; charset=utf-8")
+        self.send_header(
+            "content-type",
+            "application/x-ndjson" if protocol == "ollama" else "text/event-stream; charset=utf-8",
+        )
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         for _ in range(reply.keepalives):
@@ -249,7 +300,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _write(self, data: bytes, size: int) -> None:
-        pieces = [data[start : start + size] for start in range(0, len(data), size)] if size else [data]
+        pieces = (
+            [data[start : start + size] for start in range(0, len(data), size)] if size else [data]
+        )
         for piece in pieces:
             self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
             self.state.bytes_written += len(piece)
@@ -262,7 +315,9 @@ class _Handler(BaseHTTPRequestHandler):
             left = 0.05 if deadline is None else min(0.05, deadline - time.monotonic())
             if left <= 0:
                 return
-            with selectors.DefaultSelector() as selector:  # select() knows no file numbers above 1023
+            with (
+                selectors.DefaultSelector() as selector
+            ):  # select() knows no file numbers above 1023
                 selector.register(self.connection, selectors.EVENT_READ)
                 readable = selector.select(left)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
@@ -274,7 +329,9 @@ class _Handler(BaseHTTPRequestHandler):
             body = json.dumps(error_body(protocol, failure)).encode()
         self._send(failure.status, failure.content_type, body, failure.headers)
 
-    def _send(self, status: int, content_type: str, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> None:
+    def _send(
+        self, status: int, content_type: str, body: bytes, headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
         self.send_response(status)
         self.send_header("content-type", content_type)
         self.send_header("content-length", str(len(body)))

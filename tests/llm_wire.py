@@ -90,17 +90,30 @@ def refusal(protocol: Protocol, request: Recorded, *, keyless: bool = False) -> 
         case "openai":
             bearer = headers.get("authorization")
             if bearer != f"Bearer {KEY}" and not keyless:
-                return Failure(401, f"Incorrect API key provided: {(bearer or 'none').removeprefix('Bearer ')}.", "invalid_api_key")
+                return Failure(
+                    401,
+                    f"Incorrect API key provided: {(bearer or 'none').removeprefix('Bearer ')}.",
+                    "invalid_api_key",
+                )
             if not body.get("messages"):
                 return Failure(400, "[] is too short - 'messages'", "invalid_request_error")
-            if body.get("response_format", {}).get("type") == "json_object" and "json" not in json.dumps(body["messages"]).lower():
-                return Failure(400, "'messages' must contain the word 'json' in some form", "invalid_request_error")
+            if (
+                body.get("response_format", {}).get("type") == "json_object"
+                and "json" not in json.dumps(body["messages"]).lower()
+            ):
+                return Failure(
+                    400,
+                    "'messages' must contain the word 'json' in some form",
+                    "invalid_request_error",
+                )
             return _schema_flaw(body.get("response_format")) or _openai_flaw(body)
         case "anthropic":
             if headers.get("x-api-key") != KEY:
                 return Failure(401, "invalid x-api-key", "authentication_error")
             if not headers.get("anthropic-version"):
-                return Failure(400, "anthropic-version: header is required", "invalid_request_error")
+                return Failure(
+                    400, "anthropic-version: header is required", "invalid_request_error"
+                )
             if not body.get("max_tokens"):
                 return Failure(400, "max_tokens: Field required", "invalid_request_error")
             if any(message["role"] not in ("user", "assistant") for message in body["messages"]):
@@ -108,8 +121,14 @@ def refusal(protocol: Protocol, request: Recorded, *, keyless: bool = False) -> 
             return _anthropic_flaw(body)
         case "ollama":
             wanted = body.get("format", "json")
-            flawed = wanted != "json" and not (isinstance(wanted, dict) and wanted.get("type") == "object")
-            return Failure(400, 'invalid format: expected "json" or a valid JSON schema object') if flawed else None
+            flawed = wanted != "json" and not (
+                isinstance(wanted, dict) and wanted.get("type") == "object"
+            )
+            return (
+                Failure(400, 'invalid format: expected "json" or a valid JSON schema object')
+                if flawed
+                else None
+            )
         case _:
             assert_never(protocol)
     return None
@@ -120,11 +139,19 @@ def _schema_flaw(wanted: Any) -> Failure | None:
     if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
         return None
     described = wanted.get("json_schema")
-    if not isinstance(described, dict) or not _FUNCTION_NAME.fullmatch(str(described.get("name", ""))):
-        return Failure(400, "Missing required parameter: 'response_format.json_schema.name'.", "invalid_request_error")
+    if not isinstance(described, dict) or not _FUNCTION_NAME.fullmatch(
+        str(described.get("name", ""))
+    ):
+        return Failure(
+            400,
+            "Missing required parameter: 'response_format.json_schema.name'.",
+            "invalid_request_error",
+        )
     if described.get("schema", {}).get("type") != "object":
         return Failure(
-            400, "Invalid schema for response_format: schema must be a JSON Schema of 'type: \"object\"'", "invalid_request_error"
+            400,
+            "Invalid schema for response_format: schema must be a JSON Schema of 'type: \"object\"'",
+            "invalid_request_error",
         )
     return None
 
@@ -135,47 +162,90 @@ _FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 def _openai_flaw(body: Any) -> Failure | None:
     """Tools and calls that OpenAI refuses: bad names, calls without exactly one answer each, answers without a call, bad arguments."""
     for tool in body.get("tools", ()):
-        if not _FUNCTION_NAME.fullmatch(tool["function"]["name"]) or tool["function"]["parameters"].get("type") != "object":
-            return Failure(400, f"Invalid 'tools': {tool['function']['name']}", "invalid_request_error")
+        if (
+            not _FUNCTION_NAME.fullmatch(tool["function"]["name"])
+            or tool["function"]["parameters"].get("type") != "object"
+        ):
+            return Failure(
+                400, f"Invalid 'tools': {tool['function']['name']}", "invalid_request_error"
+            )
     waiting: list[str] = []
     for message in body["messages"]:
         if message["role"] == "tool":
             if message["tool_call_id"] not in waiting:
-                return Failure(400, "'tool' must be a response to a preceding message with 'tool_calls'", "invalid_request_error")
+                return Failure(
+                    400,
+                    "'tool' must be a response to a preceding message with 'tool_calls'",
+                    "invalid_request_error",
+                )
             waiting.remove(message["tool_call_id"])
             continue
         if waiting:
-            return Failure(400, f"tool_call_ids did not have response messages: {', '.join(waiting)}", "invalid_request_error")
+            return Failure(
+                400,
+                f"tool_call_ids did not have response messages: {', '.join(waiting)}",
+                "invalid_request_error",
+            )
         waiting = [call["id"] for call in message.get("tool_calls") or ()]
         if len(waiting) != len(set(waiting)):
             return Failure(400, "Duplicate tool_call ids", "invalid_request_error")
         for call in message.get("tool_calls") or ():
             json.loads(call["function"]["arguments"])
-    return Failure(400, f"tool_call_ids did not have response messages: {', '.join(waiting)}", "invalid_request_error") if waiting else None
+    return (
+        Failure(
+            400,
+            f"tool_call_ids did not have response messages: {', '.join(waiting)}",
+            "invalid_request_error",
+        )
+        if waiting
+        else None
+    )
 
 
 def _anthropic_flaw(body: Any) -> Failure | None:
     """The same for Anthropic, where the answers are blocks of the next user's message, and roles alternate."""
     for tool in body.get("tools", ()):
-        if not _FUNCTION_NAME.fullmatch(tool["name"]) or tool["input_schema"].get("type") != "object":
+        if (
+            not _FUNCTION_NAME.fullmatch(tool["name"])
+            or tool["input_schema"].get("type") != "object"
+        ):
             return Failure(400, f"tools: Invalid tool {tool['name']}", "invalid_request_error")
     waiting: list[str] = []
     for message in body["messages"]:
         blocks = message["content"] if isinstance(message["content"], list) else []
         answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
         if sorted(answered) != sorted(waiting):
-            return Failure(400, "tool_use ids were found without tool_result blocks immediately after", "invalid_request_error")
+            return Failure(
+                400,
+                "tool_use ids were found without tool_result blocks immediately after",
+                "invalid_request_error",
+            )
         waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        if any(not isinstance(block["input"], dict) for block in blocks if block["type"] == "tool_use"):
-            return Failure(400, "tool_use.input: Input should be a valid dictionary", "invalid_request_error")
-    return Failure(400, "tool_use ids were found without tool_result blocks", "invalid_request_error") if waiting else None
+        if any(
+            not isinstance(block["input"], dict) for block in blocks if block["type"] == "tool_use"
+        ):
+            return Failure(
+                400, "tool_use.input: Input should be a valid dictionary", "invalid_request_error"
+            )
+    return (
+        Failure(400, "tool_use ids were found without tool_result blocks", "invalid_request_error")
+        if waiting
+        else None
+    )
 
 
 def error_body(protocol: Protocol, failure: Failure) -> dict[str, Any]:
     """An error answer in the service's own shape."""
     match protocol:
         case "openai":
-            return {"error": {"message": failure.message, "type": failure.kind, "param": None, "code": failure.kind}}
+            return {
+                "error": {
+                    "message": failure.message,
+                    "type": failure.kind,
+                    "param": None,
+                    "code": failure.kind,
+                }
+            }
         case "anthropic":
             return {"type": "error", "error": {"type": failure.kind, "message": failure.message}}
         case "ollama":
@@ -190,8 +260,19 @@ def error_event(protocol: Protocol) -> bytes:
         body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
         return b"event: error\n" + _data(body)
     if protocol == "ollama":
-        return json.dumps({"error": "llama runner process no longer running: server_error"}).encode() + b"\n"
-    return _data({"error": {"message": "The server had an error while processing your request", "type": "server_error", "code": None}})
+        return (
+            json.dumps({"error": "llama runner process no longer running: server_error"}).encode()
+            + b"\n"
+        )
+    return _data(
+        {
+            "error": {
+                "message": "The server had an error while processing your request",
+                "type": "server_error",
+                "code": None,
+            }
+        }
+    )
 
 
 def _data(document: dict[str, Any]) -> bytes:
@@ -222,26 +303,72 @@ def whole(protocol: Protocol, reply: Reply, model: str) -> dict[str, Any]:
     match protocol:
         case "openai":
             calls = [
-                {"id": each.id, "type": "function", "function": {"name": each.name, "arguments": each.arguments}} for each in reply.calls
+                {
+                    "id": each.id,
+                    "type": "function",
+                    "function": {"name": each.name, "arguments": each.arguments},
+                }
+                for each in reply.calls
             ]
             message = {"role": "assistant", "content": reply.text or None} | (
                 {"reasoning_content": reply.thinking} if reply.thinking else {}
             )
-            choice = {"index": 0, "message": message | ({"tool_calls": calls} if calls else {}), "finish_reason": reply.finish}
+            choice = {
+                "index": 0,
+                "message": message | ({"tool_calls": calls} if calls else {}),
+                "finish_reason": reply.finish,
+            }
             usage = {"usage": _openai_usage(reply.usage)} if reply.usage else {}
             return {**_OPENAI_HEAD, "object": "chat.completion", "choices": [choice], **usage}
         case "anthropic":
-            blocks: list[dict[str, Any]] = [{"type": "thinking", "thinking": reply.thinking, "signature": ""}] if reply.thinking else []
+            blocks: list[dict[str, Any]] = (
+                [{"type": "thinking", "thinking": reply.thinking, "signature": ""}]
+                if reply.thinking
+                else []
+            )
             blocks += [{"type": "text", "text": reply.text}] if reply.text else []
-            blocks += [{"type": "tool_use", "id": each.id, "name": each.name, "input": json.loads(each.arguments)} for each in reply.calls]
+            blocks += [
+                {
+                    "type": "tool_use",
+                    "id": each.id,
+                    "name": each.name,
+                    "input": json.loads(each.arguments),
+                }
+                for each in reply.calls
+            ]
             prompt, completion = reply.usage or (0, 0)
-            stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reply.finish]
-            head = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": blocks, "stop_reason": stop}
-            return {**head, "stop_sequence": None, "usage": {"input_tokens": prompt, "output_tokens": completion}}
+            stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[
+                reply.finish
+            ]
+            head = {
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "model": model,
+                "content": blocks,
+                "stop_reason": stop,
+            }
+            return {
+                **head,
+                "stop_sequence": None,
+                "usage": {"input_tokens": prompt, "output_tokens": completion},
+            }
         case "ollama":
-            calls = [{"function": {"name": each.name, "arguments": json.loads(each.arguments)}} for each in reply.calls]
-            answer: dict[str, Any] = {"role": "assistant", "content": reply.text, "thinking": reply.thinking, "tool_calls": calls}
-            counts = {"prompt_eval_count": reply.usage[0], "eval_count": reply.usage[1]} if reply.usage else {}
+            calls = [
+                {"function": {"name": each.name, "arguments": json.loads(each.arguments)}}
+                for each in reply.calls
+            ]
+            answer: dict[str, Any] = {
+                "role": "assistant",
+                "content": reply.text,
+                "thinking": reply.thinking,
+                "tool_calls": calls,
+            }
+            counts = (
+                {"prompt_eval_count": reply.usage[0], "eval_count": reply.usage[1]}
+                if reply.usage
+                else {}
+            )
             return {
                 "model": model,
                 "created_at": "2026-01-01T00:00:00Z",
@@ -276,8 +403,16 @@ def _openai_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
 def _openai_calls(reply: Reply) -> Iterator[dict[str, Any]]:
     streams = [
         [
-            {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}},
-            *({"index": index, "function": {"arguments": piece}} for piece in _pieces(call.arguments, reply.piece)),
+            {
+                "index": index,
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": ""},
+            },
+            *(
+                {"index": index, "function": {"arguments": piece}}
+                for piece in _pieces(call.arguments, reply.piece)
+            ),
         ]
         for index, call in enumerate(reply.calls)
     ]
@@ -288,7 +423,12 @@ def _openai_calls(reply: Reply) -> Iterator[dict[str, Any]]:
         yield from (stream.pop(0) for stream in streams if stream)
 
 
-_OPENAI_HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "test-model"}
+_OPENAI_HEAD = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion.chunk",
+    "created": 1_700_000_000,
+    "model": "test-model",
+}
 
 
 def _openai_usage(usage: tuple[int, int]) -> dict[str, int]:
@@ -308,36 +448,91 @@ def _anthropic_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
         "content": [],
         "stop_reason": None,
     }
-    yield False, event("message_start", message={**message, "stop_sequence": None, "usage": {"input_tokens": prompt, "output_tokens": 1}})
+    yield (
+        False,
+        event(
+            "message_start",
+            message={
+                **message,
+                "stop_sequence": None,
+                "usage": {"input_tokens": prompt, "output_tokens": 1},
+            },
+        ),
+    )
     yield False, event("ping")
     index = 0
     if reply.thinking:
-        yield False, event("content_block_start", index=0, content_block={"type": "thinking", "thinking": "", "signature": ""})
+        yield (
+            False,
+            event(
+                "content_block_start",
+                index=0,
+                content_block={"type": "thinking", "thinking": "", "signature": ""},
+            ),
+        )
         for piece in _pieces(reply.thinking, reply.piece):
-            yield False, event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": piece})
+            yield (
+                False,
+                event(
+                    "content_block_delta",
+                    index=0,
+                    delta={"type": "thinking_delta", "thinking": piece},
+                ),
+            )
         yield False, event("content_block_stop", index=0)
         index = 1
     if reply.text or not reply.calls:
-        yield False, event("content_block_start", index=index, content_block={"type": "text", "text": ""})
+        yield (
+            False,
+            event("content_block_start", index=index, content_block={"type": "text", "text": ""}),
+        )
         for piece in _pieces(reply.text, reply.piece):
-            yield True, event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
+            yield (
+                True,
+                event(
+                    "content_block_delta", index=index, delta={"type": "text_delta", "text": piece}
+                ),
+            )
         yield False, event("content_block_stop", index=index)
         index += 1
     for index, call in enumerate(reply.calls, start=index):  # noqa: B020  the blocks are numbered on
         block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
         yield False, event("content_block_start", index=index, content_block=block)
         for piece in _pieces(call.arguments, reply.piece):
-            yield True, event("content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": piece})
+            yield (
+                True,
+                event(
+                    "content_block_delta",
+                    index=index,
+                    delta={"type": "input_json_delta", "partial_json": piece},
+                ),
+            )
         yield False, event("content_block_stop", index=index)
-    stop = {"stop": "tool_use" if reply.calls else "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reply.finish]
-    yield False, event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage={"output_tokens": completion})
+    stop = {
+        "stop": "tool_use" if reply.calls else "end_turn",
+        "length": "max_tokens",
+        "content_filter": "refusal",
+    }[reply.finish]
+    yield (
+        False,
+        event(
+            "message_delta",
+            delta={"stop_reason": stop, "stop_sequence": None},
+            usage={"output_tokens": completion},
+        ),
+    )
     if reply.ending != "no-done":
         yield False, event("message_stop")
 
 
 def _ollama_events(reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
     def line(message: dict[str, Any], **fields: Any) -> bytes:
-        document = {"model": model, "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", **message}, "done": False}
+        document = {
+            "model": model,
+            "created_at": "2026-01-01T00:00:00Z",
+            "message": {"role": "assistant", **message},
+            "done": False,
+        }
         return json.dumps({**document, **fields}, ensure_ascii=False).encode() + b"\n"
 
     for piece in _pieces(reply.thinking, reply.piece):
@@ -345,6 +540,18 @@ def _ollama_events(reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
     for piece in _pieces(reply.text, reply.piece):
         yield True, line({"content": piece})
     for call in reply.calls:
-        yield True, line({"content": "", "tool_calls": [{"function": {"name": call.name, "arguments": json.loads(call.arguments)}}]})
-    counts = {"prompt_eval_count": reply.usage[0], "eval_count": reply.usage[1]} if reply.usage else {}
+        yield (
+            True,
+            line(
+                {
+                    "content": "",
+                    "tool_calls": [
+                        {"function": {"name": call.name, "arguments": json.loads(call.arguments)}}
+                    ],
+                }
+            ),
+        )
+    counts = (
+        {"prompt_eval_count": reply.usage[0], "eval_count": reply.usage[1]} if reply.usage else {}
+    )
     yield False, line({"content": ""}, done=True, done_reason=reply.finish, **counts)

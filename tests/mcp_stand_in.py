@@ -25,30 +25,61 @@ def main(script: Path) -> None:
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message and "method" in message:
-            answer(message["id"], message["method"], message.get("params", {}), json.loads(script.read_text()))
+            answer(
+                message["id"],
+                message["method"],
+                message.get("params", {}),
+                json.loads(script.read_text()),
+            )
 
 
 def answer(
-    number: Any, method: str, params: dict[str, Any], script: dict[str, Any], write: Callable[[dict[str, Any]], None] | None = None
+    number: Any,
+    method: str,
+    params: dict[str, Any],
+    script: dict[str, Any],
+    write: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
     """Answer one request through `write`."""
     say = partial(_say, write or _write)
     match method:
         case "initialize":
             about = {"name": "stand-in", "version": "1"}
-            say(number, {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about})
+            say(
+                number,
+                {
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": about,
+                },
+            )
         case "tools/list":
             say(number, {"tools": script["tools"]})
         case "tools/call":
-            behave(partial(say, number), script["answers"][params["name"]], params.get("arguments", {}))
+            behave(
+                partial(say, number), script["answers"][params["name"]], params.get("arguments", {})
+            )
         case _:
-            (write or _write)({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "unknown"}})
+            (write or _write)(
+                {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "unknown"}}
+            )
 
 
-def behave(say: Callable[[dict[str, Any]], None], behaviour: Any, arguments: dict[str, Any]) -> None:
+def behave(
+    say: Callable[[dict[str, Any]], None], behaviour: Any, arguments: dict[str, Any]
+) -> None:
     match behaviour:
         case str():
-            say({"content": [{"type": "text", "text": behaviour.replace("ARGUMENTS", json.dumps(arguments))}]})
+            say(
+                {
+                    "content": [
+                        {
+                            "type": "text",
+                            "text": behaviour.replace("ARGUMENTS", json.dumps(arguments)),
+                        }
+                    ]
+                }
+            )
         case {"error": text}:
             say({"content": [{"type": "text", "text": text}], "isError": True})
         case {"hang": _}:
@@ -60,14 +91,27 @@ def behave(say: Callable[[dict[str, Any]], None], behaviour: Any, arguments: dic
             sys.stdout.flush()
             time.sleep(3600)
         case {"child": file}:
-            child = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(3600)"])
+            child = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-c",
+                    "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(3600)",
+                ]
+            )
             Path(file).write_text(str(child.pid))
             say({"content": []})
         case {"rubbish": _}:
             sys.stdout.write('no json\n{"jsonrpc": "2.0"}\n[]\n')
             say({"content": [{"type": "text", "text": "after rubbish"}]})
         case {"ask": asked}:
-            _write({"jsonrpc": "2.0", "id": "back", "method": asked, "params": {"messages": [], "maxTokens": 5}})
+            _write(
+                {
+                    "jsonrpc": "2.0",
+                    "id": "back",
+                    "method": asked,
+                    "params": {"messages": [], "maxTokens": 5},
+                }
+            )
             say({"content": [{"type": "text", "text": sys.stdin.readline()}]})
         case {"environment": _}:
             say({"content": [{"type": "text", "text": json.dumps(dict(os.environ))}]})

@@ -55,7 +55,12 @@ class StandIn:
     selections: list[dict[str, dict[str, int]]] = field(default_factory=list)
     selected: str = ""
     notes: dict[str, Note] = field(default_factory=dict)
-    commands: list[Command] = field(default_factory=lambda: [("editor:toggle-bold", "Toggle bold"), ("app:delete-file", "Delete file")])
+    commands: list[Command] = field(
+        default_factory=lambda: [
+            ("editor:toggle-bold", "Toggle bold"),
+            ("app:delete-file", "Delete file"),
+        ]
+    )
     ran: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     opened: list[tuple[str, int | None, bool]] = field(default_factory=list)
@@ -91,7 +96,9 @@ class StandIn:
     def select(self, path: str, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
         self.active = path
         self.selected = text
-        self.selections = [{"anchor": {"line": start[0], "ch": start[1]}, "head": {"line": end[0], "ch": end[1]}}]
+        self.selections = [
+            {"anchor": {"line": start[0], "ch": start[1]}, "head": {"line": end[0], "ch": end[1]}}
+        ]
         self.bump()
 
     def bump(self) -> None:
@@ -113,7 +120,9 @@ class StandIn:
         with connection, connection.makefile("rb") as lines:
             try:
                 request = json.loads(lines.readline())
-                answer = self.raw(request["argv"]) if self.raw else self.answer(request["argv"]).encode()
+                answer = (
+                    self.raw(request["argv"]) if self.raw else self.answer(request["argv"]).encode()
+                )
                 if answer:
                     connection.sendall(answer)
             except (OSError, ValueError):
@@ -162,19 +171,28 @@ class StandIn:
         match request["action"]:
             case "watch":
                 with self.changed:
-                    self.changed.wait_for(lambda: self.version != request["since"], request["wait"] / 1000)
+                    self.changed.wait_for(
+                        lambda: self.version != request["since"], request["wait"] / 1000
+                    )
                 return self._context()
             case "context":
                 return self._context()
             case "settle":
                 return {"files": [self._settled(path) for path in request["paths"]]}
             case "edit":
-                return self._edit(**{key: request[key] for key in ("path", "before", "after", "changes")})
+                return self._edit(
+                    **{key: request[key] for key in ("path", "before", "after", "changes")}
+                )
             case "open":
                 self.opened.append((request["path"], request.get("line"), request["newPane"]))
                 return {"opened": True}
             case "commands":
-                return {"commands": [{"id": id, "name": name, "source": id.partition(":")[0]} for id, name in self.commands]}
+                return {
+                    "commands": [
+                        {"id": id, "name": name, "source": id.partition(":")[0]}
+                        for id, name in self.commands
+                    ]
+                }
             case "run":
                 names = dict(self.commands)
                 if request["id"] not in names:
@@ -193,7 +211,13 @@ class StandIn:
 
     def _context(self) -> dict[str, Any]:
         note = self.notes.get(self.active or "")
-        base: dict[str, Any] = {"active": self.active, "open": list(self.notes), "mode": None, "hash": None, "length": 0}
+        base: dict[str, Any] = {
+            "active": self.active,
+            "open": list(self.notes),
+            "mode": None,
+            "hash": None,
+            "length": 0,
+        }
         if note is not None:
             units = len(note.text.encode("utf-16-le")) // 2
             base |= {"mode": note.mode, "hash": sha256(note.text), "length": units}
@@ -203,12 +227,28 @@ class StandIn:
     def _settled(self, path: str) -> dict[str, Any]:
         note = self.notes.get(path)
         if note is None:
-            return {"path": path, "open": False, "mode": None, "hash": None, "saved": False, "dirty": False}
+            return {
+                "path": path,
+                "open": False,
+                "mode": None,
+                "hash": None,
+                "saved": False,
+                "dirty": False,
+            }
         if note.text != note.saved:
             self._save(path, note)
-        return {"path": path, "open": True, "mode": note.mode, "hash": sha256(note.text), "saved": True, "dirty": False}
+        return {
+            "path": path,
+            "open": True,
+            "mode": note.mode,
+            "hash": sha256(note.text),
+            "saved": True,
+            "dirty": False,
+        }
 
-    def _edit(self, path: str, before: str, after: str, changes: list[tuple[int, int, str]]) -> dict[str, Any]:
+    def _edit(
+        self, path: str, before: str, after: str, changes: list[tuple[int, int, str]]
+    ) -> dict[str, Any]:
         self.before_edit()
         note = self.notes.get(path)
         if note is None:

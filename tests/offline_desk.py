@@ -54,7 +54,13 @@ class Desk:
     kept: DiskView | None = None
     """One view for all calls, of a vault that does not change."""
 
-    def request(self, message: str, active: str | None = None, selected: Selection | None = None, **params: Any) -> PlanRequest:
+    def request(
+        self,
+        message: str,
+        active: str | None = None,
+        selected: Selection | None = None,
+        **params: Any,
+    ) -> PlanRequest:
         self.context = RunContext(
             vault_name="vault",
             now=self.now,
@@ -85,7 +91,14 @@ class Desk:
         return self.dry_run(self.plan(message, **around))
 
     def dry_run(self, plan: ActionPlan, values: Mapping[str, Any] | None = None) -> Preview:
-        return dry_run(plan.to_json(), TOOLS, Policy(allow_deletes=True), self.kept or DiskView(self.store), self.context, values)
+        return dry_run(
+            plan.to_json(),
+            TOOLS,
+            Policy(allow_deletes=True),
+            self.kept or DiskView(self.store),
+            self.context,
+            values,
+        )
 
     def changes(self, message: str, **around: Any) -> dict[str, Any]:
         """The net effect: path -> text, new path of a rename, or kind."""

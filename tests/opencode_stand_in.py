@@ -45,14 +45,29 @@ class Reply:
 
     def __init__(self, session: str) -> None:
         self.session, self.number = session, len(MESSAGES[session])
-        tokens: dict[str, Any] = {"input": 90, "output": 8, "reasoning": 1, "cache": {"read": 10, "write": 0}}
-        info: dict[str, Any] = {"id": f"msg_{self.number}", "sessionID": session, "role": "assistant", "finish": "stop", "tokens": tokens}
+        tokens: dict[str, Any] = {
+            "input": 90,
+            "output": 8,
+            "reasoning": 1,
+            "cache": {"read": 10, "write": 0},
+        }
+        info: dict[str, Any] = {
+            "id": f"msg_{self.number}",
+            "sessionID": session,
+            "role": "assistant",
+            "finish": "stop",
+            "tokens": tokens,
+        }
         self.message: dict[str, Any] = {"info": info, "parts": []}
         MESSAGES[session].append(self.message)
         tell("message.updated", info=info)
 
     def part(self, kind: str, **more: Any) -> dict[str, Any]:
-        ids = {"id": f"prt_{self.number}_{len(self.message['parts'])}", "messageID": f"msg_{self.number}", "sessionID": self.session}
+        ids = {
+            "id": f"prt_{self.number}_{len(self.message['parts'])}",
+            "messageID": f"msg_{self.number}",
+            "sessionID": self.session,
+        }
         part = {**ids, "type": kind, **more}
         self.message["parts"].append(part)
         tell("message.part.updated", part=dict(part))
@@ -68,7 +83,14 @@ class Reply:
         return part
 
     def delta(self, part: dict[str, Any], piece: str) -> None:
-        tell("message.part.delta", field="text", delta=piece, sessionID=self.session, messageID=part["messageID"], partID=part["id"])
+        tell(
+            "message.part.delta",
+            field="text",
+            delta=piece,
+            sessionID=self.session,
+            messageID=part["messageID"],
+            partID=part["id"],
+        )
 
     def tool(self, name: str, status: str, **args: Any) -> None:
         self.part("tool", tool=name, callID="c", state={"status": status, "input": args})
@@ -108,9 +130,21 @@ def answer(session: str, word: str, rest: str) -> dict[str, Any]:
             theirs: dict[str, Any] = {"id": "msg_t", "sessionID": "ses_t", "role": "assistant"}
             tell("message.updated", info=theirs)
             tell(
-                "message.part.updated", part={"id": "prt_t", "messageID": "msg_t", "sessionID": "ses_t", "type": "text", "text": "Secret."}
+                "message.part.updated",
+                part={
+                    "id": "prt_t",
+                    "messageID": "msg_t",
+                    "sessionID": "ses_t",
+                    "type": "text",
+                    "text": "Secret.",
+                },
             )
-            PERMISSIONS["per_t"] = {"id": "per_t", "sessionID": "ses_t", "permission": "bash", "patterns": ["*"]}
+            PERMISSIONS["per_t"] = {
+                "id": "per_t",
+                "sessionID": "ses_t",
+                "permission": "bash",
+                "patterns": ["*"],
+            }
             tell("permission.asked", **PERMISSIONS["per_t"])
             reply.say(f"{reply.ask('bash')} {sorted(PERMISSIONS)}")
         case "die":
@@ -127,9 +161,14 @@ def answer(session: str, word: str, rest: str) -> dict[str, Any]:
             for _ in range(600):
                 reply.say("x" * 100_000)
         case "fail":
-            reply.message["info"]["error"] = {"name": "ProviderAuthError", "data": {"message": "no key"}}
+            reply.message["info"]["error"] = {
+                "name": "ProviderAuthError",
+                "data": {"message": "no key"},
+            }
         case _:
-            reply.say(f"{sum(each['info']['role'] == 'user' for each in MESSAGES[session])} {word} {rest}".strip())
+            reply.say(
+                f"{sum(each['info']['role'] == 'user' for each in MESSAGES[session])} {word} {rest}".strip()
+            )
     return reply.message
 
 
@@ -164,7 +203,9 @@ class Handler(BaseHTTPRequestHandler):
         self.handle_request(None)
 
     def do_POST(self) -> None:
-        self.handle_request(json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"null"))
+        self.handle_request(
+            json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"null")
+        )
 
     def handle_request(self, body: Any) -> None:
         given = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
@@ -173,7 +214,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         path = self.path.partition("?")[0]
         with LOG.open("a") as log:
-            log.write(json.dumps({"pid": os.getpid(), "path": path, "body": body, "inside": os.listdir()}) + "\n")
+            log.write(
+                json.dumps({"pid": os.getpid(), "path": path, "body": body, "inside": os.listdir()})
+                + "\n"
+            )
         match [self.command, *path.strip("/").split("/")]:
             case ["GET", "global", "health"]:
                 self.answer({"healthy": True, "version": VERSION})
@@ -189,7 +233,12 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(MESSAGES[session])
             case ["POST", "session", session, "message"]:
                 number = len(MESSAGES[session])
-                MESSAGES[session].append({"info": {"id": f"msg_{number}", "sessionID": session, "role": "user"}, "parts": body["parts"]})
+                MESSAGES[session].append(
+                    {
+                        "info": {"id": f"msg_{number}", "sessionID": session, "role": "user"},
+                        "parts": body["parts"],
+                    }
+                )
                 word, _, rest = body["parts"][-1]["text"].strip().splitlines()[-1].partition(" ")
                 self.answer(answer(session, word, rest))
             case ["POST", "session", _, "abort"]:

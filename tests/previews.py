@@ -23,7 +23,15 @@ from obsidian_agent.tools.core.tool import Risk, RunContext
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.views.changes import ChangeSet, MakeDir, Move, Operation, OwnedOperation, WriteFile, content_hash
+from obsidian_agent.vault.views.changes import (
+    ChangeSet,
+    MakeDir,
+    Move,
+    Operation,
+    OwnedOperation,
+    WriteFile,
+    content_hash,
+)
 
 Picture = dict[str, tuple[str, int, bytes]]
 """Path to kind, mode and bytes (a link's target for a link) of everything below a folder."""
@@ -50,7 +58,12 @@ def modify(path: str, before: bytes, after: bytes) -> WriteFile:
 
 def move(path: str, new_path: str, content: bytes | None = None) -> Move:
     """Of a file with this content, or of a folder."""
-    return Move(vault_path(path), vault_path(new_path), content is None, None if content is None else content_hash(content))
+    return Move(
+        vault_path(path),
+        vault_path(new_path),
+        content is None,
+        None if content is None else content_hash(content),
+    )
 
 
 def trash(path: str, content: bytes | None = None) -> Move:
@@ -65,19 +78,48 @@ def step(id: str, **fields: Any) -> dict[str, Any]:
     return {"id": id, "tool": "vault.writeFile", "args": {}, **fields}
 
 
-def previewed(*operations: Operation | Sequence[Operation], steps: Iterable[dict[str, Any]] | None = None, goal: str = "Test") -> Preview:
+def previewed(
+    *operations: Operation | Sequence[Operation],
+    steps: Iterable[dict[str, Any]] | None = None,
+    goal: str = "Test",
+) -> Preview:
     """A preview with one step, and one instance, for each argument (an operation, or several that belong together)."""
     groups = [list(group) if isinstance(group, Sequence) else [group] for group in operations]
-    documents = list(steps) if steps is not None else [step(f"s{number}") for number in range(len(groups))]
-    plan = ActionPlan.model_validate({"version": "1.0", "goal": goal, "riskLevel": "writes", "steps": documents})
+    documents = (
+        list(steps) if steps is not None else [step(f"s{number}") for number in range(len(groups))]
+    )
+    plan = ActionPlan.model_validate(
+        {"version": "1.0", "goal": goal, "riskLevel": "writes", "steps": documents}
+    )
     instances = tuple(
-        Instance(one.id, one.id, None, one.tool, one.args, "ready", output={"of": one.id}, depends_on=frozenset(one.depends_on))
+        Instance(
+            one.id,
+            one.id,
+            None,
+            one.tool,
+            one.args,
+            "ready",
+            output={"of": one.id},
+            depends_on=frozenset(one.depends_on),
+        )
         for one in plan.steps
     )
-    owned = tuple(OwnedOperation(operation, number) for number, group in enumerate(groups) for operation in group)
+    owned = tuple(
+        OwnedOperation(operation, number)
+        for number, group in enumerate(groups)
+        for operation in group
+    )
     outputs = {one.step_id: one.output for one in instances}
     context = RunContext("vault", datetime(2026, 1, 2, 3, 4, 5))
-    return Preview(plan, context, Risk.WRITES, instances=instances, outputs=outputs, change_set=ChangeSet(owned), plan_hash="hash")
+    return Preview(
+        plan,
+        context,
+        Risk.WRITES,
+        instances=instances,
+        outputs=outputs,
+        change_set=ChangeSet(owned),
+        plan_hash="hash",
+    )
 
 
 def run(
@@ -90,13 +132,22 @@ def run(
 ) -> ExecutionResult:
     """Execute a preview."""
     heard: list[RunEvent] = [] if events is None else events
-    return execute(preview, store, journal, emit=heard.append, cancel=cancel or threading.Event(), run_command=run_command)
+    return execute(
+        preview,
+        store,
+        journal,
+        emit=heard.append,
+        cancel=cancel or threading.Event(),
+        run_command=run_command,
+    )
 
 
 def restarted(journal: Journal) -> None:
     """Let the machine have been started since the interrupted records of a journal began."""
     with closing(sqlite3.connect(journal.file, isolation_level=None)) as connection:
-        interrupted = [seq for (seq,) in connection.execute("SELECT seq FROM record WHERE status = 'applying'")]
+        interrupted = [
+            seq for (seq,) in connection.execute("SELECT seq FROM record WHERE status = 'applying'")
+        ]
         connection.execute("UPDATE record SET boot = 'an earlier start' WHERE status = 'applying'")
         integrity.seal(connection, interrupted)
 

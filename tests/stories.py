@@ -30,7 +30,13 @@ NAMES = ["one", "two", "One", "Zw\u00f6lf", "Zwo\u0308lf", "n o t e"]
 PATHS = [f"{folder}/{name}.md".lstrip("/") for folder in FOLDERS for name in NAMES]
 BY_LINK = ["C d/near.md", "way/one.md", "way/B/one.md"]
 PICTURE = "A/pic.png"
-LINKS = {"A/out": "../../outside", "A/B/gone.md": "nowhere.md", "C d/far.md": "/etc/hostname", "C d/near.md": "../A/one.md", "way": "A"}
+LINKS = {
+    "A/out": "../../outside",
+    "A/B/gone.md": "nowhere.md",
+    "C d/far.md": "/etc/hostname",
+    "C d/near.md": "../A/one.md",
+    "way": "A",
+}
 """Links that lead out of the vault, or nowhere, and to a note and a folder of it."""
 
 CONTENTS = [
@@ -51,7 +57,11 @@ Found = list[tuple[str, dict[str, Any]]]
 paths = st.sampled_from([*PATHS, *BY_LINK])
 folders = st.sampled_from(FOLDERS[1:])
 texts = st.text(st.characters(codec="utf-8", exclude_characters="$\x00"), max_size=40)
-vaults = st.dictionaries(st.sampled_from(PATHS), st.tuples(st.sampled_from(CONTENTS), st.sampled_from([0o644, 0o600, 0o664])), max_size=8)
+vaults = st.dictionaries(
+    st.sampled_from(PATHS),
+    st.tuples(st.sampled_from(CONTENTS), st.sampled_from([0o644, 0o600, 0o664])),
+    max_size=8,
+)
 extras = st.sets(st.sampled_from([PICTURE, *LINKS]))
 
 
@@ -75,9 +85,22 @@ def fill(root: Path, files: Files, more: set[str] | frozenset[str] = frozenset()
 _modes = st.sampled_from(["append", "prepend"])
 steps = st.one_of(
     st.builds(lambda p, c: ("vault.createFile", {"path": p, "content": c}), paths, texts),
-    st.builds(lambda p, c: ("vault.writeFile", {"path": p, "content": c}), st.sampled_from([*PATHS, PICTURE]), texts),
-    st.builds(lambda p, c, m: ("vault.updateFile", {"path": p, "mode": m, "content": c}), paths, texts, _modes),
-    st.builds(lambda p, v: ("vault.setFrontmatter", {"path": p, "set": {"k": v}}), paths, st.sampled_from([1, "yes", None, ["a"]])),
+    st.builds(
+        lambda p, c: ("vault.writeFile", {"path": p, "content": c}),
+        st.sampled_from([*PATHS, PICTURE]),
+        texts,
+    ),
+    st.builds(
+        lambda p, c, m: ("vault.updateFile", {"path": p, "mode": m, "content": c}),
+        paths,
+        texts,
+        _modes,
+    ),
+    st.builds(
+        lambda p, v: ("vault.setFrontmatter", {"path": p, "set": {"k": v}}),
+        paths,
+        st.sampled_from([1, "yes", None, ["a"]]),
+    ),
     st.builds(lambda a, b: ("vault.rename", {"from": a, "to": b}), paths, paths),
     st.builds(lambda a, b: ("vault.rename", {"from": a, "to": b, "overwrite": True}), paths, paths),
     st.builds(lambda a, b: ("vault.rename", {"from": a, "to": f"{b} moved"}), folders, folders),
@@ -85,7 +108,11 @@ steps = st.one_of(
     st.builds(lambda p: ("vault.delete", {"path": p}), st.sampled_from([*PATHS, PICTURE, *LINKS])),
     st.builds(lambda p: ("vault.delete", {"path": p, "recursive": True}), folders),
     st.builds(lambda p: ("vault.ensureFolder", {"path": f"{p}/new"}), folders),
-    st.builds(lambda f, r: ("vault.replaceText", {"find": f, "replace": r}), st.sampled_from(["text", "a", "H"]), texts),
+    st.builds(
+        lambda f, r: ("vault.replaceText", {"find": f, "replace": r}),
+        st.sampled_from(["text", "a", "H"]),
+        texts,
+    ),
 )
 plans = st.lists(steps, min_size=1, max_size=6)
 off = st.one_of(st.just(frozenset[int]()), st.frozensets(st.integers(0, 5), max_size=3))
@@ -94,7 +121,10 @@ off = st.one_of(st.just(frozenset[int]()), st.frozensets(st.integers(0, 5), max_
 
 def plan_of(found: Found) -> dict[str, Any]:
     """A plan of these steps, each of which is left out when it fails."""
-    listed = [{"id": f"s{n}", "tool": tool, "args": args, "onError": "skip"} for n, (tool, args) in enumerate(found)]
+    listed = [
+        {"id": f"s{n}", "tool": tool, "args": args, "onError": "skip"}
+        for n, (tool, args) in enumerate(found)
+    ]
     return {"version": "1.0", "goal": "law", "riskLevel": "writes", "steps": listed}
 
 
@@ -112,7 +142,10 @@ CARRY_OFF = "carry off"
 
 def edits(*kinds: str, max_size: int = 3) -> st.SearchStrategy[list[Edit]]:
     """Some doings of other programs."""
-    return st.lists(st.tuples(st.sampled_from(kinds or EDITS), st.integers(0, 50), st.integers(0, 50)), max_size=max_size)
+    return st.lists(
+        st.tuples(st.sampled_from(kinds or EDITS), st.integers(0, 50), st.integers(0, 50)),
+        max_size=max_size,
+    )
 
 
 class World:
@@ -125,7 +158,12 @@ class World:
         self._carried: Picture = {}
         fill(self.root, files, more)
         self.store = VaultStore.open(self.root)
-        self._wiring = Wiring(self.store, place / "state", Policy(allow_deletes=deletes), now=datetime(2026, 3, 14, tzinfo=UTC))
+        self._wiring = Wiring(
+            self.store,
+            place / "state",
+            Policy(allow_deletes=deletes),
+            now=datetime(2026, 3, 14, tzinfo=UTC),
+        )
         self.session = build_session(self._wiring)
         self.theirs: set[bytes] = set()
         """What other programs wrote and have not thrown away since."""
@@ -136,14 +174,20 @@ class World:
     def seen(self) -> Picture:
         """Everything in the vault; the trash counts as long as something is in it."""
         found = picture(self.root)
-        return found if any(name.startswith(".trash/") for name in found) else {n: e for n, e in found.items() if n != ".trash"}
+        return (
+            found
+            if any(name.startswith(".trash/") for name in found)
+            else {n: e for n, e in found.items() if n != ".trash"}
+        )
 
     def again(self) -> Session:
         """A new session over the same vault."""
         return build_session(self._wiring)
 
     def preview(self, found: Found, switched_off: frozenset[int] = frozenset()) -> Preview:
-        return self.session.plans.dry_run(plan_of(found), disabled=frozenset(f"s{n}" for n in switched_off))
+        return self.session.plans.dry_run(
+            plan_of(found), disabled=frozenset(f"s{n}" for n in switched_off)
+        )
 
     def run(self, preview: Preview) -> ExecutionResult:
         return self.session.plans.apply(preview, lambda _: None, threading.Event())
@@ -157,13 +201,20 @@ class World:
     def check_theirs(self) -> None:
         """Everything that other programs wrote is in the vault, or where they carried it, and nothing out there was touched."""
         assert picture(self._outside) == self._carried
-        kept = {entry[2] for folder in (self.root, self._outside) for entry in picture(folder).values() if entry[0] == "file"}
+        kept = {
+            entry[2]
+            for folder in (self.root, self._outside)
+            for entry in picture(folder).values()
+            if entry[0] == "file"
+        }
         assert self.theirs <= kept, self.theirs - kept
 
     def _do(self, kind: str, where: int, how: int) -> None:
         self._count += 1
         text = f"theirs {self._count}".encode()
-        seen = {name: entry for name, entry in picture(self.root).items() if not name.startswith(".")}
+        seen = {
+            name: entry for name, entry in picture(self.root).items() if not name.startswith(".")
+        }
         files = sorted(name for name, entry in seen.items() if entry[0] == "file")
         below = ["", *sorted(name for name, entry in seen.items() if entry[0] == "folder")]
         folder = below[where % len(below)]
@@ -220,7 +271,9 @@ class World:
 def world(files: Files, more: set[str], *, deletes: bool = True) -> Iterator[World]:
     """A vault in a place of its own; in memory where the system has a folder there, as thousands are made."""
     memory = Path("/dev/shm")
-    with TemporaryDirectory(prefix="stories-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None) as place:
+    with TemporaryDirectory(
+        prefix="stories-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+    ) as place:
         made = World(Path(place), files, more, deletes=deletes)
         try:
             yield made
@@ -233,13 +286,20 @@ def world(files: Files, more: set[str], *, deletes: bool = True) -> Iterator[Wor
 
 def visible(found: Mapping[str, tuple[str, int, bytes]]) -> dict[str, tuple[str, bytes]]:
     """Files and links outside of the trash, without their modes."""
-    return {name: (kind, data) for name, (kind, _, data) in found.items() if kind != "folder" and not name.startswith(".trash/")}
+    return {
+        name: (kind, data)
+        for name, (kind, _, data) in found.items()
+        if kind != "folder" and not name.startswith(".trash/")
+    }
 
 
 def places(before: Mapping[str, tuple[str, int, bytes]], preview: Preview) -> dict[str, str]:
     """Where the files and links that there were are after the net changes; what goes to the trash is not in it."""
     changes = preview.change_set.changes
-    moved = sorted(((c.path.text, c.new_path.text) for c in changes if c.folder and c.new_path), key=lambda pair: -len(pair[0]))
+    moved = sorted(
+        ((c.path.text, c.new_path.text) for c in changes if c.folder and c.new_path),
+        key=lambda pair: -len(pair[0]),
+    )
     gone = [c.path.text for c in changes if c.kind == "delete" and c.folder]
     renamed = {c.path.text: c.new_path.text for c in changes if not c.folder and c.new_path}
     deleted = {c.path.text for c in changes if c.kind == "delete" and not c.folder}
@@ -256,7 +316,9 @@ def places(before: Mapping[str, tuple[str, int, bytes]], preview: Preview) -> di
     return found
 
 
-def promised(before: Mapping[str, tuple[str, int, bytes]], preview: Preview) -> dict[str, tuple[str, bytes]]:
+def promised(
+    before: Mapping[str, tuple[str, int, bytes]], preview: Preview
+) -> dict[str, tuple[str, bytes]]:
     """What the net changes promise, from what there was."""
     there = visible(before)
     after = {new: there[old] for old, new in places(before, preview).items()}

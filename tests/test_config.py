@@ -63,14 +63,23 @@ def test_defaults(name: str) -> None:
 
 
 def test_the_environment_is_stronger_than_the_file(file: Path) -> None:
-    settings = load_settings(file, {"OBSIDIAN_AGENT_MODEL": "ollama/qwen3", "OBSIDIAN_AGENT_SHARE_ALLOW": "A; B/**"})
+    settings = load_settings(
+        file, {"OBSIDIAN_AGENT_MODEL": "ollama/qwen3", "OBSIDIAN_AGENT_SHARE_ALLOW": "A; B/**"}
+    )
     assert (settings.model, settings.share_allow) == ("ollama/qwen3", ("A", "B/**"))
     live = LiveSettings.load(file, {"OBSIDIAN_AGENT_MODEL": "ollama/qwen3"})
     rows = {row.name: row for row in live.rows()}
-    assert [rows[name].source for name in ("model", "share_allow", "temperature")] == ["environment", "file", "default"]
+    assert [rows[name].source for name in ("model", "share_allow", "temperature")] == [
+        "environment",
+        "file",
+        "default",
+    ]
     assert rows["temperature"].kind == "number"
     assert rows["streaming"].kind == "switch"
-    assert (rows["context_fusion"].kind, rows["context_fusion"].choices) == ("choice", ("plain", "structured"))
+    assert (rows["context_fusion"].kind, rows["context_fusion"].choices) == (
+        "choice",
+        ("plain", "structured"),
+    )
     assert rows["share_allow"].kind == "list"
     assert all(row.title and row.description and row.group for row in rows.values())
 
@@ -96,17 +105,24 @@ def test_a_vault_can_have_settings_of_its_own(tmp_path: Path) -> None:
     assert load_settings(path, {}).level == "scoped-write"
     live = LiveSettings.load(path, {}, vault=vault)
     assert (live.current.level, live.current.theme) == ("read-only", "dark")
-    assert {row.name: row.source for row in live.rows() if row.source != "default"} == {"theme": "file", "level": "vault"}
+    assert {row.name: row.source for row in live.rows() if row.source != "default"} == {
+        "theme": "file",
+        "level": "vault",
+    }
     live.set("level", "full-write")
     live.set("theme", "light")
-    assert path.read_text("utf-8") == text.replace('"read-only"', '"full-write"').replace('"dark"', '"light"')
+    assert path.read_text("utf-8") == text.replace('"read-only"', '"full-write"').replace(
+        '"dark"', '"light"'
+    )
     live.change({"model": "ollama/x"}, here=True)
     assert (live.current.model, load_settings(path, {}).model) == ("ollama/x", None)
     live.set("level", None)
     assert (live.current.level, load_settings(path, {}).level) == ("scoped-write", "scoped-write")
     fresh = LiveSettings.load(tmp_path / "new.toml", {}, vault=vault)
     fresh.change({"level": "read-only"}, here=True)
-    assert tomllib.loads((tmp_path / "new.toml").read_text("utf-8")) == {"vaults": {str(vault): {"level": "read-only"}}}
+    assert tomllib.loads((tmp_path / "new.toml").read_text("utf-8")) == {
+        "vaults": {str(vault): {"level": "read-only"}}
+    }
     for damaged in ("vaults = 1", "[vaults]\nx = 1", f"[vaults.'{vault}']\nlevel = 'all'"):
         path.write_text(damaged, encoding="utf-8")
         with pytest.raises(ConfigError):
@@ -115,17 +131,32 @@ def test_a_vault_can_have_settings_of_its_own(tmp_path: Path) -> None:
 
 def test_options_are_stronger_and_an_address_goes_with_its_model(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
-    path.write_text("model = 'custom/a'\nbase_url = 'http://127.0.0.1:1/v1'\nshare_allow = ['A']\n", encoding="utf-8")
+    path.write_text(
+        "model = 'custom/a'\nbase_url = 'http://127.0.0.1:1/v1'\nshare_allow = ['A']\n",
+        encoding="utf-8",
+    )
     live = LiveSettings.load(path, {}, options={"model": "openai/x", "share_allow": ("B",)})
-    assert (live.chosen, live.current.base_url, live.current.share_allow) == ("openai/x", None, ("A", "B"))
+    assert (live.chosen, live.current.base_url, live.current.share_allow) == (
+        "openai/x",
+        None,
+        ("A", "B"),
+    )
     assert {row.name for row in live.rows() if row.source == "option"} == {"model", "share_allow"}
     live.set("model", "ollama/y")
     assert (live.chosen, load_settings(path, {}).model) == ("openai/x", "ollama/y")
-    assert LiveSettings.load(path, {"OBSIDIAN_AGENT_MODEL": "ollama/z"}).current.base_url == "http://127.0.0.1:1/v1"
+    assert (
+        LiveSettings.load(path, {"OBSIDIAN_AGENT_MODEL": "ollama/z"}).current.base_url
+        == "http://127.0.0.1:1/v1"
+    )
 
 
 @pytest.mark.parametrize(
-    ("line", "name"), [("enableLangSmith = true", "tracing"), ("langsmithEnabled = true", "tracing"), ("maxTokens = 5", "max_tokens")]
+    ("line", "name"),
+    [
+        ("enableLangSmith = true", "tracing"),
+        ("langsmithEnabled = true", "tracing"),
+        ("maxTokens = 5", "max_tokens"),
+    ],
 )
 def test_old_names_mean_ours(line: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
@@ -155,7 +186,11 @@ def test_a_change_keeps_everything_else_in_the_file(file: Path) -> None:
     assert '[keymap]\nsend = "ctrl+enter"\n' in text
     again = load_settings(file, {})
     assert again == live.current
-    assert (again.temperature, again.streaming, again.share_allow) == (0.5, False, ("One", "Größe/**"))
+    assert (again.temperature, again.streaming, again.share_allow) == (
+        0.5,
+        False,
+        ("One", "Größe/**"),
+    )
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [each.name for each in file.parent.iterdir()] == ["config.toml"]
 
@@ -164,7 +199,10 @@ def test_back_to_the_default(file: Path) -> None:
     live = LiveSettings.load(file, {})
     live.set("share_allow", None)
     live.set("keymap", None)
-    assert file.read_text(encoding="utf-8") == '# My settings\nmodel = "openai/gpt-5"  # the good one\n\n'
+    assert (
+        file.read_text(encoding="utf-8")
+        == '# My settings\nmodel = "openai/gpt-5"  # the good one\n\n'
+    )
     live.set("keymap", {"quit": "f10"})
     assert load_settings(file, {}).keymap == {"quit": "f10"}
     live.set("max_tokens", "")
@@ -193,7 +231,10 @@ def test_a_bad_value_changes_nothing(name: str, value: Any, file: Path) -> None:
 def test_a_file_that_does_not_exist_is_made(tmp_path: Path) -> None:
     live = LiveSettings.load(tmp_path / "new" / "config.toml", {})
     live.set("system_message", 'Say "hi"\nin two lines')
-    assert load_settings(tmp_path / "new" / "config.toml", {}).system_message == 'Say "hi"\nin two lines'
+    assert (
+        load_settings(tmp_path / "new" / "config.toml", {}).system_message
+        == 'Say "hi"\nin two lines'
+    )
     LiveSettings().set("theme", "dark")
 
 
@@ -234,7 +275,13 @@ def test_a_line_of_a_long_text_is_no_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["allowDeletes = true", "allow_deletes = true\nallowDeletes = true", '"allow_deletes"=true', "'allow_deletes' = true"]
+    "line",
+    [
+        "allowDeletes = true",
+        "allow_deletes = true\nallowDeletes = true",
+        '"allow_deletes"=true',
+        "'allow_deletes' = true",
+    ],
 )
 def test_what_is_unset_does_not_come_back(line: str, tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
@@ -258,7 +305,10 @@ def test_comments_and_order_stay_inside_of_what_is_changed(tmp_path: Path) -> No
     assert b"# home" in path.read_bytes()
 
 
-@pytest.mark.parametrize("content", [b"model = [", b"theme = 'x'\ntheme = 'y'", b"\xff\xfe", b"temperature = 7", b"nonsense = 1"])
+@pytest.mark.parametrize(
+    "content",
+    [b"model = [", b"theme = 'x'\ntheme = 'y'", b"\xff\xfe", b"temperature = 7", b"nonsense = 1"],
+)
 def test_a_damaged_file_is_never_overwritten(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text("theme = 'dark'\n", encoding="utf-8")
@@ -275,7 +325,13 @@ _LINES = st.one_of(
     st.just("# a comment\n"),
     st.just("\n"),
     st.sampled_from(
-        ["temperature = 0.5 # t\n", "allow_deletes = true\n", "streaming = false\n", "share_allow = ['A',\n 'B']\n", "max_tokens = 5\n"]
+        [
+            "temperature = 0.5 # t\n",
+            "allow_deletes = true\n",
+            "streaming = false\n",
+            "share_allow = ['A',\n 'B']\n",
+            "max_tokens = 5\n",
+        ]
     ),
     st.sampled_from(
         [
@@ -297,7 +353,12 @@ _CHANGES = st.one_of(
 )
 
 
-@given(st.lists(_LINES, max_size=6, unique=True), st.booleans(), _TABLES, st.lists(_CHANGES, min_size=1, max_size=4))
+@given(
+    st.lists(_LINES, max_size=6, unique=True),
+    st.booleans(),
+    _TABLES,
+    st.lists(_CHANGES, min_size=1, max_size=4),
+)
 @example([], True, "", [("keymap", {"": "", "0": ""}), ("keymap", {})])
 def test_a_change_changes_one_setting_whatever_the_file_looks_like(
     lines: list[str], early: bool, table: str, changes: list[tuple[str, Any]]

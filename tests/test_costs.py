@@ -38,21 +38,49 @@ print(json.dumps([done, max(opened.values()), sum(opened.values()), flushes, wri
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="bytes written are counted by Linux")
-def test_a_run_over_a_hundred_notes_flushes_opens_and_writes_no_more_than_it_needs(tmp_path: Path) -> None:
+def test_a_run_over_a_hundred_notes_flushes_opens_and_writes_no_more_than_it_needs(
+    tmp_path: Path,
+) -> None:
     text = "---\nstatus: draft\n---\n" + "A line that somebody wrote, with a [[link]].\n" * 40
     (tmp_path / "vault").mkdir()
     for number in range(NOTES):
         (tmp_path / "vault" / f"Note {number}.md").write_text(text)
     each = {"from": "$steps.list.files", "itemName": "file"}
-    edit = {"id": "edit", "tool": "vault.setFrontmatter", "foreach": each, "args": {"path": "${file.path}", "set": {"status": "done"}}}
-    steps = [{"id": "list", "tool": "vault.listFiles", "args": {"folder": "", "extension": "md"}}, edit]
+    edit = {
+        "id": "edit",
+        "tool": "vault.setFrontmatter",
+        "foreach": each,
+        "args": {"path": "${file.path}", "set": {"status": "done"}},
+    }
+    steps = [
+        {"id": "list", "tool": "vault.listFiles", "args": {"folder": "", "extension": "md"}},
+        edit,
+    ]
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"version": "1.0", "goal": "count", "riskLevel": "writes", "steps": steps}))
-    arguments = ["run", str(plan), "--yes", "--vault", str(tmp_path / "vault"), "--state-dir", str(tmp_path / "state")]
-    run = subprocess.run([sys.executable, "-c", COUNTED, *arguments], capture_output=True, text=True, check=True)
+    plan.write_text(
+        json.dumps({"version": "1.0", "goal": "count", "riskLevel": "writes", "steps": steps})
+    )
+    arguments = [
+        "run",
+        str(plan),
+        "--yes",
+        "--vault",
+        str(tmp_path / "vault"),
+        "--state-dir",
+        str(tmp_path / "state"),
+    ]
+    run = subprocess.run(
+        [sys.executable, "-c", COUNTED, *arguments], capture_output=True, text=True, check=True
+    )
     done, most, opened, flushes, written = json.loads(run.stdout.splitlines()[-1])
     assert done == 0
-    assert flushes <= 12, "of a first run; five of them are of the vault's folder and the state folder, once"
-    assert most <= 2, "opened by name for the preview and once more to compare before it is replaced"
+    assert flushes <= 12, (
+        "of a first run; five of them are of the vault's folder and the state folder, once"
+    )
+    assert most <= 2, (
+        "opened by name for the preview and once more to compare before it is replaced"
+    )
     assert opened <= 2 * NOTES
-    assert written <= 1.6 * NOTES * len(text), "the notes, and the journal with both of their texts, compressed"
+    assert written <= 1.6 * NOTES * len(text), (
+        "the notes, and the journal with both of their texts, compressed"
+    )

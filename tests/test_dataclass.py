@@ -18,7 +18,13 @@ def both(body: type, **flags: bool) -> tuple[Any, Any]:
     made: list[Any] = []
     for decorator in (ours.dataclass, dataclasses.dataclass):
         cls = type(
-            body.__name__, body.__bases__, {name: value for name, value in vars(body).items() if name not in ("__dict__", "__weakref__")}
+            body.__name__,
+            body.__bases__,
+            {
+                name: value
+                for name, value in vars(body).items()
+                if name not in ("__dict__", "__weakref__")
+            },
         )
         made.append(decorator(cls, **flags))  # type: ignore[call-overload]
     return made[0], made[1]
@@ -94,7 +100,9 @@ def test_a_class_is_as_the_standard_library_makes_it(
     if body in (Empty, Named) and mine.__hash__ is not None:
         assert hash(one) == hash(mine(*arguments))
     for name in (*mine.__match_args__, "no_field"):
-        assert refuses(one, name) == refuses(other, name) == (frozen or (slots and name == "no_field"))
+        assert (
+            refuses(one, name) == refuses(other, name) == (frozen or (slots and name == "no_field"))
+        )
     with pytest.raises(TypeError, match=r"__init__\(\) (missing|takes)"):
         mine(*range(20)) if not arguments else mine()
 

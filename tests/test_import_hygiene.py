@@ -52,7 +52,9 @@ def test_version_imports_nothing_of_ours_but_the_package() -> None:
 
 
 def test_the_app_imports_no_model_before_it_is_asked() -> None:
-    assert imported("import obsidian_agent.tui.app").isdisjoint({"litellm", "openai", "httpx", "numpy"})
+    assert imported("import obsidian_agent.tui.app").isdisjoint(
+        {"litellm", "openai", "httpx", "numpy"}
+    )
 
 
 def test_who_asks_for_no_recipe_loads_none() -> None:
@@ -63,18 +65,41 @@ def test_who_asks_for_no_recipe_loads_none() -> None:
     assert imported("import obsidian_agent.agent.offline").isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["do", "--help"], ["ask", "--help"], ["undo", "--help"], ["macro", "run", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["do", "--help"],
+        ["ask", "--help"],
+        ["undo", "--help"],
+        ["macro", "run", "--help"],
+    ],
+)
 def test_help_waits_for_nothing_that_a_command_needs(arguments: list[str]) -> None:
     statement = f"from obsidian_agent.cli.main import main\ntry: main({arguments})\nexcept SystemExit: pass\nprint()"
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys\n{statement}\nprint(*sys.modules)"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"import sys\n{statement}\nprint(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "obsidian_agent.cli.parser" in loaded
-    assert loaded.isdisjoint({*HEAVY, "pydantic", "asyncio", "sqlite3", "obsidian_agent.bootstrap", "obsidian_agent.agent"})
+    assert loaded.isdisjoint(
+        {
+            *HEAVY,
+            "pydantic",
+            "asyncio",
+            "sqlite3",
+            "obsidian_agent.bootstrap",
+            "obsidian_agent.agent",
+        }
+    )
 
 
-def test_a_sentence_that_is_certain_loads_neither_model_nor_screen_nor_what_only_other_tools_need(tmp_path: Path) -> None:
+def test_a_sentence_that_is_certain_loads_neither_model_nor_screen_nor_what_only_other_tools_need(
+    tmp_path: Path,
+) -> None:
     shutil.copytree(Path(__file__).parents[1] / "fixtures" / "vault", tmp_path / "vault")
     arguments = [
         "do",
@@ -120,11 +145,17 @@ print(done, compiled, *sys.modules)"""
         }
     )
     ours = {name for name in modules if name.startswith("obsidian_agent")}
-    assert {name for name in ours if name.startswith(("obsidian_agent.tui", "obsidian_agent.providers."))} <= {
-        "obsidian_agent.providers.base"
-    }
-    assert int(compiled) <= MOST_EXPRESSIONS, "expressions are compiled where they are used first: obsidian_agent/expression.py"
-    assert len(ours) <= MOST_MODULES, "what is not needed for every sentence is imported where it is used"
+    assert {
+        name
+        for name in ours
+        if name.startswith(("obsidian_agent.tui", "obsidian_agent.providers."))
+    } <= {"obsidian_agent.providers.base"}
+    assert int(compiled) <= MOST_EXPRESSIONS, (
+        "expressions are compiled where they are used first: obsidian_agent/expression.py"
+    )
+    assert len(ours) <= MOST_MODULES, (
+        "what is not needed for every sentence is imported where it is used"
+    )
 
 
 def test_the_first_frame_is_drawn_from_the_screen_alone() -> None:
@@ -143,30 +174,74 @@ app.run(headless=True)
 assert isinstance(app.unopened, ValueError)
 print(*seen)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "120"})
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "120"},
+    )
     loaded = set(run.stdout.splitlines()[-1].split())
     assert loaded.isdisjoint({*HEAVY, "pydantic", "sqlite3", "markdown_it"} - {"textual", "rich"})
-    ours = {name.removeprefix("obsidian_agent.") for name in loaded if name.startswith("obsidian_agent.")}
+    ours = {
+        name.removeprefix("obsidian_agent.")
+        for name in loaded
+        if name.startswith("obsidian_agent.")
+    }
     assert "tui.screens.main" in ours
     below = {name for name in ours if not name.startswith(("tui", "cli"))}
-    assert below <= {"agent", "agent.fields", "dataclass", "errors", "expression", "terminal_text"}, (
-        "opened behind the first frame, not before it"
-    )
+    assert below <= {
+        "agent",
+        "agent.fields",
+        "dataclass",
+        "errors",
+        "expression",
+        "terminal_text",
+    }, "opened behind the first frame, not before it"
     assert len(ours) <= MOST_MODULES_OF_A_FRAME
 
 
 @pytest.mark.parametrize(
-    ("command", "most"), [(["search", "Inbox"], 78), (["search", "#x", "--mode", "tag"], 78), (["links"], 55), (["links", "Inbox"], 78)]
+    ("command", "most"),
+    [
+        (["search", "Inbox"], 78),
+        (["search", "#x", "--mode", "tag"], 78),
+        (["links"], 55),
+        (["links", "Inbox"], 78),
+    ],
 )
-def test_looking_something_up_loads_no_pydantic_no_tool_and_no_agent(tmp_path: Path, command: list[str], most: int) -> None:
+def test_looking_something_up_loads_no_pydantic_no_tool_and_no_agent(
+    tmp_path: Path, command: list[str], most: int
+) -> None:
     (tmp_path / "vault").mkdir()
-    (tmp_path / "vault" / "Inbox.md").write_text("---\ntags: [x]\n---\n# Inbox\n- [ ] see [[Other]] #y\n")
-    arguments = [*command, "--vault", str(tmp_path / "vault"), "--state-dir", str(tmp_path / "state")]
+    (tmp_path / "vault" / "Inbox.md").write_text(
+        "---\ntags: [x]\n---\n# Inbox\n- [ ] see [[Other]] #y\n"
+    )
+    arguments = [
+        *command,
+        "--vault",
+        str(tmp_path / "vault"),
+        "--state-dir",
+        str(tmp_path / "state"),
+    ]
     code = f"import sys\nfrom obsidian_agent.cli.main import main\ndone = main({arguments})\nprint()\nprint(done, *sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     done, *modules = run.stdout.splitlines()[-1].split()
     assert done == "0"
-    assert {name.partition(".")[0] for name in modules} & {*HEAVY, "pydantic", "asyncio", "regex", "yaml", "ssl"} == set()
+    assert {name.partition(".")[0] for name in modules} & {
+        *HEAVY,
+        "pydantic",
+        "asyncio",
+        "regex",
+        "yaml",
+        "ssl",
+    } == set()
     ours = {name for name in modules if name.startswith("obsidian_agent")}
-    assert not [name for name in ours if name.startswith(("obsidian_agent.agent", "obsidian_agent.plan", "obsidian_agent.bootstrap"))]
+    assert not [
+        name
+        for name in ours
+        if name.startswith(
+            ("obsidian_agent.agent", "obsidian_agent.plan", "obsidian_agent.bootstrap")
+        )
+    ]
     assert len(ours) <= most, "what is not needed to look something up is imported where it is used"

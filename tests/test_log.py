@@ -26,14 +26,18 @@ def logger() -> Iterator[logging.Logger]:
             handler.close()
 
 
-def test_the_log_is_private_redacted_and_rotated(tmp_path: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_private_redacted_and_rotated(
+    tmp_path: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(log, "LARGEST", 2000)
     folder = tmp_path / "state" / "log"
     log.start(folder)
     log.start(folder)
     assert not folder.exists(), "nothing is made before something went wrong"
     for number in range(100):
-        logger.getChild("tui").warning("no %s: cannot open '/home/me/Vault/Secret.md' \x1b[8m with sk-abcdefghijkl", number)
+        logger.getChild("tui").warning(
+            "no %s: cannot open '/home/me/Vault/Secret.md' \x1b[8m with sk-abcdefghijkl", number
+        )
     lines = log.lines(log.file_in(folder))
     numbers = [int(line.partition(" no ")[2].partition(":")[0]) for line in lines]
     assert numbers == list(range(numbers[0], 100)), "the newest, each once, in order"
@@ -72,7 +76,9 @@ def test_a_log_that_cannot_be_written_is_nobodys_business(
 
 
 def test_paths_quotes_and_keys_are_left_out() -> None:
-    text = redacted("cannot read /home/me/Vault/Diary.md or C:\\Users\\me\\x with 'secret words' and sk-abcdefgh12 Bearer abc.def")
+    text = redacted(
+        "cannot read /home/me/Vault/Diary.md or C:\\Users\\me\\x with 'secret words' and sk-abcdefgh12 Bearer abc.def"
+    )
     for part in ("home", "Diary", "Users", "secret words", "sk-abc", "abc.def"):
         assert part not in text
 

@@ -27,8 +27,16 @@ NOTES = {
     "Shared/Secret.md": "CANARY-3 launch\n",
 }
 READ = {"id": "read", "tool": "vault.readFile", "args": {"path": "Private/Diary.md"}}
-COPY = {"id": "copy", "tool": "vault.createFile", "args": {"path": "Shared/Copy.md", "content": "$steps.read.content"}}
-EDIT = {"id": "edit", "tool": "vault.updateFile", "args": {"path": "Shared/Team.md", "mode": "append", "content": "Cleo\n"}}
+COPY = {
+    "id": "copy",
+    "tool": "vault.createFile",
+    "args": {"path": "Shared/Copy.md", "content": "$steps.read.content"},
+}
+EDIT = {
+    "id": "edit",
+    "tool": "vault.updateFile",
+    "args": {"path": "Shared/Team.md", "mode": "append", "content": "Cleo\n"},
+}
 
 
 def plan(*steps: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +48,14 @@ class Served:
 
     def __init__(self, vault: Path, folder: Path) -> None:
         self.vault, self.folder = vault, folder
-        self.places = ["--vault", str(vault), "--state-dir", str(folder / "state"), "--config", str(folder / "config.toml")]
+        self.places = [
+            "--vault",
+            str(vault),
+            "--state-dir",
+            str(folder / "state"),
+            "--config",
+            str(folder / "config.toml"),
+        ]
 
     def ask(self, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """Make these calls in one session; each answer, or `{"refused": text}`."""
@@ -56,25 +71,36 @@ class Served:
 
         return asyncio.run(run())
 
-    async def each(self, client: Client, calls: tuple[tuple[str, dict[str, Any]], ...]) -> list[dict[str, Any]]:
+    async def each(
+        self, client: Client, calls: tuple[tuple[str, dict[str, Any]], ...]
+    ) -> list[dict[str, Any]]:
         answers = []
         for name, args in calls:
             result = await client.call_tool(name, args)
             text = "".join(part.text for part in result.content if part.type == "text")
-            answers.append({"refused": text} if result.is_error else result.structured_content or json.loads(text))
+            answers.append(
+                {"refused": text}
+                if result.is_error
+                else result.structured_content or json.loads(text)
+            )
         return answers
 
 
 @pytest.fixture
 def served(make_vault: MakeVault, tmp_path: Path) -> Served:
     make_vault(NOTES)
-    (tmp_path / "config.toml").write_text('share_allow = ["Shared/**"]\nshare_deny = ["Secret.md"]\n')
+    (tmp_path / "config.toml").write_text(
+        'share_allow = ["Shared/**"]\nshare_deny = ["Secret.md"]\n'
+    )
     return Served(tmp_path / "vault", tmp_path)
 
 
 def test_a_client_finds_the_tools_under_the_names_that_people_know(served: Served) -> None:
     async def names(client: Client) -> dict[str, list[str]]:
-        return {tool.name: sorted(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
+        return {
+            tool.name: sorted(tool.input_schema["properties"])
+            for tool in (await client.list_tools()).tools
+        }
 
     assert served.with_client(names) == {
         "search_notes": ["limit", "offset", "query"],
@@ -94,22 +120,37 @@ def test_a_plan_runs_unasked_only_under_a_rule_that_names_it_and_only_among_what
     config = served.folder / "config.toml"
     rules = config.read_text()
     delete = {"id": "gone", "tool": "vault.delete", "args": {"path": "Shared/Team.md"}}
-    rename = {"id": "move", "tool": "vault.rename", "args": {"from": "Shared/Plan.md", "to": "Shared/New.md"}}
-    for off in ("", 'tools_allow = ["*"]\n', 'tools_allow = ["run_plan"]\ntools_deny = ["run_*"]\n'):
+    rename = {
+        "id": "move",
+        "tool": "vault.rename",
+        "args": {"from": "Shared/Plan.md", "to": "Shared/New.md"},
+    }
+    for off in (
+        "",
+        'tools_allow = ["*"]\n',
+        'tools_allow = ["run_plan"]\ntools_deny = ["run_*"]\n',
+    ):
         config.write_text(rules + off)
         (refused,) = served.ask(("run_plan", {"plan": plan(EDIT)}))
         assert "run_plan" in refused["refused"], off
     config.write_text(rules + 'tools_allow = ["run_plan"]\nallow_deletes = true\n')
     hidden, deleted, linked, ran = served.ask(
-        *(("run_plan", {"plan": plan(*steps)}) for steps in ((READ, COPY), (delete,), (rename,), (EDIT,)))
+        *(
+            ("run_plan", {"plan": plan(*steps)})
+            for steps in ((READ, COPY), (delete,), (rename,), (EDIT,))
+        )
     )
     assert "FILE_NOT_FOUND" in hidden["refused"]
     assert "PERMISSION_DENIED" in deleted["refused"]
     (proposed,) = served.ask(("propose_plan", {"plan": plan(delete)}))
     assert proposed["preview"]["valid"], "but it may be proposed"
-    assert "PERMISSION_DENIED" in linked["refused"], "a link in a note that is not shared would change"
+    assert "PERMISSION_DENIED" in linked["refused"], (
+        "a link in a note that is not shared would change"
+    )
     assert (ran["success"], ran["status"], ran["errors"]) == (True, "done", [])
-    changed = {name: text for name, text in NOTES.items() if (served.vault / name).read_text() != text}
+    changed = {
+        name: text for name, text in NOTES.items() if (served.vault / name).read_text() != text
+    }
     assert list(changed) == ["Shared/Team.md"]
     assert main(["undo", ran["runId"], "--yes", *served.places]) == 0
     assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
@@ -136,9 +177,13 @@ def test_what_is_shared_is_read_and_nothing_else_exists(served: Served) -> None:
     assert properties == {"path": "Shared/Plan.md", "frontmatter": {"status": "active"}}
     assert [entry["path"] for entry in backlinks["items"]] == ["Shared/Deep/Idea.md"]
     assert "FILE_NOT_FOUND" in denied["refused"]
-    assert denied["refused"].replace("Secret", "Nothing") == gone["refused"], "what is denied and what is not there are the same"
+    assert denied["refused"].replace("Secret", "Nothing") == gone["refused"], (
+        "what is denied and what is not there are the same"
+    )
     assert "PATH_OUTSIDE_VAULT" in outside["refused"]
-    everything = json.dumps([search, note, notes, root, folder, properties, backlinks, denied, outside])
+    everything = json.dumps(
+        [search, note, notes, root, folder, properties, backlinks, denied, outside]
+    )
     assert "CANARY" not in everything
     assert str(served.vault) not in everything
 
@@ -151,12 +196,21 @@ def test_nothing_is_shared_until_a_rule_says_so(served: Served) -> None:
 
 def test_what_was_handed_over_stands_in_the_ledger(served: Served) -> None:
     served.ask(
-        ("read_note", {"path": "Shared/Team.md"}), ("read_note", {"path": "Private/Team.md"}), ("preview_plan", {"plan": plan(EDIT)})
+        ("read_note", {"path": "Shared/Team.md"}),
+        ("read_note", {"path": "Private/Team.md"}),
+        ("preview_plan", {"plan": plan(EDIT)}),
     )
     (ledger,) = (served.folder / "state").rglob("audit.jsonl")
     lines = [json.loads(line) for line in ledger.read_text().splitlines()]
-    calls = [(line["tool"], line["decision"], line.get("rule")) for line in lines if line["kind"] == "call"]
-    assert calls == [("vault.readFile", "allow", None), ("vault.readFile", "deny", "FILE_NOT_FOUND")]
+    calls = [
+        (line["tool"], line["decision"], line.get("rule"))
+        for line in lines
+        if line["kind"] == "call"
+    ]
+    assert calls == [
+        ("vault.readFile", "allow", None),
+        ("vault.readFile", "deny", "FILE_NOT_FOUND"),
+    ]
     entries = [line for line in lines if line["kind"] == "sent"]
     assert [(entry["tool"], [file["path"] for file in entry["files"]]) for entry in entries] == [
         ("vault.readFile", ["Shared/Team.md"]),
@@ -167,7 +221,9 @@ def test_what_was_handed_over_stands_in_the_ledger(served: Served) -> None:
 
 def test_a_preview_shows_the_diff_and_copies_nothing_that_is_not_shared(served: Served) -> None:
     edited, copied, wrong = served.ask(
-        ("preview_plan", {"plan": plan(EDIT)}), ("preview_plan", {"plan": plan(READ, COPY)}), ("preview_plan", {"plan": plan({"id": "x"})})
+        ("preview_plan", {"plan": plan(EDIT)}),
+        ("preview_plan", {"plan": plan(READ, COPY)}),
+        ("preview_plan", {"plan": plan({"id": "x"})}),
     )
     assert "+Cleo" in edited["changes"][0]["diff"]
     assert not copied["valid"]
@@ -176,8 +232,12 @@ def test_a_preview_shows_the_diff_and_copies_nothing_that_is_not_shared(served: 
     assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
 
 
-def test_a_proposed_plan_waits_for_the_person(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
-    proposed, hidden = served.ask(("propose_plan", {"plan": plan(EDIT)}), ("propose_plan", {"plan": plan(READ, COPY)}))
+def test_a_proposed_plan_waits_for_the_person(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proposed, hidden = served.ask(
+        ("propose_plan", {"plan": plan(EDIT)}), ("propose_plan", {"plan": plan(READ, COPY)})
+    )
     assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
     assert "CANARY" not in json.dumps(hidden)
     assert main(["run", "--plan", proposed["planId"], "--yes", "--json", *served.places]) == 0
@@ -188,12 +248,18 @@ def test_a_proposed_plan_waits_for_the_person(served: Served, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize(("status", "kept"), [("applied", False), ("refused", False), ("shown", True)])
+@pytest.mark.parametrize(
+    ("status", "kept"), [("applied", False), ("refused", False), ("shown", True)]
+)
 def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decision(
     served: Served, *, named: bool, status: Any, kept: bool
 ) -> None:
     with VaultStore.open(served.vault) as store:
-        place = served.folder / "mine.sock" if named else app_socket(Wiring(store, served.folder / "state"))
+        place = (
+            served.folder / "mine.sock"
+            if named
+            else app_socket(Wiring(store, served.folder / "state"))
+        )
     seen: list[Proposal] = []
 
     async def decide(proposal: Proposal) -> Outcome:
@@ -207,4 +273,6 @@ def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decis
     answer = served.with_client(propose, **({VARIABLE: str(place)} if named else {}))
     assert (answer["status"], answer["message"], answer["runId"]) == (status, "decided", "run-1")
     assert [step["id"] for step in seen[0].plan["steps"]] == ["edit"]
-    assert main(["run", "--plan", answer["planId"], "--yes", *served.places]) == (0 if kept else 2), "what is settled is kept no longer"
+    assert main(["run", "--plan", answer["planId"], "--yes", *served.places]) == (
+        0 if kept else 2
+    ), "what is settled is kept no longer"

@@ -29,12 +29,16 @@ PACKAGE = Path(obsidian_agent.__file__).parent
 
 def sentences() -> list[str]:
     section = (ROOT / "README.md").read_text("utf-8").split("## Safety\n")[1].split("\n## ")[0]
-    items = (" ".join(item.split()) for item in re.split(r"^- ", section, flags=re.M) if item.strip())
+    items = (
+        " ".join(item.split()) for item in re.split(r"^- ", section, flags=re.M) if item.strip()
+    )
     return [sentence for item in items for sentence in re.split(r"(?<=\.)\s+(?=[A-Z])", item)]
 
 
 def table() -> dict[str, list[str]]:
-    rows = re.findall(r"^\| (.*?) \| (`.*`) \|$", (ROOT / "docs" / "safety.md").read_text("utf-8"), re.M)
+    rows = re.findall(
+        r"^\| (.*?) \| (`.*`) \|$", (ROOT / "docs" / "safety.md").read_text("utf-8"), re.M
+    )
     return {sentence: re.findall(r"`([^`]+)`", tests) for sentence, tests in rows}
 
 
@@ -49,7 +53,12 @@ def test_every_test_that_is_named_exists(name: str) -> None:
     file, *path = name.split("::")
     body: list[ast.stmt] = ast.parse((ROOT / file).read_text("utf-8")).body
     for part in path:
-        found = [each for each in body if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and each.name == part]
+        found = [
+            each
+            for each in body
+            if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and each.name == part
+        ]
         assert len(found) == 1, part
         body = found[0].body
     assert path[-1].startswith("test_")
@@ -100,7 +109,9 @@ def reached(file: Path) -> Iterator[str]:
         match node:
             case ast.Import(names=names):
                 yield from (name.name for name in names if name.name.partition(".")[0] in REACHING)
-            case ast.ImportFrom(module=str(module), names=names, level=0) if module.partition(".")[0] in REACHING:
+            case ast.ImportFrom(module=str(module), names=names, level=0) if (
+                module.partition(".")[0] in REACHING
+            ):
                 yield from (f"{module}.{name.name}" for name in names if module not in HARMLESS)
             case ast.Call(func=ast.Name(id=name)) if name in CALLS:
                 yield f"{name}()"
@@ -115,14 +126,29 @@ def test_who_plans_and_proposes_cannot_reach_a_file_a_program_or_the_network(pac
 
 def test_the_look_at_imports_sees_what_it_is_for(tmp_path: Path) -> None:
     file = tmp_path / "x.py"
-    file.write_text("import os\nfrom pathlib import Path\nimport httpx as h\nfrom urllib.parse import quote\nopen('x')\nimport socket\n")
+    file.write_text(
+        "import os\nfrom pathlib import Path\nimport httpx as h\nfrom urllib.parse import quote\nopen('x')\nimport socket\n"
+    )
     assert sorted(reached(file)) == ["httpx", "open()", "os", "pathlib.Path", "socket"]
 
 
 def test_there_is_no_tool_for_code_shell_or_network() -> None:
-    assert {name.partition(".")[0] for name in TOOLS} <= {"vault", "editor", "workspace", "commands", "template", "util"}
+    assert {name.partition(".")[0] for name in TOOLS} <= {
+        "vault",
+        "editor",
+        "workspace",
+        "commands",
+        "template",
+        "util",
+    }
     assert [
-        name for name in TOOLS if re.search(r"shell|exec|\beval|script|http|fetch|\burl|download|web|process|spawn|python", name, re.I)
+        name
+        for name in TOOLS
+        if re.search(
+            r"shell|exec|\beval|script|http|fetch|\burl|download|web|process|spawn|python",
+            name,
+            re.I,
+        )
     ] == []
 
 
@@ -139,7 +165,13 @@ from obsidian_agent.cli.main import main
 code = main({arguments!r})
 print(json.dumps({{"code": code, "seen": seen}}), file=sys.stderr)
 """
-NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "urllib.Request")
+NETWORK = (
+    "socket.connect",
+    "socket.getaddrinfo",
+    "socket.gethostbyname",
+    "socket.sendto",
+    "urllib.Request",
+)
 
 
 def watched(arguments: list[str], events: tuple[str, ...]) -> list[list[str]]:
@@ -153,13 +185,30 @@ def watched(arguments: list[str], events: tuple[str, ...]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "command", [["do", "append 'Call Ada' to Inbox", "--yes"], ["ask", "Which notes are tagged #done?"], ["macro", "list"], ["doctor"]]
+    "command",
+    [
+        ["do", "append 'Call Ada' to Inbox", "--yes"],
+        ["ask", "Which notes are tagged #done?"],
+        ["macro", "list"],
+        ["doctor"],
+    ],
 )
-def test_without_a_model_nothing_is_connected_to(make_vault: MakeVault, tmp_path: Path, command: list[str]) -> None:
+def test_without_a_model_nothing_is_connected_to(
+    make_vault: MakeVault, tmp_path: Path, command: list[str]
+) -> None:
     vault = make_vault({"Inbox.md": "one\n"}).real_path
     offline = ["--offline"] if command[0] in ("do", "ask") else []
-    state = ["--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
-    assert [event for event, _ in watched([*command, *offline, *state], NETWORK) if event in NETWORK] == []
+    state = [
+        "--vault",
+        vault,
+        "--state-dir",
+        str(tmp_path / "state"),
+        "--config",
+        str(tmp_path / "none.toml"),
+    ]
+    assert [
+        event for event, _ in watched([*command, *offline, *state], NETWORK) if event in NETWORK
+    ] == []
 
 
 def test_the_journal_is_on_the_disk_before_the_first_change_of_the_vault(
@@ -177,14 +226,30 @@ def test_the_journal_is_on_the_disk_before_the_first_change_of_the_vault(
         return carry_out(self, *arguments)
 
     def call(*arguments: str, state: Path) -> int:
-        return main([*arguments, "--vault", str(vault), "--state-dir", str(state), "--config", str(tmp_path / "none.toml")])
+        return main(
+            [
+                *arguments,
+                "--vault",
+                str(vault),
+                "--state-dir",
+                str(state),
+                "--config",
+                str(tmp_path / "none.toml"),
+            ]
+        )
 
     steps = [
-        {"id": name, "tool": "vault.updateFile", "args": {"path": f"{name}.md", "mode": "append", "content": "more\n"}}
+        {
+            "id": name,
+            "tool": "vault.updateFile",
+            "args": {"path": f"{name}.md", "mode": "append", "content": "more\n"},
+        }
         for name in ("a", "b")
     ]
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"version": "1.0", "goal": "More", "riskLevel": "writes", "steps": steps}))
+    plan.write_text(
+        json.dumps({"version": "1.0", "goal": "More", "riskLevel": "writes", "steps": steps})
+    )
     with monkeypatch.context() as patched:
         patched.setattr(Applier, "carry_out", copying)
         assert call("run", str(plan), "--yes", state=state) == 0

@@ -13,7 +13,9 @@ from obsidian_agent.state_files import append_json, json_lines, replace_file
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
-@pytest.mark.parametrize("write", [lambda file: replace_file(file, b"{}\n"), lambda file: append_json(file, [{}])])
+@pytest.mark.parametrize(
+    "write", [lambda file: replace_file(file, b"{}\n"), lambda file: append_json(file, [{}])]
+)
 def test_nobody_else_may_read_it(tmp_path: Path, write: Callable[[Path], None]) -> None:
     file = tmp_path / "state" / "deep" / "file"
     write(file)

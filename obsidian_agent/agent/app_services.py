@@ -47,18 +47,24 @@ class AppServices:
         """What a message would send in a conversation (None: a new one); None without a model. Raises `ConfigError`."""
         from obsidian_agent.agent.model_turns import preview_request
 
-        thread = await asyncio.to_thread(self.threads.open, thread_id) if thread_id is not None else None
+        thread = (
+            await asyncio.to_thread(self.threads.open, thread_id) if thread_id is not None else None
+        )
         turns = await asyncio.to_thread(lambda: self.session.model_turns)
         if turns is None:
             return None
         conversation = thread.conversation if thread is not None else Conversation()
-        model, assistant = (thread.state.model, thread.state.assistant) if thread is not None else (None, None)
+        model, assistant = (
+            (thread.state.model, thread.state.assistant) if thread is not None else (None, None)
+        )
         return await preview_request(turns, conversation, draft, model=model, assistant=assistant)
 
     def usage(self, thread_id: str | None) -> tuple[Sequence[TokensUsed], Sequence[TokensUsed]]:
         """What the turns of a conversation used, and those of all conversations in memory. May block."""
         here = self.threads.open(thread_id).state.usage if thread_id is not None else []
-        everywhere = [each for key in self.threads.in_memory for each in self.threads.open(key).state.usage]
+        everywhere = [
+            each for key in self.threads.in_memory for each in self.threads.open(key).state.usage
+        ]
         return list(here), everywhere
 
     def kept(self) -> list[Kept]:
@@ -68,7 +74,11 @@ class AppServices:
         if keeper is not None:
             status = keeper.status
             used = f"{status.kept:,} records were still right, {status.read:,} were made"
-            words = f"{status.files:,} files, looked at in {status.seconds:.2f} s; {used}" if status.ready else "not read yet"
+            words = (
+                f"{status.files:,} files, looked at in {status.seconds:.2f} s; {used}"
+                if status.ready
+                else "not read yet"
+            )
             found.append(Kept("Index of the vault", words, str(keeper.folder)))
         return found
 
@@ -102,8 +112,17 @@ class AppServices:
 
     def key_sources(self) -> list[tuple[str, str]]:
         """The services that take a key, each with where it comes from. Raises `ConfigError`. May block."""
-        where = {"environment": "from the environment", "keyring": "in the keyring", "file": "in your key file", None: "no key"}
-        return [(vendor.name, f"{vendor.title}, {where[self.keys.source(vendor)]}") for vendor in self._vendors() if vendor.key_variables]
+        where = {
+            "environment": "from the environment",
+            "keyring": "in the keyring",
+            "file": "in your key file",
+            None: "no key",
+        }
+        return [
+            (vendor.name, f"{vendor.title}, {where[self.keys.source(vendor)]}")
+            for vendor in self._vendors()
+            if vendor.key_variables
+        ]
 
     def keep_key(self, name: str, secret: str) -> str:
         """Keep the key of a service, or with an empty one forget it; says what was done. Raises `ConfigError`. May block."""
@@ -114,7 +133,11 @@ class AppServices:
         vendor = find_vendor(name)
         if secret:
             place = self.keys.save(vendor, SecretStr(secret))
-            where = "the system's keyring now" if place == "keyring" else "your key file now; there is no keyring that takes it"
+            where = (
+                "the system's keyring now"
+                if place == "keyring"
+                else "your key file now; there is no keyring that takes it"
+            )
             told = f"The key for {vendor.title} is in {where}."
         else:
             self.keys.forget(vendor)
@@ -129,7 +152,11 @@ class AppServices:
         from obsidian_agent.providers.registry import ProviderManager
 
         models = await asyncio.to_thread(lambda: self.session.models)
-        known = models.providers if models is not None else ProviderManager(self.session.settings.current.services, find_key=self.keys.find)
+        known = (
+            models.providers
+            if models is not None
+            else ProviderManager(self.session.settings.current.services, find_key=self.keys.find)
+        )
         return await known.models(vendor)
 
     def choose_model(self, thread_id: str | None, model: str | None) -> None:
@@ -143,7 +170,11 @@ class AppServices:
             session.settings.set("model", model)
             session.settings_changed()
             if session.models is None:
-                raise ConfigError("The program was started with --offline.", code="NO_MODEL", hint="Start it without, to use a model.")
+                raise ConfigError(
+                    "The program was started with --offline.",
+                    code="NO_MODEL",
+                    hint="Start it without, to use a model.",
+                )
         elif model is not None and session.models is not None:
             session.models.providers.get(model)
         if thread_id is not None:

@@ -29,7 +29,9 @@ from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import VaultView
 
 MentionKind = Literal["note", "folder", "tag"]
-_MENTION: Final = re.compile(r'(?<![\w@])@(?:\[\[([^\]\n|#]+)(?:[|#][^\]\n]*)?\]\]|"([^"\n]+)"|(#[\w/-]+)|([^\s@"\[\](),;]+))')
+_MENTION: Final = re.compile(
+    r'(?<![\w@])@(?:\[\[([^\]\n|#]+)(?:[|#][^\]\n]*)?\]\]|"([^"\n]+)"|(#[\w/-]+)|([^\s@"\[\](),;]+))'
+)
 _TYPED: Final = re.compile(r'(?<![\w@])@(\[\[[^\]\n]*|"[^"\n]*|[^\s@"\[\](),;]*)$')
 _PLAIN: Final = re.compile(r'[^\s@"\[\](),;]+')
 _END: Final = ".:!?…"
@@ -83,7 +85,9 @@ class Mentionable:
 
     def __init__(self, view: VaultView) -> None:
         entries = list(view.walk(ROOT))
-        notes = [entry.path.text for entry in entries if entry.kind == "file" and entry.path.is_note]
+        notes = [
+            entry.path.text for entry in entries if entry.kind == "file" and entry.path.is_note
+        ]
         folders = [entry.path.text for entry in entries if entry.kind == "folder"]
         self._names = NameSearch([*notes, *folders])
         self._folders = frozenset(folders)
@@ -96,10 +100,14 @@ class Mentionable:
             wanted = typed[1:].casefold()
             starting = [tag for tag in self._tags if tag.casefold().startswith(wanted)]
             inside = [tag for tag in self._tags if wanted in tag.casefold() and tag not in starting]
-            return tuple(Completion(f"#{tag}", "tag", f"@#{tag}") for tag in (*starting, *inside)[:limit])
+            return tuple(
+                Completion(f"#{tag}", "tag", f"@#{tag}") for tag in (*starting, *inside)[:limit]
+            )
         if not typed.strip("/ "):
             return tuple(self._completion(path) for path in self._first[:limit])
-        return tuple(self._completion(hit.path) for hit in self._names.search(typed.rstrip("/"), limit).hits)
+        return tuple(
+            self._completion(hit.path) for hit in self._names.search(typed.rstrip("/"), limit).hits
+        )
 
     def nearest(self, name: str) -> str | None:
         """The name that comes nearest to one that does not exist."""
@@ -215,15 +223,23 @@ def structured(items: Sequence[ContextItem], mark: str) -> str:
     """A list of what there is, then the notes under headings that say why they are there."""
     if not items:
         return ""
-    listed = "\n".join(f"{number}. {_name(item)}, {item.why.value}" for number, item in enumerate(items, start=1))
+    listed = "\n".join(
+        f"{number}. {_name(item)}, {item.why.value}" for number, item in enumerate(items, start=1)
+    )
     parts = ["# Notes that go along", fence("list of the notes below", listed, mark)]
     for why, group in groupby(items, key=lambda item: item.why):
-        parts.append(f"## Because each {why.value}" if why.value.startswith(("is", "has", "fits")) else f"## Because {why.value}")
+        parts.append(
+            f"## Because each {why.value}"
+            if why.value.startswith(("is", "has", "fits"))
+            else f"## Because {why.value}"
+        )
         parts += [_fenced(item, mark) for item in group]
     return "\n\n".join(parts)
 
 
-CONTEXT_FORMATS: Final[Mapping[str, ContextFormat]] = MappingProxyType({"plain": plain, "structured": structured})
+CONTEXT_FORMATS: Final[Mapping[str, ContextFormat]] = MappingProxyType(
+    {"plain": plain, "structured": structured}
+)
 """By the name in the settings."""
 
 
@@ -259,7 +275,11 @@ class Gatherer:
 
     def wants(self, message: str, context: RunContext) -> bool:
         """Whether there is anything to look for."""
-        return bool(self.found) or (self.active and context.active_file is not None) or bool(mentions_in(message))
+        return (
+            bool(self.found)
+            or (self.active and context.active_file is not None)
+            or bool(mentions_in(message))
+        )
 
     def gather(self, message: str, context: RunContext, view: VaultView) -> Gathered:
         """What may go along with a message, in a vault as the model may know it. May block."""
@@ -277,10 +297,17 @@ class Gatherer:
             paths.setdefault(context.active_file, (Why.OPEN, 0.0))
         if self.found:
             for path, score in _ranked(message, view, self.found + len(paths)):
-                if path not in paths and sum(1 for why, _ in paths.values() if why is Why.FOUND) < self.found:
+                if (
+                    path not in paths
+                    and sum(1 for why, _ in paths.values() if why is Why.FOUND) < self.found
+                ):
                     paths[path] = (Why.FOUND, score)
         order = sorted(paths, key=lambda path: (_RANK[paths[path][0]], -paths[path][1]))
-        items = tuple(item for path in order[:MOST_NOTES] if (item := _item(path, *paths[path], view)) is not None)
+        items = tuple(
+            item
+            for path in order[:MOST_NOTES]
+            if (item := _item(path, *paths[path], view)) is not None
+        )
         return Gathered(items, tuple(missed), max(0, len(order) - MOST_NOTES))
 
 
@@ -296,7 +323,9 @@ def _item(path: VaultPath, why: Why, score: float, view: VaultView) -> ContextIt
     return ContextItem(path, why, text[:MOST_CHARACTERS], size, len(text) > MOST_CHARACTERS, score)
 
 
-def _meant(mention: Mention, context: RunContext, view: VaultView) -> Iterator[tuple[VaultPath, Why]]:
+def _meant(
+    mention: Mention, context: RunContext, view: VaultView
+) -> Iterator[tuple[VaultPath, Why]]:
     match mention.kind:
         case "tag":
             for path in view.index.tagged(mention.text, ROOT):
@@ -331,7 +360,10 @@ def _note(name: str, context: RunContext, view: VaultView) -> VaultPath | None:
         if entry is not None and entry.kind == "file" and entry.path.is_note:
             return entry.path
     index = view.index
-    if context.active_file is not None and (meant := index.resolve(name, context.active_file)) is not None:
+    if (
+        context.active_file is not None
+        and (meant := index.resolve(name, context.active_file)) is not None
+    ):
         return meant
     named = [path for path in index.named(name_key(name)) if path.is_note]
     return named[0] if len(named) == 1 else None

@@ -10,7 +10,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import types
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+)
 from typing import Any, Literal
 
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
@@ -287,11 +295,31 @@ class RunFinished:
     result: ExecutionResult
 
 
-RunEvent = RunStarted | StepStarted | StepFinished | StepSkipped | StepRetrying | StepFailed | RunFinished
-LookEvent = ToolCallStarted | ToolCallFinished | ShareRequested | ShareDecided | Notice | TokensUsed | RoundsUsedUp
+RunEvent = (
+    RunStarted | StepStarted | StepFinished | StepSkipped | StepRetrying | StepFailed | RunFinished
+)
+LookEvent = (
+    ToolCallStarted
+    | ToolCallFinished
+    | ShareRequested
+    | ShareDecided
+    | Notice
+    | TokensUsed
+    | RoundsUsedUp
+)
 Verdict = Answer | NeedsInput | PlanReady | TurnFailed | RoundsUsedUp
 """What a planner made of a message."""
-PlanEvent = TurnStarted | TextDelta | PlanningRetry | Answer | NeedsInput | PlanReady | PreviewStarted | PreviewReady | TurnFailed
+PlanEvent = (
+    TurnStarted
+    | TextDelta
+    | PlanningRetry
+    | Answer
+    | NeedsInput
+    | PlanReady
+    | PreviewStarted
+    | PreviewReady
+    | TurnFailed
+)
 TurnEvent = PlanEvent | LookEvent
 AgentEvent = TurnEvent | RunEvent
 
@@ -312,7 +340,9 @@ class _Emitted:
         yield self
 
 
-async def stream(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGenerator[AgentEvent, None]:
+async def stream(
+    work: Callable[[Emit], Coroutine[Any, Any, object]],
+) -> AsyncGenerator[AgentEvent, None]:
     """The events that `work(emit)` emits; its exception is raised where it came. Closing the iterator cancels it, at the event it waits at.
 
     `emit` may only be awaited by `work` itself and what it awaits, not by other tasks.
@@ -334,7 +364,9 @@ async def stream(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGe
 
 
 @types.coroutine
-def _next(running: Coroutine[Any, Any, object], error: BaseException | None) -> Generator[Any, Any, _Emitted | None]:
+def _next(
+    running: Coroutine[Any, Any, object], error: BaseException | None
+) -> Generator[Any, Any, _Emitted | None]:
     """Run a coroutine, from an exception thrown into it if there is one, up to its next event; None at its end."""
     given: Any = None
     while True:

@@ -19,15 +19,36 @@ from obsidian_agent.providers.errors import redact
 
 _SYSTEM: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
     {
-        errno.ENOENT: ("FILE_NOT_FOUND", "A file or folder is not there. Look whether it was moved."),
-        errno.EACCES: ("PERMISSION_DENIED", "The system does not allow this. Check the permissions of the file."),
-        errno.EPERM: ("PERMISSION_DENIED", "The system does not allow this. Check the permissions of the file."),
-        errno.EROFS: ("READ_ONLY", "The disk can only be read. Make it writable, or work on a copy."),
+        errno.ENOENT: (
+            "FILE_NOT_FOUND",
+            "A file or folder is not there. Look whether it was moved.",
+        ),
+        errno.EACCES: (
+            "PERMISSION_DENIED",
+            "The system does not allow this. Check the permissions of the file.",
+        ),
+        errno.EPERM: (
+            "PERMISSION_DENIED",
+            "The system does not allow this. Check the permissions of the file.",
+        ),
+        errno.EROFS: (
+            "READ_ONLY",
+            "The disk can only be read. Make it writable, or work on a copy.",
+        ),
         errno.ENOSPC: ("DISK_FULL", "The disk is full. Make room and try again."),
         errno.EDQUOT: ("DISK_FULL", "Your share of the disk is used up. Make room and try again."),
-        errno.EMFILE: ("TOO_MANY_FILES", "Too many files are open. Close other programs and try again."),
-        errno.ENFILE: ("TOO_MANY_FILES", "Too many files are open. Close other programs and try again."),
-        errno.ECONNREFUSED: ("API_NETWORK", "Nothing answers at that address. Is the service running?"),
+        errno.EMFILE: (
+            "TOO_MANY_FILES",
+            "Too many files are open. Close other programs and try again.",
+        ),
+        errno.ENFILE: (
+            "TOO_MANY_FILES",
+            "Too many files are open. Close other programs and try again.",
+        ),
+        errno.ECONNREFUSED: (
+            "API_NETWORK",
+            "Nothing answers at that address. Is the service running?",
+        ),
         errno.ENETUNREACH: ("API_NETWORK", "The network cannot be reached. Check the connection."),
     }
 )
@@ -45,14 +66,25 @@ def explain(error: BaseException) -> Problem:
             return Problem("API_TIMEOUT", "Nothing came for too long. Try again.")
         case OSError():
             known = _SYSTEM.get(error.errno or 0)
-            return Problem(*known) if known else Problem("IO_ERROR", f"The system failed ({type(error).__name__}). Try again.")
+            return (
+                Problem(*known)
+                if known
+                else Problem("IO_ERROR", f"The system failed ({type(error).__name__}). Try again.")
+            )
         case UnicodeError():
             return Problem("NOT_TEXT", "What was read is no UTF-8 text. Convert the file.")
         case sqlite3.OperationalError():
-            return Problem("JOURNAL_ERROR", "The record of runs cannot be used. Is another program using it?")
+            return Problem(
+                "JOURNAL_ERROR", "The record of runs cannot be used. Is another program using it?"
+            )
         case sqlite3.Error():
-            return Problem("JOURNAL_ERROR", "The record of runs is damaged. Run: obsidian-agent doctor")
+            return Problem(
+                "JOURNAL_ERROR", "The record of runs is damaged. Run: obsidian-agent doctor"
+            )
         case MemoryError():
             return Problem("OUT_OF_MEMORY", "There is not enough memory. Close other programs.")
         case _:
-            return Problem("INTERNAL_ERROR", f"An unexpected error occurred. Please try again. ({type(error).__name__})")
+            return Problem(
+                "INTERNAL_ERROR",
+                f"An unexpected error occurred. Please try again. ({type(error).__name__})",
+            )

@@ -49,5 +49,6 @@ def changed(fields: Sequence[Field], texts: Mapping[str, str]) -> dict[str, str]
     return {
         field.name: texts[field.name]
         for field in fields
-        if (field.empty or texts[field.name].strip()) and not (field.optional and texts[field.name].strip() == field.value.strip())
+        if (field.empty or texts[field.name].strip())
+        and not (field.optional and texts[field.name].strip() == field.value.strip())
     }

@@ -42,7 +42,20 @@ _HINTS: Final[Mapping[str, str]] = {
     "newNote": "the path of the new note",
 }
 _NAMED: Final = frozenset(
-    {"notes", "note", "template", "entry", "folder", "tag", "tags", "property", "properties", "field", "value", "heading"}
+    {
+        "notes",
+        "note",
+        "template",
+        "entry",
+        "folder",
+        "tag",
+        "tags",
+        "property",
+        "properties",
+        "field",
+        "value",
+        "heading",
+    }
 )
 _NEW: Final = frozenset({"folder", "tag", "tags", "property", "properties", "value", "heading"})
 _TRUTH: Final[Mapping[str, str]] = {"true": "yes", "false": "no"}
@@ -62,7 +75,9 @@ class Form:
 
     def fields(self, values: Mapping[str, str]) -> tuple[Field, ...]:
         """All fields; `values` stand in them where there are some, else the defaults."""
-        return tuple(self._field(wanted, values.get(name)) for name, wanted in self.recipe.inputs.items())
+        return tuple(
+            self._field(wanted, values.get(name)) for name, wanted in self.recipe.inputs.items()
+        )
 
     def judge(self, texts: Mapping[str, str]) -> dict[str, Remark]:
         """What is to be said about the texts of the fields, by field. A text that is missing is wrong."""
@@ -90,7 +105,10 @@ class Form:
         elif wanted.kind in ("tags", "properties"):
             before, comma, last = text.rpartition(",")
             head = f"{before}, " if comma else ""
-            found = [Completion(head + each.text, each.what) for each in self._names(wanted, last.strip(), texts)]
+            found = [
+                Completion(head + each.text, each.what)
+                for each in self._names(wanted, last.strip(), texts)
+            ]
         else:
             found = self._names(wanted, text.strip(), texts)
         return () if any(each.text == text for each in found) else tuple(found[:MOST])
@@ -99,9 +117,17 @@ class Form:
         text = given if given is not None else shown(wanted, wanted.default)
         if text == ACTIVE:
             text = THIS_NOTE if self.around.active_file is not None else ""
-        options = dict(wanted.options) if wanted.kind == "choice" else dict(_TRUTH) if wanted.kind == "boolean" else None
+        options = (
+            dict(wanted.options)
+            if wanted.kind == "choice"
+            else dict(_TRUTH)
+            if wanted.kind == "boolean"
+            else None
+        )
         if options and text not in options:
-            text = next((key for key, label in options.items() if label.casefold() == text.casefold()), "")
+            text = next(
+                (key for key, label in options.items() if label.casefold() == text.casefold()), ""
+            )
         return Field(
             wanted.name,
             wanted.description,
@@ -120,7 +146,9 @@ class Form:
                 return f"{count:,} note{'' if count == 1 else 's'}: {value.text()}"
             case str() if value == ACTIVE:
                 return self.around.active_file
-            case str() if wanted.kind == "folder" and value and value not in self.around.names.folders:
+            case str() if (
+                wanted.kind == "folder" and value and value not in self.around.names.folders
+            ):
                 return "a new folder"
             case str() if wanted.kind in _NAMED or wanted.kind in ("date", "newNote", "newName"):
                 return value if value not in (text, f"{text}.md") else None
@@ -142,7 +170,10 @@ class Form:
             case "note" | "template":
                 return self._found_notes(typed)
             case "entry":
-                return [*self._found_notes(typed)[: MOST // 2], *_beginning(typed, filter(None, names.folders), "folder")]
+                return [
+                    *self._found_notes(typed)[: MOST // 2],
+                    *_beginning(typed, filter(None, names.folders), "folder"),
+                ]
             case "tag" | "tags":
                 return _beginning(typed.removeprefix("#"), names.tags, "tag")
             case "property" | "properties":
@@ -164,23 +195,40 @@ class Form:
         except Unread:
             return ""
         if isinstance(value, NoteSet):
-            value = value.terms[0].value if len(value.terms) == 1 and value.terms[0].key == "note" else ""
+            value = (
+                value.terms[0].value
+                if len(value.terms) == 1 and value.terms[0].key == "note"
+                else ""
+            )
         return value if isinstance(value, str) else ""
 
     def _found_notes(self, typed: str) -> list[Completion]:
         if typed:
-            return [Completion(hit.path.removesuffix(".md"), "note") for hit in self._notes.search(typed, MOST).hits]
-        return [Completion(path.text.removesuffix(".md"), "note") for path in islice(self.around.names.index.notes(ROOT), MOST)]
+            return [
+                Completion(hit.path.removesuffix(".md"), "note")
+                for hit in self._notes.search(typed, MOST).hits
+            ]
+        return [
+            Completion(path.text.removesuffix(".md"), "note")
+            for path in islice(self.around.names.index.notes(ROOT), MOST)
+        ]
 
     def _descriptions(self, text: str) -> list[Completion]:
         """What the end of a description may become: names in the place of the word that is being typed."""
         names = self.around.names
         if (found := _LAST.match(text)) is None:
             folders = [
-                Completion(_described("folder", each.text), "folder") for each in _beginning(text.strip(), filter(None, names.folders), "")
+                Completion(_described("folder", each.text), "folder")
+                for each in _beginning(text.strip(), filter(None, names.folders), "")
             ]
-            tags = [Completion(_described("tag", each.text), "tag") for each in _beginning(text.strip().removeprefix("#"), names.tags, "")]
-            notes = [Completion(_described("note", f"{each.text}.md"), "note") for each in self._found_notes(text.strip())]
+            tags = [
+                Completion(_described("tag", each.text), "tag")
+                for each in _beginning(text.strip().removeprefix("#"), names.tags, "")
+            ]
+            notes = [
+                Completion(_described("note", f"{each.text}.md"), "note")
+                for each in self._found_notes(text.strip())
+            ]
             return [*folders[:2], *tags[:2], *notes] if text.strip() else [*folders[:3], *tags[:3]]
         head, typed = (found["before"] or "") + found["sign"], found["typed"]
         if found["property"]:
@@ -189,11 +237,19 @@ class Form:
                 for each in _beginning(typed, names.properties, "")
             ]
         elif found["tag"] or found["key"] == "tag":
-            terms = [(_described("tag", each.text), "tag") for each in _beginning(typed.removeprefix("#"), names.tags, "")]
+            terms = [
+                (_described("tag", each.text), "tag")
+                for each in _beginning(typed.removeprefix("#"), names.tags, "")
+            ]
         elif found["key"] == "note":
-            terms = [(_described("note", f"{each.text}.md"), "note") for each in self._found_notes(typed)]
+            terms = [
+                (_described("note", f"{each.text}.md"), "note") for each in self._found_notes(typed)
+            ]
         else:
-            terms = [(_described(found["key"], each.text), "folder") for each in _beginning(typed, filter(None, names.folders), "")]
+            terms = [
+                (_described(found["key"], each.text), "folder")
+                for each in _beginning(typed, filter(None, names.folders), "")
+            ]
         return [Completion(head + term, what) for term, what in terms]
 
 

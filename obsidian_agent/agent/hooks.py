@@ -56,10 +56,15 @@ class Hooks:
 
     def fire(self, event: HookEvent, **told: Any) -> tuple[Problem, ...]:
         """Tell the hooks of an event. What does not agree, or cannot, is answered; for all events but `before_run` that means nothing."""
-        command, listeners = self.commands().get(event), [each for name, each in self.listeners if name == event]
+        command, listeners = (
+            self.commands().get(event),
+            [each for name, each in self.listeners if name == event],
+        )
         if not command and not listeners:
             return ()
-        text = json.dumps({"event": event, "vault": self.vault, **told}, ensure_ascii=False, default=str)
+        text = json.dumps(
+            {"event": event, "vault": self.vault, **told}, ensure_ascii=False, default=str
+        )
         reasons = [self._run(command, text)] if command else []
         for listener in listeners:
             try:
@@ -68,7 +73,11 @@ class Hooks:
             except Exception as error:
                 log.warning("a function for %s failed", event, exc_info=True)
                 reasons.append(str(error) or type(error).__name__)
-        return tuple(Problem("HOOK_REFUSED", f"Your hook {event} did not agree: {reason}") for reason in reasons if reason is not None)
+        return tuple(
+            Problem("HOOK_REFUSED", f"Your hook {event} did not agree: {reason}")
+            for reason in reasons
+            if reason is not None
+        )
 
     def failed(self, problem: Problem) -> None:
         """Tell that something went wrong."""
@@ -103,7 +112,9 @@ class Hooks:
                 if code is None:
                     _end(process)
             said.seek(0)
-            lines = said.read(MOST_LINES * 1000).decode("utf-8", "replace").splitlines()[:MOST_LINES]
+            lines = (
+                said.read(MOST_LINES * 1000).decode("utf-8", "replace").splitlines()[:MOST_LINES]
+            )
         ended = f"ended with {code}" if code is not None else f"was ended after {TIMEOUT:.0f} s"
         for line in (f"the hook {program} {ended}", *lines):
             log.log(logging.INFO if code == 0 else logging.WARNING, "%s", line)

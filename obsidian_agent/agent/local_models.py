@@ -24,7 +24,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-from obsidian_agent.agent.events import AgentEvent, Answer, Candidate, NeedsInput, PlanReady, Verdict
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    Candidate,
+    NeedsInput,
+    PlanReady,
+    Verdict,
+)
 from obsidian_agent.agent.planner import whole_reply
 from obsidian_agent.agent.session import Session
 from obsidian_agent.config import NO_MODEL, LiveSettings
@@ -32,7 +39,13 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, value_in_own_loop
-from obsidian_agent.providers.registry import SCRIPTED, endpoint_of, find_vendor, is_loopback, list_models
+from obsidian_agent.providers.registry import (
+    SCRIPTED,
+    endpoint_of,
+    find_vendor,
+    is_loopback,
+    list_models,
+)
 
 PATIENCE: Final = 0.3
 """Seconds that all of them together have for their answers."""
@@ -63,7 +76,10 @@ class LocalService:
     @property
     def suggestion(self) -> str | None:
         """The first of its models that can hold a conversation, by its name."""
-        return next((name for name in self.models if not any(sign in name.lower() for sign in _NO_CHAT)), None)
+        return next(
+            (name for name in self.models if not any(sign in name.lower() for sign in _NO_CHAT)),
+            None,
+        )
 
 
 USUAL: Final = (
@@ -82,7 +98,12 @@ def places(model: str | None = None, base_url: str | None = None) -> tuple[Place
     if port is not None:
         found[0] = Place("ollama", "Ollama", f"http://127.0.0.1:{port}")
     vendor = (model or "").partition("/")[0].lower()
-    if vendor and base_url and is_loopback(base_url) and all(base_url.rstrip("/") != place.url for place in found):
+    if (
+        vendor
+        and base_url
+        and is_loopback(base_url)
+        and all(base_url.rstrip("/") != place.url for place in found)
+    ):
         with contextlib.suppress(ConfigError):
             found.insert(0, Place(vendor, find_vendor(vendor).title, base_url.rstrip("/")))
     return tuple(found)
@@ -113,7 +134,9 @@ async def _asked(where: Iterable[Place]) -> tuple[LocalService, ...]:
 
 async def _service(place: Place) -> LocalService | None:
     """What answers there. Without a key: one that stands in the environment is nothing for whoever happens to listen on a port."""
-    endpoint, _ = endpoint_of(find_vendor(place.vendor), "", base_url=place.url, find_key=lambda vendor: None)
+    endpoint, _ = endpoint_of(
+        find_vendor(place.vendor), "", base_url=place.url, find_key=lambda vendor: None
+    )
     found = await list_models(endpoint, None, PATIENCE)
     return LocalService(place, found) if isinstance(found, tuple) else None
 
@@ -128,7 +151,10 @@ class LocalModels:
     @property
     def offer(self) -> Offer | None:
         """The model to suggest to somebody who has not chosen yet; None when nothing that answers runs here."""
-        return next((Offer(each, each.suggestion) for each in self.services if each.suggestion is not None), None)
+        return next(
+            (Offer(each, each.suggestion) for each in self.services if each.suggestion is not None),
+            None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +176,9 @@ class Offer:
 
 async def look_around(settings: LiveSettings) -> LocalModels:
     """What runs here now. Takes a third of a second, and more the first time; blocks no loop."""
-    return LocalModels(await find_services(places(settings.chosen, settings.current.base_url)), settings.chosen)
+    return LocalModels(
+        await find_services(places(settings.chosen, settings.current.base_url)), settings.chosen
+    )
 
 
 async def first_offer(settings: LiveSettings) -> LocalModels | None:
@@ -166,10 +194,19 @@ def use(settings: LiveSettings, name: str, found: Sequence[LocalService]) -> tup
     `name`: as a service on this machine names it, `PROVIDER/NAME` for any other, or "none" for the menu alone. Raises `ConfigError`.
     """
     wanted = name.strip()
-    here = [(service, model) for service in found for model in service.models if wanted in (model, service.spec(model))]
+    here = [
+        (service, model)
+        for service in found
+        for model in service.models
+        if wanted in (model, service.spec(model))
+    ]
     specs = dict.fromkeys(service.spec(model) for service, model in here)
     if len(specs) > 1:
-        raise ConfigError(f"Several services here have {wanted}.", code="MODEL_AMBIGUOUS", hint=f"Say which: {', '.join(specs)}.")
+        raise ConfigError(
+            f"Several services here have {wanted}.",
+            code="MODEL_AMBIGUOUS",
+            hint=f"Say which: {', '.join(specs)}.",
+        )
     before = settings.current
     if wanted == NO_MODEL:
         settings.change({"model": NO_MODEL})
@@ -185,10 +222,16 @@ def _elsewhere(wanted: str, found: Sequence[LocalService]) -> str:
     """A model of a service that did not answer here. Raises `ConfigError` when it should have."""
     vendor, _, model = wanted.partition("/")
     names = [service.spec(each) for service in found for each in service.models]
-    listed = f"Here are: {', '.join(names)}." if names else "No service for models answers on this machine."
+    listed = (
+        f"Here are: {', '.join(names)}."
+        if names
+        else "No service for models answers on this machine."
+    )
     local = {place.vendor for place in USUAL}
     if not model or vendor in local or vendor == SCRIPTED:
-        raise ConfigError(f"There is no model {wanted} on this machine.", code="MODEL_NOT_FOUND", hint=listed)
+        raise ConfigError(
+            f"There is no model {wanted} on this machine.", code="MODEL_NOT_FOUND", hint=listed
+        )
     return f"{find_vendor(vendor).name}/{model}"
 
 
@@ -226,13 +269,19 @@ class Score:
 
 @cache
 def _document() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(resources.files("obsidian_agent.agent").joinpath("model_trial.json").read_text(encoding="utf-8"))
+    found: Mapping[str, Any] = json.loads(
+        resources.files("obsidian_agent.agent")
+        .joinpath("model_trial.json")
+        .read_text(encoding="utf-8")
+    )
     return found
 
 
 def tasks() -> tuple[Task, ...]:
     """The sentences, in the order they are played."""
-    return tuple(Task(each["sentence"], each["recipe"], each["values"]) for each in _document()["tasks"])
+    return tuple(
+        Task(each["sentence"], each["recipe"], each["values"]) for each in _document()["tasks"]
+    )
 
 
 @contextmanager
@@ -256,7 +305,9 @@ async def play(session: Session) -> AsyncIterator[tuple[Task, Mark] | Score]:
     """What came of each sentence, as it is known, and the score. `session` is on the sample vault."""
     began, marks = time.monotonic(), Counter[Mark]()
     for task in tasks():
-        mark = judge(session, task, await session.planner.plan(session.request(task.sentence), _unheard))
+        mark = judge(
+            session, task, await session.planner.plan(session.request(task.sentence), _unheard)
+        )
         marks[mark] += 1
         yield task, mark
     yield Score(marks, time.monotonic() - began)
@@ -273,7 +324,11 @@ def judge(session: Session, task: Task, event: Verdict) -> Mark:
         case PlanReady() | Answer():
             return "right" if _effect(session, event) == wanted else "wrong"
         case NeedsInput(candidates=candidates):
-            return "asked" if any(_leads_there(session, each, task, wanted) for each in candidates) else "open"
+            return (
+                "asked"
+                if any(_leads_there(session, each, task, wanted) for each in candidates)
+                else "open"
+            )
         case _:
             return "open"
 
@@ -303,4 +358,7 @@ def _effect(session: Session, event: Verdict) -> object:
     done = session.offline.turn(session.request("")).tried(event.plan)
     if done is None or done.errors:
         return None
-    return tuple((change.kind, change.path.text, str(change.new_path), change.content) for change in done.change_set.changes)
+    return tuple(
+        (change.kind, change.path.text, str(change.new_path), change.content)
+        for change in done.change_set.changes
+    )

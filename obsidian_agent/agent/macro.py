@@ -52,10 +52,19 @@ class Macro:
     def for_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The plan's document; its goal and the lines of its steps say these values, and defaults, in place of references."""
         plan = self.plan
-        bound = bind(plan, {name: value for name, value in values.items() if name in plan.parameters}).values
+        bound = bind(
+            plan, {name: value for name, value in values.items() if name in plan.parameters}
+        ).values
 
         def said(text: str | None) -> str | None:
-            return None if text is None else _SAID.sub(lambda found: _in_words(bound[found[1]]) if found[1] in bound else found[0], text)
+            return (
+                None
+                if text is None
+                else _SAID.sub(
+                    lambda found: _in_words(bound[found[1]]) if found[1] in bound else found[0],
+                    text,
+                )
+            )
 
         steps = [step.model_copy(update={"preview": said(step.preview)}) for step in plan.steps]
         return plan.model_copy(update={"goal": said(plan.goal), "steps": steps}).to_json()
@@ -71,7 +80,13 @@ class Macro:
 
 
 def _in_words(value: Any) -> str:
-    return ", ".join(map(_in_words, value)) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        ", ".join(map(_in_words, value))
+        if isinstance(value, list)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +110,10 @@ def read_macro(document: object, tools: Mapping[str, Tool], *, judge: bool = Tru
     if not isinstance(plan_document, Mapping):
         raise PlanError(f"The macro “{name}” has no plan.")
     warnings = [
-        Problem("UNKNOWN_FIELD", f"The field “{field}” of the macro “{name}” is left out: a macro has no such field.")
+        Problem(
+            "UNKNOWN_FIELD",
+            f"The field “{field}” of the macro “{name}” is left out: a macro has no such field.",
+        )
         for field in sorted(map(str, document.keys() - _FIELDS))
     ]
     merged = _with_parameters(dict(plan_document), document.get("parameters"))
@@ -106,9 +124,14 @@ def read_macro(document: object, tools: Mapping[str, Tool], *, judge: bool = Tru
     if judge:
         checked = validate(plan, tools, ANYTHING)
         if checked.plan is None:
-            raise PlanError(f"The plan of the macro “{name}” is not valid.", problems=checked.problems)
+            raise PlanError(
+                f"The plan of the macro “{name}” is not valid.", problems=checked.problems
+            )
         warnings += checked.warnings
-    return Imported(Macro(name, plan, _text(document.get("description")), _texts(document.get("phrases"))), tuple(warnings))
+    return Imported(
+        Macro(name, plan, _text(document.get("description")), _texts(document.get("phrases"))),
+        tuple(warnings),
+    )
 
 
 def name_of(value: object) -> str:
@@ -126,11 +149,20 @@ def _with_parameters(plan: dict[str, Any], given: object) -> dict[str, Any]:
     if given is None:
         return plan
     if isinstance(given, Mapping):
-        beside = {str(name): declared if isinstance(declared, Mapping) else {} for name, declared in given.items()}
-    elif isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(name, str) for name in given):
+        beside = {
+            str(name): declared if isinstance(declared, Mapping) else {}
+            for name, declared in given.items()
+        }
+    elif (
+        isinstance(given, Sequence)
+        and not isinstance(given, str)
+        and all(isinstance(name, str) for name in given)
+    ):
         beside = {name: {} for name in given}
     else:
-        raise PlanError("The parameters of a macro are a list of names, or a map from names to descriptions, types and defaults.")
+        raise PlanError(
+            "The parameters of a macro are a list of names, or a map from names to descriptions, types and defaults."
+        )
     own = plan.get("parameters")
     return plan | {"parameters": beside | (dict(own) if isinstance(own, Mapping) else {})}
 
@@ -161,7 +193,10 @@ def literals(plan: ActionPlan) -> list[Literal]:
     found: dict[tuple[type, Literal], None] = {}
 
     def take(field: str, value: Literal) -> Literal:
-        found.update(((type(each), each), None) for each in (_parts(value) if isinstance(value, str) else (value,)))
+        found.update(
+            ((type(each), each), None)
+            for each in (_parts(value) if isinstance(value, str) else (value,))
+        )
         return value
 
     _rewritten(plan.to_json(), take)
@@ -186,12 +221,19 @@ def promote(plan: ActionPlan, value: Literal, name: str) -> ActionPlan:
         nonlocal changed, is_path
         new = _replaced(old, value, reference)
         changed += new != old or type(new) is not type(old)
-        is_path |= field in _PATH_FIELDS and isinstance(new, str) and (new == reference or new.startswith(f"{reference}/"))
+        is_path |= (
+            field in _PATH_FIELDS
+            and isinstance(new, str)
+            and (new == reference or new.startswith(f"{reference}/"))
+        )
         return new
 
     document = _rewritten(plan.to_json(), put)
     if not changed:
-        raise MacroError(f"The plan holds no literal {value!r}.", hint="Choose a text that stands in an argument of a step.")
+        raise MacroError(
+            f"The plan holds no literal {value!r}.",
+            hint="Choose a text that stands in an argument of a step.",
+        )
     kind: ParameterType
     match value:
         case bool():
@@ -217,7 +259,9 @@ def macro_from_run(
         if parameter not in plan.parameters and parameter not in CONTEXT_NAMES:
             plan = _promote_written(plan, text, parameter)
     document = _without_old_values(plan, name).to_json()
-    return read_macro({"name": name, "description": description or plan.goal, "plan": document}, tools).macro
+    return read_macro(
+        {"name": name, "description": description or plan.goal, "plan": document}, tools
+    ).macro
 
 
 def _promote_written(plan: ActionPlan, text: str, name: str) -> ActionPlan:
@@ -225,7 +269,9 @@ def _promote_written(plan: ActionPlan, text: str, name: str) -> ActionPlan:
     try:
         return promote(plan, text, name)
     except MacroError:
-        value = next((each for each in literals(plan) if json.dumps(each) == text.strip().lower()), None)
+        value = next(
+            (each for each in literals(plan) if json.dumps(each) == text.strip().lower()), None
+        )
         if value is None:
             raise
         return promote(plan, value, name)
@@ -234,13 +280,18 @@ def _promote_written(plan: ActionPlan, text: str, name: str) -> ActionPlan:
 def _without_old_values(plan: ActionPlan, name: str) -> ActionPlan:
     """The plan without texts for people that name a parameter's default: with other values they would be wrong."""
     old = [
-        str(each.default) for each in plan.parameters.values() if isinstance(each.default, str | int | float) and str(each.default).strip()
+        str(each.default)
+        for each in plan.parameters.values()
+        if isinstance(each.default, str | int | float) and str(each.default).strip()
     ]
 
     def stale(text: str) -> bool:
         return any(value in text for value in old)
 
-    steps = [step.model_copy(update={"preview": None}) if step.preview and stale(step.preview) else step for step in plan.steps]
+    steps = [
+        step.model_copy(update={"preview": None}) if step.preview and stale(step.preview) else step
+        for step in plan.steps
+    ]
     assumptions = [text for text in plan.assumptions if not stale(text)]
     goal = name if stale(plan.goal) else plan.goal
     return plan.model_copy(update={"goal": goal, "assumptions": assumptions, "steps": steps})
@@ -254,7 +305,10 @@ def _replaced(old: Literal, value: Literal, reference: str) -> Literal:
         return old
     pieces = re.split(r"(\$\$\{|\$\{[^}]*\})", old)
     whole = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
-    return "".join(piece if piece.startswith(("${", "$${")) else whole.sub(lambda _: reference, piece) for piece in pieces)
+    return "".join(
+        piece if piece.startswith(("${", "$${")) else whole.sub(lambda _: reference, piece)
+        for piece in pieces
+    )
 
 
 def _check_name(plan: ActionPlan, name: str) -> None:
@@ -263,12 +317,19 @@ def _check_name(plan: ActionPlan, name: str) -> None:
         if step.foreach is not None:
             taken |= {step.foreach.item_name, step.foreach.index_name}
     if not _NAME.fullmatch(name):
-        raise MacroError(f"“{name}” cannot be the name of a parameter.", hint="Use letters, digits and _, a letter first.")
+        raise MacroError(
+            f"“{name}” cannot be the name of a parameter.",
+            hint="Use letters, digits and _, a letter first.",
+        )
     if name in taken:
-        raise MacroError(f"The plan uses the name “{name}” for something else.", hint="Choose another name.")
+        raise MacroError(
+            f"The plan uses the name “{name}” for something else.", hint="Choose another name."
+        )
 
 
-def _rewritten(document: dict[str, Any], change: Callable[[str, Literal], Literal]) -> dict[str, Any]:
+def _rewritten(
+    document: dict[str, Any], change: Callable[[str, Literal], Literal]
+) -> dict[str, Any]:
     """The plan with its values changed where references would be resolved: in arguments, `when` and literal lists of foreach.
 
     `change` gets the name of the field besides the value.

@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from obsidian_agent.agent.macro import Imported, Macro, MacroError, macro_from_run, name_of, read_macro
+from obsidian_agent.agent.macro import (
+    Imported,
+    Macro,
+    MacroError,
+    macro_from_run,
+    name_of,
+    read_macro,
+)
 from obsidian_agent.agent.trust import TrustStore, standing
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
@@ -29,7 +36,11 @@ MAX_FILE = 2 * 1024 * 1024
 
 def untrusted(macro: Macro) -> MacroError:
     """Why a macro does not run. What to do about it is said by the front end."""
-    why = "has changed since you accepted it" if macro.standing == "changed" else "came with the vault: nobody accepted it on this computer"
+    why = (
+        "has changed since you accepted it"
+        if macro.standing == "changed"
+        else "came with the vault: nobody accepted it on this computer"
+    )
     return MacroError(f"The macro “{macro.name}” {why}.", code="MACRO_UNTRUSTED")
 
 
@@ -48,7 +59,9 @@ class MacroStore:
 
     def list(self) -> Sequence[Macro]:
         """Every macro that can be read, sorted by name; broken files are left out."""
-        return sorted((macro for macro, _ in self._files()), key=lambda macro: macro.name.casefold())
+        return sorted(
+            (macro for macro, _ in self._files()), key=lambda macro: macro.name.casefold()
+        )
 
     def trusted(self) -> Sequence[Macro]:
         """Those that this person saved, imported or accepted here: the only ones that words may find."""
@@ -72,7 +85,11 @@ class MacroStore:
                 self.trust.trust(self.folder.path(file).text, sha256)
                 return replace(macro, standing="trusted")
         found = self.get(name)
-        raise MacroError(f"The macro “{found.name}” is another one than was shown.", code="MACRO_CHANGED", hint="Look at it again.")
+        raise MacroError(
+            f"The macro “{found.name}” is another one than was shown.",
+            code="MACRO_CHANGED",
+            hint="Look at it again.",
+        )
 
     def put(self, macro: Macro, *, replacing: bool = False) -> Macro:
         """Keep a macro. MacroError MACRO_EXISTS when the name is taken, unless `replacing`."""
@@ -80,7 +97,9 @@ class MacroStore:
         taken = self._find(named.name)
         if taken is not None and not replacing:
             raise _taken(taken[0], "Choose another name, or replace it.")
-        return self._write(taken[1] if taken is not None else self._free_file(named.name), named, trusted=True)
+        return self._write(
+            taken[1] if taken is not None else self._free_file(named.name), named, trusted=True
+        )
 
     def save(
         self,
@@ -92,7 +111,9 @@ class MacroStore:
         replacing: bool = False,
     ) -> Macro:
         """Keep the plan of a run. `parameters`: name of a new parameter -> the literal text of the plan that it replaces."""
-        made = macro_from_run(self.plan_of(run_id).to_json(), name, self.tools, description, parameters)
+        made = macro_from_run(
+            self.plan_of(run_id).to_json(), name, self.tools, description, parameters
+        )
         return self.put(made, replacing=replacing)
 
     def rename(self, name: str, new_name: str) -> Macro:
@@ -141,7 +162,9 @@ class MacroStore:
             with open(path, "x", encoding="utf-8") as out:
                 out.write(document)
         except OSError as error:
-            raise MacroError(f"{path} cannot be written: {error.strerror or error}.", path=str(path)) from error
+            raise MacroError(
+                f"{path} cannot be written: {error.strerror or error}.", path=str(path)
+            ) from error
         return path
 
     def read(self, file: str) -> Imported:
@@ -151,7 +174,9 @@ class MacroStore:
             with open(path, "rb") as source:
                 data = source.read(MAX_FILE + 1)
         except OSError as error:
-            raise MacroError(f"{path} cannot be read: {error.strerror or error}.", path=str(path)) from error
+            raise MacroError(
+                f"{path} cannot be read: {error.strerror or error}.", path=str(path)
+            ) from error
         if len(data) > MAX_FILE:
             raise MacroError(f"{path} is larger than {MAX_FILE // 2**20} MB.", path=str(path))
         return read_macro(read_json(data, str(path)), self.tools)
@@ -174,7 +199,14 @@ class MacroStore:
             with contextlib.suppress(VaultError, PlanError):
                 read = self.folder.read(file)
                 macro = read_macro(read.value, self.tools, judge=False).macro
-                yield replace(macro, standing=standing(trusted.get(read.path.text), read.sha256), sha256=read.sha256), file
+                yield (
+                    replace(
+                        macro,
+                        standing=standing(trusted.get(read.path.text), read.sha256),
+                        sha256=read.sha256,
+                    ),
+                    file,
+                )
 
     def _find(self, name: str) -> tuple[Macro, str] | None:
         named = [(macro, file) for macro, file in self._files() if _same(macro.name, name)]
@@ -185,7 +217,11 @@ class MacroStore:
         found = self._find(name)
         if found is None:
             known = ", ".join(f"“{macro.name}”" for macro in self.list()) or "none"
-            raise MacroError(f"There is no macro “{name}”.", code="MACRO_NOT_FOUND", hint=f"Saved macros: {known}.")
+            raise MacroError(
+                f"There is no macro “{name}”.",
+                code="MACRO_NOT_FOUND",
+                hint=f"Saved macros: {known}.",
+            )
         return found
 
     def _write(self, file: str, macro: Macro, *, trusted: bool) -> Macro:
@@ -202,7 +238,9 @@ class MacroStore:
         """A file name made from the macro's name; the name itself stays inside the document."""
         base = clean_component(name)
         taken = {file.casefold() for file in self.folder.list()}
-        candidates = (base if number == 1 else f"{base} {number}" for number in range(1, len(taken) + 2))
+        candidates = (
+            base if number == 1 else f"{base} {number}" for number in range(1, len(taken) + 2)
+        )
         return next(file for file in candidates if file.casefold() not in taken)
 
     def _counts(self) -> dict[str, int]:
@@ -210,7 +248,11 @@ class MacroStore:
             document = json.loads(self.usage.read_bytes())
         except (OSError, ValueError):
             return {}
-        return {key: value for key, value in document.items() if isinstance(value, int)} if isinstance(document, dict) else {}
+        return (
+            {key: value for key, value in document.items() if isinstance(value, int)}
+            if isinstance(document, dict)
+            else {}
+        )
 
     def _keep(self, counts: Mapping[str, int]) -> None:
         """Write the counts, all or nothing. They are worth no error: a folder that cannot be written to only loses them."""

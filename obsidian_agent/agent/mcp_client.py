@@ -104,7 +104,10 @@ class Connection:
             cursor = None
             for _ in range(MOST_PAGES):
                 page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-                found += [ServerTool(tool.name, tool.description or "", tool.input_schema) for tool in page.tools]
+                found += [
+                    ServerTool(tool.name, tool.description or "", tool.input_schema)
+                    for tool in page.tools
+                ]
                 cursor = page.next_cursor
                 if cursor is None or len(found) > MOST_TOOLS:
                     break
@@ -149,11 +152,17 @@ class Connection:
         reason = "was ended"
         now: list[_Asked] = []
         try:
-            transport = _process(self.server, self._log) if self.server.command else _address(self.server)
+            transport = (
+                _process(self.server, self._log) if self.server.command else _address(self.server)
+            )
             about = Implementation(name="obsidian-agent", version=__version__)
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
-                    client = await stack.enter_async_context(Client(transport, client_info=about, cache=None, input_required_max_rounds=1))
+                    client = await stack.enter_async_context(
+                        Client(
+                            transport, client_info=about, cache=None, input_required_max_rounds=1
+                        )
+                    )
                 self._log.begin(f"connected, protocol {client.protocol_version}\n")
                 while True:
                     now = [await asked.get()]
@@ -164,7 +173,9 @@ class Connection:
             reason = redact(_first(error))
             self._log.write(f"failed: {reason}\n")
         finally:
-            failed = ServerError(f"The MCP server {self.name} {reason}.", hint=f"Its log is {self._log.file}.")
+            failed = ServerError(
+                f"The MCP server {self.name} {reason}.", hint=f"Its log is {self._log.file}."
+            )
             while not asked.empty():
                 now.append(asked.get_nowait())
             for each in now:
@@ -244,7 +255,14 @@ async def _process(server: McpServer, log: _Log) -> AsyncIterator[Streams]:
     )
     incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-    tasks = [asyncio.ensure_future(work) for work in (_receive(process, incoming, log), _send(process, outgoing), _errors(process, log))]
+    tasks = [
+        asyncio.ensure_future(work)
+        for work in (
+            _receive(process, incoming, log),
+            _send(process, outgoing),
+            _errors(process, log),
+        )
+    ]
     try:
         yield read, write
     finally:
@@ -285,7 +303,9 @@ async def _send(process: asyncio.subprocess.Process, outgoing: Any) -> None:
     assert process.stdin is not None
     async with outgoing:
         async for each in outgoing:
-            process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            process.stdin.write(
+                each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            )
             with contextlib.suppress(ConnectionError):
                 await process.stdin.drain()
 
@@ -317,8 +337,12 @@ async def _address(server: McpServer) -> AsyncIterator[Streams]:
     """A server at an address, by streamable HTTP."""
     timeout = httpx2.Timeout(server.timeout, connect=10.0)
     async with (
-        httpx2.AsyncClient(headers=_expanded(server.headers), timeout=timeout, transport=_Limited()) as http,
-        streamable_http_client(server.url or "", http_client=http, max_sse_event_size=MOST_BYTES) as streams,
+        httpx2.AsyncClient(
+            headers=_expanded(server.headers), timeout=timeout, transport=_Limited()
+        ) as http,
+        streamable_http_client(
+            server.url or "", http_client=http, max_sse_event_size=MOST_BYTES
+        ) as streams,
     ):
         yield streams[0], streams[1]
 
@@ -366,7 +390,11 @@ class _Log:
         """Add to the file, as far as there is room in it."""
         with contextlib.suppress(OSError):
             make_private(self.file.parent)
-            fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            fd = os.open(
+                self.file,
+                os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0),
+                0o600,
+            )
             try:
                 if (room := LARGEST_LOG - os.fstat(fd).st_size) > 0:
                     os.write(fd, text.encode("utf-8", "replace")[:room])

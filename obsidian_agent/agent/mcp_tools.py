@@ -81,42 +81,79 @@ class McpTools:
 
     async def _offered(self, approve: ApproveShare, emit: Emit) -> dict[str, Offered]:
         servers = self.configured()
-        for name in [name for name, each in self._connections.items() if servers.get(name) != each.server]:
+        for name in [
+            name for name, each in self._connections.items() if servers.get(name) != each.server
+        ]:
             await self._connections.pop(name).close()
             self._down.pop(name, None)
         policy = await asyncio.to_thread(self.policy)
-        listed = await asyncio.gather(*(self._listed(name, server) for name, server in servers.items()))
+        listed = await asyncio.gather(
+            *(self._listed(name, server) for name, server in servers.items())
+        )
         found: dict[str, Offered] = {}
         for name, tools in zip(servers, listed, strict=True):
             if isinstance(tools, Problem):
                 await emit(Notice(tools))
                 continue
-            permitted = [tool for tool in tools if policy.on_call(_wire(name, tool)).decision != "deny"]
+            permitted = [
+                tool for tool in tools if policy.on_call(_wire(name, tool)).decision != "deny"
+            ]
             for tool in await self._accepted(name, permitted, approve, emit):
                 offer = _offer(name, tool)
                 if offer is None:
                     await emit(
-                        Notice(Problem("MCP_TOOL_LEFT_OUT", f"A tool of the MCP server {name} cannot be offered: {tool.name[:60]!r}."))
+                        Notice(
+                            Problem(
+                                "MCP_TOOL_LEFT_OUT",
+                                f"A tool of the MCP server {name} cannot be offered: {tool.name[:60]!r}.",
+                            )
+                        )
                     )
                 else:
                     found[offer.name] = Offered(name, tool.name, offer)
         return found
 
     async def call(
-        self, called: Offered, args: Mapping[str, Any], approve: ApproveShare, grants: Grants, emit: Emit, call_id: str
+        self,
+        called: Offered,
+        args: Mapping[str, Any],
+        approve: ApproveShare,
+        grants: Grants,
+        emit: Emit,
+        call_id: str,
     ) -> Answered | None:
         """What a tool answers; None when the person refuses the call. Raises `ServerError` and `ConfigError`."""
         text = json.dumps(args, indent=2, ensure_ascii=False)
         if len(text) > MOST_ARGUMENTS:
-            raise ServerError(f"The arguments are longer than {MOST_ARGUMENTS:,} characters.", code="ARGUMENT_INVALID")
+            raise ServerError(
+                f"The arguments are longer than {MOST_ARGUMENTS:,} characters.",
+                code="ARGUMENT_INVALID",
+            )
         ruled = (await asyncio.to_thread(self.policy)).on_call(called.offer.name)
         if ruled.decision == "deny":
-            await self._note("denial", provider=f"mcp/{called.server}", denied=[{"tool": called.tool, "rule": ruled.rule}])
-            raise ServerError(f"{called.offer.name} may not be called: {ruled.rule} ({ruled.source}).", code="PERMISSION_DENIED")
-        by = "rule" if ruled.decision == "allow" else "granted" if called.offer.name in grants.tools else ""
+            await self._note(
+                "denial",
+                provider=f"mcp/{called.server}",
+                denied=[{"tool": called.tool, "rule": ruled.rule}],
+            )
+            raise ServerError(
+                f"{called.offer.name} may not be called: {ruled.rule} ({ruled.source}).",
+                code="PERMISSION_DENIED",
+            )
+        by = (
+            "rule"
+            if ruled.decision == "allow"
+            else "granted"
+            if called.offer.name in grants.tools
+            else ""
+        )
         if not by:
-            request = _question("call", called.server, f"Call {called.tool}", text, self._place(called.server))
-            decision = await _decide(replace(request, tool=called.offer.name, call_id=call_id, args=args), approve, emit)
+            request = _question(
+                "call", called.server, f"Call {called.tool}", text, self._place(called.server)
+            )
+            decision = await _decide(
+                replace(request, tool=called.offer.name, call_id=call_id, args=args), approve, emit
+            )
             if not decision:
                 await self._note("refusal", provider=f"mcp/{called.server}", tool=called.tool)
                 return None
@@ -126,10 +163,17 @@ class McpTools:
         entry = {"kind": "call", "server": called.server, "tool": called.tool, "allowedBy": by}
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         try:
-            await asyncio.to_thread(self.record.append, [{**entry, "characters": len(text), "sha256": digest}])
+            await asyncio.to_thread(
+                self.record.append, [{**entry, "characters": len(text), "sha256": digest}]
+            )
         except OSError as error:
-            raise ConfigError(f"The call cannot be written down ({error.strerror}), so it was not made.", code="LEDGER_ERROR") from error
-        return await (await self._connection(called.server, self.configured()[called.server])).call(called.tool, args)
+            raise ConfigError(
+                f"The call cannot be written down ({error.strerror}), so it was not made.",
+                code="LEDGER_ERROR",
+            ) from error
+        return await (await self._connection(called.server, self.configured()[called.server])).call(
+            called.tool, args
+        )
 
     def _place(self, name: str) -> str:
         server = self.configured()[name]
@@ -139,7 +183,9 @@ class McpTools:
         if name not in self._connections:
             # Takes half a second the first time, which nobody else is to wait for.
             client = await asyncio.to_thread(import_module, "obsidian_agent.agent.mcp_client")
-            self._connections.setdefault(name, client.Connection(name, server, self.logs / f"mcp-{name}.log"))
+            self._connections.setdefault(
+                name, client.Connection(name, server, self.logs / f"mcp-{name}.log")
+            )
         return self._connections[name]
 
     async def _listed(self, name: str, server: McpServer) -> tuple[ServerTool, ...] | Problem:
@@ -153,11 +199,15 @@ class McpTools:
             self._down[name] = (time.monotonic() + AGAIN_SECONDS, problem)
             return problem
         except ImportError:
-            return Problem("NOT_INSTALLED", "MCP servers need the package mcp: install obsidian-agent[mcp].")
+            return Problem(
+                "NOT_INSTALLED", "MCP servers need the package mcp: install obsidian-agent[mcp]."
+            )
 
     # --- what was accepted ---------------------------------------------------------------------------------------------------------
 
-    async def _accepted(self, server: str, tools: Iterable[ServerTool], approve: ApproveShare, emit: Emit) -> list[ServerTool]:
+    async def _accepted(
+        self, server: str, tools: Iterable[ServerTool], approve: ApproveShare, emit: Emit
+    ) -> list[ServerTool]:
         """Those that are as the person has accepted them, after asking about the others."""
         pinned = await asyncio.to_thread(self._pinned)
         known = pinned.get(server, {})
@@ -168,16 +218,22 @@ class McpTools:
             changed = sorted(tool.name for tool in asked if tool.name in known)
             what = f"Changed since you accepted them: {', '.join(changed)}" if changed else "New"
             text = "\n\n".join(_difference(known.get(tool.name), tool.text) for tool in asked)
-            if await _decide(_question("tools", server, what, text, self._place(server)), approve, emit):
+            if await _decide(
+                _question("tools", server, what, text, self._place(server)), approve, emit
+            ):
                 pinned[server] = known | {tool.name: tool.text for tool in asked}
                 with contextlib.suppress(OSError):  # then it is asked again
-                    await asyncio.to_thread(replace_file, self.pins, json.dumps(pinned).encode("ascii"))
+                    await asyncio.to_thread(
+                        replace_file, self.pins, json.dumps(pinned).encode("ascii")
+                    )
                 for tool in asked:
                     await self._note("trust", path=f"mcp/{server}/{tool.name}", sha256=tool.sha256)
                 fresh = [tool for tool in fresh if tool not in asked]
             else:
                 self._refused |= {tool.sha256 for tool in asked}
-                await self._note("refusal", provider=f"mcp/{server}", tools=[tool.name for tool in asked])
+                await self._note(
+                    "refusal", provider=f"mcp/{server}", tools=[tool.name for tool in asked]
+                )
         return [tool for tool in listed.values() if tool not in fresh]
 
     async def _note(self, kind: Kind, **details: Any) -> None:
@@ -186,7 +242,10 @@ class McpTools:
     def _pinned(self) -> dict[str, dict[str, str]]:
         try:
             found = json.loads(self.pins.read_bytes())
-            return {server: {tool: str(text) for tool, text in tools.items()} for server, tools in found.items()}
+            return {
+                server: {tool: str(text) for tool, text in tools.items()}
+                for server, tools in found.items()
+            }
         except (OSError, ValueError, AttributeError):
             return {}  # everything is asked about again
 
@@ -194,7 +253,13 @@ class McpTools:
 def _difference(old: str | None, new: str) -> str:
     if old is None:
         return new
-    return "\n".join(list(difflib.unified_diff(old.split("\n"), new.split("\n"), "as accepted", "as it is now", lineterm="", n=1000)))
+    return "\n".join(
+        list(
+            difflib.unified_diff(
+                old.split("\n"), new.split("\n"), "as accepted", "as it is now", lineterm="", n=1000
+            )
+        )
+    )
 
 
 def _question(kind: Any, server: str, purpose: str, text: str, place: str) -> ShareRequest:
@@ -226,7 +291,9 @@ def _offer(server: str, tool: ServerTool) -> ToolOffer | None:
         return None
     if not _WIRE.fullmatch(name) or size > LARGEST_SCHEMA or tool.schema.get("type") != "object":
         return None
-    description = f"Of the MCP server {server}, which says: {neutral(tool.description)[:LONGEST_TEXT]}"
+    description = (
+        f"Of the MCP server {server}, which says: {neutral(tool.description)[:LONGEST_TEXT]}"
+    )
     return ToolOffer(name, description, _harmless(tool.schema))
 
 

@@ -13,7 +13,16 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from obsidian_agent.agent.conversation import new_id
-from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Candidate,
+    Emit,
+    NeedsInput,
+    PlanReady,
+    TextDelta,
+    TurnFailed,
+    Verdict,
+)
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Reply, Sampling, listen
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
@@ -54,7 +63,9 @@ def picks(planning: Planning, provider: Provider) -> bool:
     """Whether a model picks from the menu first: where the setting says so, and by itself where the model runs on this machine. No agent does."""
     if is_agent(provider):
         return False
-    return planning == "menu" or (planning == "auto" and provider.local and provider.name.startswith(_LOCAL))
+    return planning == "menu" or (
+        planning == "auto" and provider.local and provider.name.startswith(_LOCAL)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +103,9 @@ class MenuPlanner:
             verdict = await self.otherwise.plan(plain, emit)
             if provider is not None and isinstance(verdict, PlanReady):
                 # The plan of a model that picks is doubted as its choices are.
-                verdict = await asyncio.to_thread(self.doubted, plain, verdict.plan, of_plan(verdict.plan), agent=verdict.agent)
+                verdict = await asyncio.to_thread(
+                    self.doubted, plain, verdict.plan, of_plan(verdict.plan), agent=verdict.agent
+                )
         return await asyncio.to_thread(self.offline.picked, request, verdict)
 
     def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
@@ -101,9 +114,17 @@ class MenuPlanner:
         if self.rules.deny:
             view = FilteredView(view, self.rules.deny.cover, self.real)
         chooser = chooser_of()
-        found = list(names_in(request.message, Surroundings(view, request.context).names, packaged_menu().common))
+        found = list(
+            names_in(
+                request.message, Surroundings(view, request.context).names, packaged_menu().common
+            )
+        )
         text = neutral(menu_request(request.message, found, request.context))
-        parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
+        parts = tuple(
+            (Part(path, Level.NAME, len(each.text)), _AS_CONTEXT)
+            for each in found
+            for path in _paths(each)
+        )
         asked = ChatRequest(
             (ChatMessage("system", chooser.prompt), ChatMessage("user", text)),
             temperature=0.0,
@@ -114,7 +135,13 @@ class MenuPlanner:
         )
         return asked, Sending("menu", "", text, parts)
 
-    def doubted(self, request: PlanRequest, plan: ActionPlan, *parts: tuple[Recipe, Mapping[str, Any]], agent: str = "") -> Verdict:
+    def doubted(
+        self,
+        request: PlanRequest,
+        plan: ActionPlan,
+        *parts: tuple[Recipe, Mapping[str, Any]],
+        agent: str = "",
+    ) -> Verdict:
         """A plan that was made of these parts, by an agent; as a question, where something speaks against it. May block."""
         around = Surroundings(self.offline.view(), request.context)
         preview = self.offline.turn(request).tried(plan, self.offline.policy())
@@ -156,19 +183,34 @@ class _Turn:
         except ConfigError as error:
             return TurnFailed(error.problem())
         except ProviderError as error:
-            return replace(self.known, message=f"{error.message} Without the model: {WHICH[:1].lower()}{WHICH[1:]}")
+            return replace(
+                self.known,
+                message=f"{error.message} Without the model: {WHICH[:1].lower()}{WHICH[1:]}",
+            )
         except NotChosen as error:
-            if self._reply.calls or isinstance(parse_plan(self._reply.text, self._reply.reason), ParsedPlan):
+            if self._reply.calls or isinstance(
+                parse_plan(self._reply.text, self._reply.reason), ParsedPlan
+            ):
                 return None  # it plans, whatever it is asked for: let it
-            return replace(self.known, message=f"{provider.name} chose nothing that can be used. {error} {WHICH}")
-        if chosen and not (planner.questions and any(each.recipe.answer is None for each in chosen)):
+            return replace(
+                self.known,
+                message=f"{provider.name} chose nothing that can be used. {error} {WHICH}",
+            )
+        if chosen and not (
+            planner.questions and any(each.recipe.answer is None for each in chosen)
+        ):
             return await asyncio.to_thread(self._proposed, chosen)
         return None
 
     def _write_down(self, sending: Sending) -> None:
         """Keep in the ledger what is about to be sent. Raises `ConfigError`."""
         planner, provider = self.planner, self.provider
-        planner.ledger.write([sending], provider=provider.name, address=provider.address, conversation=planner.conversation)
+        planner.ledger.write(
+            [sending],
+            provider=provider.name,
+            address=provider.address,
+            conversation=planner.conversation,
+        )
 
     def _proposed(self, chosen: Sequence[Chosen]) -> Verdict:
         """What the choice comes to; behind a doubted one stand the likeliest actions."""
@@ -189,7 +231,9 @@ class _Turn:
                 continue
             rest = {key: text for key, text in chosen.texts.items() if key != name}
             left_out = f"“{wanted.description}: {chosen.texts[name]}” is left out."
-            match self.planner.offline.turn(self.request).propose(chosen.recipe, rest, doubted=True):
+            match self.planner.offline.turn(self.request).propose(
+                chosen.recipe, rest, doubted=True
+            ):
                 case PlanReady(plan):
                     found.append(Candidate(plan.goal, plan, rest, (), chosen.recipe.name, left_out))
                 case NeedsInput(candidates=(first, *_)) if not first.missing:
@@ -215,7 +259,11 @@ class _Turn:
                 candidate = Candidate(plan.goal, plan, rest, (), chosen.recipe.name)
             case _:
                 candidate = Candidate(chosen.recipe.title, None, rest, (), chosen.recipe.name)
-        return _question(replace(candidate, doubt=" ".join(filter(None, (event.problem.message, candidate.doubt)))))
+        return _question(
+            replace(
+                candidate, doubt=" ".join(filter(None, (event.problem.message, candidate.doubt)))
+            )
+        )
 
     def _several(self, chosen: Sequence[Chosen]) -> Verdict:
         """Several actions as one plan, each read against the vault as those before it would leave it."""
@@ -231,7 +279,12 @@ class _Turn:
                 plans.append(part.plan)
                 parts.append((each.recipe, here.values(each.recipe, each.texts)))
                 preview = here.tried(part.plan)
-            if not isinstance(part, PlanReady) or preview is None or preview.errors or preview.after is None:
+            if (
+                not isinstance(part, PlanReady)
+                or preview is None
+                or preview.errors
+                or preview.after is None
+            ):
                 # One of them alone is worth asking about: the first that is not clear.
                 return self._one(each)
             view = preview.after
@@ -250,7 +303,9 @@ def _question(candidate: Candidate) -> NeedsInput:
 
 def _paths(found: Found) -> list[str]:
     """The notes and folders that a name stands for."""
-    return list(dict.fromkeys(str(name.value) for name in found.names if name.kind in ("note", "folder")))
+    return list(
+        dict.fromkeys(str(name.value) for name in found.names if name.kind in ("note", "folder"))
+    )
 
 
 @cache

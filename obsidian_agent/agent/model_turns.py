@@ -15,7 +15,15 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.conversation import Conversation, Use
-from obsidian_agent.agent.events import AgentEvent, Emit, NeedsInput, Notice, TurnFailed, TurnStarted, Verdict
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Emit,
+    NeedsInput,
+    Notice,
+    TurnFailed,
+    TurnStarted,
+    Verdict,
+)
 from obsidian_agent.agent.menu_planner import MenuPlanner, Planning, picks
 from obsidian_agent.agent.offline import OfflinePlanner
 from obsidian_agent.agent.open_vault import OpenVault
@@ -100,7 +108,11 @@ class ModelTurns:
             provider=provider,
             tools=self.plans.tools,
             policy=self.plans.make_policy("/".join(filter(None, names))),
-            vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder))),
+            vault=Vault(
+                self.vault.view,
+                self.vault.resolve,
+                Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder)),
+            ),
             rules=models.rules,
             approve=approve,
             ledger=models.ledger,
@@ -124,19 +136,32 @@ class ModelTurns:
         name = self.models.provider.name
         return self._menu(name, provider, UnaskedAgent(name, self))
 
-    def _menu(self, name: str, open_model: Callable[[], Provider], otherwise: Planner) -> MenuPlanner:
+    def _menu(
+        self, name: str, open_model: Callable[[], Provider], otherwise: Planner
+    ) -> MenuPlanner:
         models = self.models
 
         def picking() -> Provider | None:
             provider = open_model()
             return provider if picks(models.planning, provider) else None
 
-        return MenuPlanner(name, picking, self.offline, otherwise, models.rules, self.vault.resolve, models.ledger, models.sampling)
+        return MenuPlanner(
+            name,
+            picking,
+            self.offline,
+            otherwise,
+            models.rules,
+            self.vault.resolve,
+            models.ledger,
+            models.sampling,
+        )
 
     def _choice(self, config: TurnConfig, model: str | None) -> Choice:
         """Which model is asked: a denied note may not even wish."""
         active, deny = self.plans.context().active_file, self.models.rules.deny
-        hidden = active is not None and (deny.cover(active) or deny.cover(self.vault.resolve(active)))
+        hidden = active is not None and (
+            deny.cover(active) or deny.cover(self.vault.resolve(active))
+        )
         wish = wish_of(self.vault.view(), None if hidden else active)
         return choose(self.models.spec, model, wish, config.model, self.models.choosable)
 
@@ -163,7 +188,9 @@ class UnaskedAgent:
         return replace(agent, config=replace(agent.config, tools=False, gatherer=None))
 
 
-async def traced(plan: Callable[[Emit], Awaitable[Verdict]], question: str, agent: Agent, emit: Emit) -> Verdict:
+async def traced(
+    plan: Callable[[Emit], Awaitable[Verdict]], question: str, agent: Agent, emit: Emit
+) -> Verdict:
     """A turn whose events are written to the trace, where one is wanted."""
     trace = agent.config.trace
     if trace is None:
@@ -201,7 +228,12 @@ class RequestPreview:
 
 
 async def preview_request(
-    turns: ModelTurns, conversation: Conversation, draft: str, *, model: str | None = None, assistant: str | None = None
+    turns: ModelTurns,
+    conversation: Conversation,
+    draft: str,
+    *,
+    model: str | None = None,
+    assistant: str | None = None,
 ) -> RequestPreview:
     """Look ahead. The conversation stays as it is. Raises `ConfigError` when the model cannot be opened."""
     questions: list[ShareRequest] = []
@@ -216,7 +248,9 @@ async def preview_request(
             notices.append(event.problem)
 
     copy = deepcopy(replace(conversation, keeper=None))
-    agent = await asyncio.to_thread(lambda: turns.agent(note, copy, model=model, assistant=assistant))
+    agent = await asyncio.to_thread(
+        lambda: turns.agent(note, copy, model=model, assistant=assistant)
+    )
     request = PlanRequest(draft, await asyncio.to_thread(turns.plans.context))
     prepared = await agent.prepare(request.context)
     prepared.ahead = True
@@ -229,7 +263,15 @@ async def preview_request(
     use = prepared.use(extra, message.text.replace(extra, "") if extra else message.text)
     price = prepared.facts.price
     cost = price.estimate(use.prompt, use.reply) if price is not None else None
-    return RequestPreview(agent.provider.name, agent.provider.address, text, use, cost, tuple(questions), tuple(notices))
+    return RequestPreview(
+        agent.provider.name,
+        agent.provider.address,
+        text,
+        use,
+        cost,
+        tuple(questions),
+        tuple(notices),
+    )
 
 
 async def _menu_first(turns: ModelTurns, agent: Agent, request: PlanRequest) -> str:
@@ -257,7 +299,13 @@ class Choice:
     notices: tuple[Problem, ...] = ()
 
 
-def choose(settings: str, thread: str | None, note: str | None, assistant: str | None, patterns: Sequence[str]) -> Choice:
+def choose(
+    settings: str,
+    thread: str | None,
+    note: str | None,
+    assistant: str | None,
+    patterns: Sequence[str],
+) -> Choice:
     """Choose among the model of the settings, the thread's, and what the open note and the vault's agent wish for."""
     if thread is not None:
         return Choice(thread)
@@ -267,9 +315,7 @@ def choose(settings: str, thread: str | None, note: str | None, assistant: str |
             continue
         if may_choose(wish, settings, patterns):
             return Choice(wish, (*notices, Problem("MODEL_CHOSEN", f"{who} has {wish} answer.")))
-        message = (
-            f"{who} asks for {wish}, which vaults may not choose here; {settings} answers. Allow it under note_models in the settings."
-        )
+        message = f"{who} asks for {wish}, which vaults may not choose here; {settings} answers. Allow it under note_models in the settings."
         notices.append(Problem("MODEL_NOT_ALLOWED", message))
     return Choice(settings, tuple(notices))
 
@@ -300,8 +346,15 @@ def _wish(properties: dict[str, Any]) -> str | None:
     spec = properties.get("ai-model", properties.get("aiModel"))
     if isinstance(spec, str):
         return spec.strip() if _SPEC.fullmatch(spec.strip()) else None
-    service, model = properties.get("aiService", properties.get("ai-service")), properties.get("model")
-    if not isinstance(service, str) or not isinstance(model, str) or _MODEL.fullmatch(model.strip()) is None:
+    service, model = (
+        properties.get("aiService", properties.get("ai-service")),
+        properties.get("model"),
+    )
+    if (
+        not isinstance(service, str)
+        or not isinstance(model, str)
+        or _MODEL.fullmatch(model.strip()) is None
+    ):
         return None
     found = f"{service.strip().lower()}/{model.strip()}"
     return found if _SPEC.fullmatch(found) else None

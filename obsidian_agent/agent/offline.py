@@ -12,7 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
+from obsidian_agent.agent.events import (
+    Answer,
+    Candidate,
+    Emit,
+    NeedsInput,
+    PlanReady,
+    TurnFailed,
+    Verdict,
+)
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import PlanError, Problem
@@ -69,7 +77,11 @@ class OfflinePlanner:
     def recipes(self, *, questions: bool = False) -> tuple[Recipe, ...]:
         """What there is to choose from: the recipes that ship, and the macros; or questions only. May block."""
         usable = (each for each in packaged() if all(tool in self.tools for tool in each.tools))
-        return tuple(each for each in usable if each.answer is not None) if questions else (*usable, *map(from_macro, self.macros()))
+        return (
+            tuple(each for each in usable if each.answer is not None)
+            if questions
+            else (*usable, *map(from_macro, self.macros()))
+        )
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
         """The same as `plan` without waiting for a thread. `questions`: answers only, never a plan."""
@@ -81,7 +93,12 @@ class OfflinePlanner:
             return verdict
         candidates = verdict.candidates if isinstance(verdict, NeedsInput) else (None,)
         if candidates and not 1 <= request.pick <= len(candidates):
-            return TurnFailed(Problem("ARGUMENT_INVALID", f"There is no candidate {request.pick}; there are {len(candidates)}."))
+            return TurnFailed(
+                Problem(
+                    "ARGUMENT_INVALID",
+                    f"There is no candidate {request.pick}; there are {len(candidates)}.",
+                )
+            )
         chosen = candidates[request.pick - 1] if candidates else None
         if chosen is None:
             return verdict
@@ -107,18 +124,29 @@ def from_macro(macro: Macro) -> Recipe:
     """A macro as a recipe of the subject `Saved`: its name (with “for” before its one input) and its phrases are its examples."""
     # What the run's own context binds by itself need not be asked for.
     inputs = {
-        name: Input(name=name, kind=each.type, description=each.description or name, default=each.default)
+        name: Input(
+            name=name, kind=each.type, description=each.description or name, default=each.default
+        )
         for name, each in macro.plan.parameters.items()
         if name not in CONTEXT_NAMES or each.default is not None
     }
     lacking = [name for name, each in inputs.items() if each.needed]
-    said = [macro.name, f"Run {macro.name}", *([f"{macro.name} for {{{lacking[0]}}}"] if len(lacking) == 1 else []), *macro.phrases]
+    said = [
+        macro.name,
+        f"Run {macro.name}",
+        *([f"{macro.name} for {{{lacking[0]}}}"] if len(lacking) == 1 else []),
+        *macro.phrases,
+    ]
     return Recipe(
         name=f"macro:{macro.name}",
         title=macro.name,
         subject="Saved",
         description=macro.description or macro.plan.goal,
-        examples=tuple(dict.fromkeys(each for each in said if {slot for slot, _ in SLOT.findall(each)} <= inputs.keys())),
+        examples=tuple(
+            dict.fromkeys(
+                each for each in said if {slot for slot, _ in SLOT.findall(each)} <= inputs.keys()
+            )
+        ),
         inputs=inputs,
         plan=macro.plan.to_json(),
     )
@@ -144,10 +172,20 @@ class OfflineTurn:
             if (refused := self._out_of_bounds()) is not None:
                 return TurnFailed(refused)
             worded = self._readings or any(each.worded for each in self._nearest)
-            return NeedsInput(WHICH if worded else NEAREST if any(each.score for each in self._nearest) else NOTHING, self.candidates)
+            return NeedsInput(
+                WHICH
+                if worded
+                else NEAREST
+                if any(each.score for each in self._nearest)
+                else NOTHING,
+                self.candidates,
+            )
         reading = self._readings[0]
         if self.request.params:
-            texts = {name: shown(reading.recipe.inputs[name], value) for name, value in reading.values.items()}
+            texts = {
+                name: shown(reading.recipe.inputs[name], value)
+                for name, value in reading.values.items()
+            }
             return self.propose(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
@@ -165,7 +203,9 @@ class OfflineTurn:
                 raise
         return values
 
-    def propose(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
+    def propose(
+        self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False
+    ) -> Verdict:
         """What becomes of a recipe with values as a person, a model or a script gives them, mostly as text.
 
         A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
@@ -174,7 +214,12 @@ class OfflineTurn:
         unknown = texts.keys() - recipe.inputs.keys()
         if unknown:
             known = ", ".join(recipe.inputs) or "none"
-            return TurnFailed(Problem("ARGUMENT_INVALID", f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}."))
+            return TurnFailed(
+                Problem(
+                    "ARGUMENT_INVALID",
+                    f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}.",
+                )
+            )
         try:
             return self._settled(recipe, self.values(recipe, texts), doubted=doubted)
         except Unread as error:
@@ -184,8 +229,12 @@ class OfflineTurn:
     def candidates(self) -> tuple[Candidate, ...]:
         """What may be meant: several readings, else the likeliest recipes."""
         if self._readings:
-            return tuple(self._candidate(each.recipe, each.values) for each in self._readings[:MOST])
-        return tuple(self._candidate(each.recipe, each.values, doubted=True) for each in self._nearest)
+            return tuple(
+                self._candidate(each.recipe, each.values) for each in self._readings[:MOST]
+            )
+        return tuple(
+            self._candidate(each.recipe, each.values, doubted=True) for each in self._nearest
+        )
 
     @cached_property
     def _nearest(self) -> list[Suggestion]:
@@ -194,21 +243,39 @@ class OfflineTurn:
     def _out_of_bounds(self) -> Problem | None:
         """Why the place that the likeliest action wants cannot be the one that the sentence names; None where that is not so."""
         first = [] if self._readings else self._nearest[:1]
-        if not any(each.worded and each.recipe.inputs[name].kind in PLACES for each in first for name in each.missing):
+        if not any(
+            each.worded and each.recipe.inputs[name].kind in PLACES
+            for each in first
+            for name in each.missing
+        ):
             return None
-        return next(filter(None, map(out_of_bounds, Sentence(self.request.message, self.around).places)), None)
+        return next(
+            filter(None, map(out_of_bounds, Sentence(self.request.message, self.around).places)),
+            None,
+        )
 
     @cached_property
     def _readings(self) -> list[Reading]:
         return readings(self.request.message, self.recipes, self.around)
 
-    def _settled(self, recipe: Recipe, values: Mapping[str, Any], *, certain: bool = False, doubted: bool = False) -> Verdict:
+    def _settled(
+        self,
+        recipe: Recipe,
+        values: Mapping[str, Any],
+        *,
+        certain: bool = False,
+        doubted: bool = False,
+    ) -> Verdict:
         unmet = self.unmet(recipe)
         if unmet is not None:
             return NeedsInput(unmet)
         if missing := recipe.missing(values):
             wanted = ", ".join(recipe.inputs[name].description.lower() for name in missing)
-            return NeedsInput(f"{recipe.title}: what is missing is {wanted}.", (self._candidate(recipe, values),), missing)
+            return NeedsInput(
+                f"{recipe.title}: what is missing is {wanted}.",
+                (self._candidate(recipe, values),),
+                missing,
+            )
         if self.around.active_file is None and ACTIVE in (recipe.defaults | dict(values)).values():
             return NeedsInput(NO_ACTIVE_FILE, (self._candidate(recipe, values),))
         plan = fill(recipe, values)
@@ -217,20 +284,45 @@ class OfflineTurn:
         preview = None
         if doubted or (certain and recipe.answer is None):
             preview = self.tried(plan, self.planner.policy())
-            found = doubts(self.request.message, self.around, (recipe, values), preview=preview, certain=not doubted)
+            found = doubts(
+                self.request.message,
+                self.around,
+                (recipe, values),
+                preview=preview,
+                certain=not doubted,
+            )
             if found:
-                return NeedsInput(f"Is it this? {' '.join(found)}", (replace(self._candidate(recipe, values), doubt=" ".join(found)),))
+                return NeedsInput(
+                    f"Is it this? {' '.join(found)}",
+                    (replace(self._candidate(recipe, values), doubt=" ".join(found)),),
+                )
         if recipe.answer is None:
             return PlanReady(plan, preview=preview)
-        texts = {name: shown(recipe.inputs[name], value) for name, value in (recipe.defaults | dict(values)).items()}
+        texts = {
+            name: shown(recipe.inputs[name], value)
+            for name, value in (recipe.defaults | dict(values)).items()
+        }
         return self._answer(
-            plan, recipe.answer, {name: self.around.active_file or "" if text == ACTIVE else text for name, text in texts.items()}
+            plan,
+            recipe.answer,
+            {
+                name: self.around.active_file or "" if text == ACTIVE else text
+                for name, text in texts.items()
+            },
         )
 
-    def _answer(self, plan: ActionPlan, wording: AnswerFrom, texts: Mapping[str, str]) -> Answer | TurnFailed:
+    def _answer(
+        self, plan: ActionPlan, wording: AnswerFrom, texts: Mapping[str, str]
+    ) -> Answer | TurnFailed:
         """The answer to a question, with the notes that it rests on. Such a plan may change nothing."""
         try:
-            done = dry_run(plan.to_json(), self.planner.tools, Policy(allow_writes=False), self.around.view, self.request.context)
+            done = dry_run(
+                plan.to_json(),
+                self.planner.tools,
+                Policy(allow_writes=False),
+                self.around.view,
+                self.request.context,
+            )
         except PlanError as error:
             return TurnFailed(error.problems[0], error.problems)
         if done.errors:
@@ -244,17 +336,31 @@ class OfflineTurn:
             return Answer(f"{plan.goal}: nothing found.")
         lines = [f"{plan.goal}: {text_of(count)}"]
         if wording.item:
-            line = ListTemplate(wording.item, FilterContext(LinkWriter(self.around.view), self.around.context.now))
+            line = ListTemplate(
+                wording.item, FilterContext(LinkWriter(self.around.view), self.around.context.now)
+            )
             lines += [line.fill(each, index) for index, each in enumerate(items[:MOST_LINES])]
             lines += [f"… and {len(items) - MOST_LINES} more."] if len(items) > MOST_LINES else []
-        return Answer("\n".join(lines), _sources(items, wording.sources, texts) if wording.sources else ())
+        return Answer(
+            "\n".join(lines), _sources(items, wording.sources, texts) if wording.sources else ()
+        )
 
-    def _candidate(self, recipe: Recipe, values: Mapping[str, Any], *, doubted: bool = False) -> Candidate:
+    def _candidate(
+        self, recipe: Recipe, values: Mapping[str, Any], *, doubted: bool = False
+    ) -> Candidate:
         missing = recipe.missing(values)
         plan = fill(recipe, values) if not missing else None
-        found = doubts(self.request.message, self.around, (recipe, values), live=False) if doubted else ()
+        found = (
+            doubts(self.request.message, self.around, (recipe, values), live=False)
+            if doubted
+            else ()
+        )
         doubt = " ".join(filter(None, (self.unmet(recipe), *found)))
-        title = SLOT.sub("…", plan.goal) if plan is not None and recipe.inputs and recipe.answer is None else recipe.title
+        title = (
+            SLOT.sub("…", plan.goal)
+            if plan is not None and recipe.inputs and recipe.answer is None
+            else recipe.title
+        )
         texts = {name: shown(recipe.inputs[name], value) for name, value in values.items()}
         runs = plan if recipe.answer is None and not recipe.unfold else None
         return Candidate(title, runs, texts, missing, recipe.name, doubt)
@@ -272,17 +378,28 @@ class OfflineTurn:
         """The dry run of a plan; None when it is not valid."""
         try:
             return dry_run(
-                plan.to_json(), self.planner.tools, policy, self.around.view, self.request.context, instruction=self.request.message or None
+                plan.to_json(),
+                self.planner.tools,
+                policy,
+                self.around.view,
+                self.request.context,
+                instruction=self.request.message or None,
             )
         except PlanError:
             return None
 
     def _unfolded(self, plan: ActionPlan, wanted: str) -> ActionPlan:
         """The plan with a step for each of those that one step would do, so that each can be left out."""
-        others = plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]})
+        others = plan.model_copy(
+            update={"steps": [each for each in plan.steps if each.id != wanted]}
+        )
         step, done = next(each for each in plan.steps if each.id == wanted), self.tried(others)
         assert step.foreach is not None
-        found = _at(done.outputs, str(step.foreach.from_).removeprefix("$steps."), {}) if done is not None else None
+        found = (
+            _at(done.outputs, str(step.foreach.from_).removeprefix("$steps."), {})
+            if done is not None
+            else None
+        )
         document = step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True)
         made = []
         for number, item in enumerate((found or [])[: MAX_STEPS - len(plan.steps)], 1):

@@ -49,7 +49,9 @@ FEW: Final = 500
 class IndexFollower:
     """One vault's index kept fresh. `tell` is called in threads, whenever the status is another one."""
 
-    def __init__(self, root: str, keeper: Callable[[], IndexKeeper], tell: Callable[[IndexStatus], None]) -> None:
+    def __init__(
+        self, root: str, keeper: Callable[[], IndexKeeper], tell: Callable[[IndexStatus], None]
+    ) -> None:
         self._root = root
         self._make_keeper = keeper
         self._tell = tell
@@ -105,8 +107,17 @@ class IndexFollower:
 
 def _files(effects: Effects) -> list[VaultPath] | None:
     """The files that a run has touched; None when these are many, or folders are among them."""
-    texts = [*effects.created, *effects.modified, *effects.deleted, *(text for pair in effects.renamed for text in pair)]
-    if effects.folders or len(texts) > FEW or any("." not in text.rpartition("/")[2] for text in texts):
+    texts = [
+        *effects.created,
+        *effects.modified,
+        *effects.deleted,
+        *(text for pair in effects.renamed for text in pair),
+    ]
+    if (
+        effects.folders
+        or len(texts) > FEW
+        or any("." not in text.rpartition("/")[2] for text in texts)
+    ):
         return None
     try:
         return [parse(text, PathUse.READ) for text in texts]
@@ -133,10 +144,17 @@ def live_focus(context: LiveContext) -> Focus:
     """What the person looks at in Obsidian. Of several selections the place is not kept: they are one text."""
     cursor = selection = None
     if context.mode == "source" and context.selections:
-        ends = [Position(end.line, end.ch) for end in (context.selections[0].anchor, context.selections[0].head)]
+        ends = [
+            Position(end.line, end.ch)
+            for end in (context.selections[0].anchor, context.selections[0].head)
+        ]
         cursor = ends[1]
         if context.selected:
-            start, end = sorted(ends, key=lambda place: (place.line, place.ch)) if len(context.selections) == 1 else (None, None)
+            start, end = (
+                sorted(ends, key=lambda place: (place.line, place.ch))
+                if len(context.selections) == 1
+                else (None, None)
+            )
             selection = Selection(context.selected, start, end)
     return Focus(context.active, selection, cursor, file_hash=context.hash, open_files=context.open)
 
@@ -152,17 +170,27 @@ def run_context(
     """Freeze the focus for a run. A note that is no longer there counts as no note."""
     active = _existing(view, focus.active_file)
     recent = tuple(
-        path for path in (_existing(view, name) for name in recent_files(store.obsidian_config("workspace"))) if path is not None
+        path
+        for path in (
+            _existing(view, name) for name in recent_files(store.obsidian_config("workspace"))
+        )
+        if path is not None
     )
     return RunContext(
         vault_name=store.name,
         now=now,
         active_file=active,
-        selection=focus.selection if active is not None or (focus.selection and focus.selection.start is None) else None,
+        selection=focus.selection
+        if active is not None or (focus.selection and focus.selection.start is None)
+        else None,
         cursor=focus.cursor if active is not None else None,
         active_hash=focus.file_hash if active is not None else None,
         open_files=tuple(
-            dict.fromkeys(path for path in (active, *(_existing(view, name) for name in focus.open_files)) if path is not None)
+            dict.fromkeys(
+                path
+                for path in (active, *(_existing(view, name) for name in focus.open_files))
+                if path is not None
+            )
         ),
         recent_files=recent,
         has_screen=focus.has_screen,
@@ -189,7 +217,11 @@ def note_settings(config: Callable[[Any], object | None]) -> NoteSettings:
 
 
 def _texts(document: object) -> dict[str, str]:
-    return {key: value.strip() for key, value in document.items() if isinstance(value, str)} if isinstance(document, dict) else {}
+    return (
+        {key: value.strip() for key, value in document.items() if isinstance(value, str)}
+        if isinstance(document, dict)
+        else {}
+    )
 
 
 def selection_in(view: VaultView, active_file: str, start: Position, end: Position) -> Selection:
@@ -197,20 +229,34 @@ def selection_in(view: VaultView, active_file: str, start: Position, end: Positi
     path = parse(active_file, PathUse.UPDATE)
     entry = view.locate(path)
     if entry is None:
-        raise VaultError(f"The active file {path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text)
+        raise VaultError(
+            f"The active file {path} does not exist in the vault.",
+            code="FILE_NOT_FOUND",
+            path=path.text,
+        )
     text = decode(view.read(entry.path), path.text)
     first, last = start.offset_in(text), end.offset_in(text)
     if first is None or last is None:
-        raise ToolError("The selection lies outside of the note.", code="ARGUMENT_INVALID", path=path.text)
+        raise ToolError(
+            "The selection lies outside of the note.", code="ARGUMENT_INVALID", path=path.text
+        )
     if last < first:
-        raise ToolError("The selection ends before it starts.", code="ARGUMENT_INVALID", path=path.text)
+        raise ToolError(
+            "The selection ends before it starts.", code="ARGUMENT_INVALID", path=path.text
+        )
     return Selection(text[first:last], start, end)
 
 
 def moved_selection(view: VaultView, context: RunContext) -> Problem | None:
     """Whether what was selected in Obsidian when the context was frozen is no longer at its place."""
     file, selection = context.active_file, context.selection
-    if context.active_hash is None or file is None or selection is None or selection.start is None or selection.end is None:
+    if (
+        context.active_hash is None
+        or file is None
+        or selection is None
+        or selection.start is None
+        or selection.end is None
+    ):
         return None
     try:
         if hashlib.sha256(view.read(file)).hexdigest() == context.active_hash:
@@ -291,13 +337,30 @@ class OpenVault:
         """The files below a folder ("": all), or the file itself. All of them as the index has them, if it is there. May block."""
         from obsidian_agent.agent.vault_agents.library import files_below
 
-        latest = self.keeper.latest if self._follower is not None and self.keeper is not None else None
-        return latest.files() if latest is not None and not start else files_below(DiskView(self.store), start)
+        latest = (
+            self.keeper.latest if self._follower is not None and self.keeper is not None else None
+        )
+        return (
+            latest.files()
+            if latest is not None and not start
+            else files_below(DiskView(self.store), start)
+        )
 
-    def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
+    def set_focus(
+        self, active_file: str | None, selection: Selection | None, cursor: Position | None
+    ) -> None:
         """What the person looks at; frozen into the next turn."""
-        live = self.live if self.live is not None and self.live.active_file == active_file else Focus()
-        self.focus = Focus(active_file, selection, cursor, has_screen=True, file_hash=live.file_hash, open_files=live.open_files)
+        live = (
+            self.live if self.live is not None and self.live.active_file == active_file else Focus()
+        )
+        self.focus = Focus(
+            active_file,
+            selection,
+            cursor,
+            has_screen=True,
+            file_hash=live.file_hash,
+            open_files=live.open_files,
+        )
 
     # --- Obsidian beside the screen ---------------------------------------------------------------------------------------------------
 
@@ -305,7 +368,10 @@ class OpenVault:
         """Take what the person looks at in Obsidian for what they look at, if one with the companion runs. May block."""
         with suppress(ObsidianError):
             find_transport()
-            if self._open_obsidian is not None and (context := self._open_obsidian().context()) is not None:
+            if (
+                self._open_obsidian is not None
+                and (context := self._open_obsidian().context()) is not None
+            ):
                 self.focus = live_focus(context)
 
     def commands(self) -> Callable[[], Sequence[AppCommand]] | None:
@@ -361,7 +427,9 @@ class OpenVault:
         """Load or build the index behind the screen and keep it fresh; `tell` is called in threads. Does not block, and may be done once."""
         make = self._make_keeper
         if make is not None and self._follower is None:
-            self._follower = IndexFollower(self.store.real_path, lambda: self.keeper or make(), tell)
+            self._follower = IndexFollower(
+                self.store.real_path, lambda: self.keeper or make(), tell
+            )
             self._follower.start()
 
     def unfollow(self) -> None:

@@ -12,14 +12,28 @@ from typing import Final
 
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.privacy.record import Record
-from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE, Outcome, Proposal, listening
+from obsidian_agent.agent.proposal_socket import (
+    CLIENT_VARIABLE,
+    VARIABLE,
+    Outcome,
+    Proposal,
+    listening,
+)
 from obsidian_agent.config import ENVIRONMENT_PREFIX, LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal import state_folder
 from obsidian_agent.providers.acp import AcpAgent
 from obsidian_agent.providers.base import ChatDelta, OwnCall, Remark
 from obsidian_agent.providers.opencode_server import OpenCodeServer, speaks_http
-from obsidian_agent.providers.other_agent import ACP, OURS, SERVER, AgentState, OtherAgent, Take, agent_command
+from obsidian_agent.providers.other_agent import (
+    ACP,
+    OURS,
+    SERVER,
+    AgentState,
+    OtherAgent,
+    Take,
+    agent_command,
+)
 from obsidian_agent.vault.filesystem.inventory import stamps
 from obsidian_agent.vault.filesystem.store import VaultStore
 
@@ -32,7 +46,12 @@ _WORKSPACE: Final = re.compile(r"\.obsidian/workspace[^/]*\.json")
 
 
 def open_agent(
-    name: str, store: VaultStore, state: Path, settings: LiveSettings, record: Record, tell: Callable[[AgentState], object]
+    name: str,
+    store: VaultStore,
+    state: Path,
+    settings: LiveSettings,
+    record: Record,
+    tell: Callable[[AgentState], object],
 ) -> OtherAgent:
     """The agent called `name` for a vault; nothing is started yet. Raises `ConfigError`."""
     command = agent_command(name, settings.current.agents)
@@ -45,7 +64,17 @@ def open_agent(
     server = {
         "name": SERVER,
         "command": sys.executable,
-        "args": ["-m", "obsidian_agent", "mcp", "serve", "--vault", store.real_path, "--state-dir", str(state), *config],
+        "args": [
+            "-m",
+            "obsidian_agent",
+            "mcp",
+            "serve",
+            "--vault",
+            store.real_path,
+            "--state-dir",
+            str(state),
+            *config,
+        ],
         "env": [{"name": key, "value": value} for key, value in told.items()],
     }
 
@@ -62,7 +91,9 @@ def open_agent(
             case Remark(problem, alarm=True):
                 record.note("alarm", agent=name, message=problem.message)
             case Remark(problem, tool=tool):
-                record.note("call", agent=name, tool=tool[:LONGEST_NAME], decision="deny", rule=problem.code)
+                record.note(
+                    "call", agent=name, tool=tool[:LONGEST_NAME], decision="deny", rule=problem.code
+                )
             case OwnCall(_, tool, ended=True, problem=problem) if not OURS.fullmatch(tool):
                 failed = {"rule": problem.code} if problem is not None else {}
                 record.note("call", agent=name, tool=tool[:LONGEST_NAME], decision="own", **failed)
@@ -71,7 +102,16 @@ def open_agent(
 
     folder = state / "agents" / f"{place.name}-{name}"
     kind = OpenCodeServer if speaks_http(command) else AcpAgent
-    return kind(f"{ACP}/{name}", command, folder, server, proposals, lambda: _watch(name, store, Runs(store, state)), tell, note)
+    return kind(
+        f"{ACP}/{name}",
+        command,
+        folder,
+        server,
+        proposals,
+        lambda: _watch(name, store, Runs(store, state)),
+        tell,
+        note,
+    )
 
 
 def _watch(name: str, store: VaultStore, runs: Runs) -> Callable[[], Problem | None]:
@@ -81,10 +121,29 @@ def _watch(name: str, store: VaultStore, runs: Runs) -> Callable[[], Problem | N
     def changed() -> Problem | None:
         after = stamps(store)
         done = [entry.effects for entry in runs.history() if entry.run_id not in known]
-        own = {path for each in done for path in (*each.created, *each.modified, *each.deleted, *each.folders, *sum(each.renamed, ()))}
+        own = {
+            path
+            for each in done
+            for path in (
+                *each.created,
+                *each.modified,
+                *each.deleted,
+                *each.folders,
+                *sum(each.renamed, ()),
+            )
+        }
         below = tuple(f"{path}/" for path in own)
-        paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-        return _behind(name, [each for each in paths if each not in own and not each.startswith(below) and not _WORKSPACE.fullmatch(each)])
+        paths = sorted(
+            path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+        )
+        return _behind(
+            name,
+            [
+                each
+                for each in paths
+                if each not in own and not each.startswith(below) and not _WORKSPACE.fullmatch(each)
+            ],
+        )
 
     return changed
 

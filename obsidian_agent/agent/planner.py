@@ -9,7 +9,14 @@ import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
-from obsidian_agent.agent.events import AgentEvent, Emit, Notice, TextDelta, ToolCallFinished, ToolCallStarted
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Emit,
+    Notice,
+    TextDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import (
@@ -87,7 +94,10 @@ class Reply:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls in it, in their order."""
-        return tuple(ToolCall(each.id, each.name, "".join(each.arguments)) for _, each in sorted(self.pieces.items()))
+        return tuple(
+            ToolCall(each.id, each.name, "".join(each.arguments))
+            for _, each in sorted(self.pieces.items())
+        )
 
     def take(self, chunk: ToolCallChunk) -> None:
         call = self.pieces.setdefault(chunk.number, _Pieces())
@@ -109,11 +119,17 @@ async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: E
                     reply.take(delta)
                 case Waiting(seconds, attempt, attempts, problem):
                     again = f"Asking again ({attempt} of {attempts})" if attempt > 1 else "Asking"
-                    await emit(Notice(Problem(problem.code, f"{problem.message} {again} in {seconds:.0f} s.")))
+                    await emit(
+                        Notice(
+                            Problem(problem.code, f"{problem.message} {again} in {seconds:.0f} s.")
+                        )
+                    )
                 case OwnCall(identity, tool, args, ended, problem):
                     purpose = tool.replace("_", " ")
                     await emit(
-                        ToolCallFinished(identity, tool, problem=problem) if ended else ToolCallStarted(identity, tool, purpose, args)
+                        ToolCallFinished(identity, tool, problem=problem)
+                        if ended
+                        else ToolCallStarted(identity, tool, purpose, args)
                     )
                 case Remark(problem, alarm):
                     await emit(Notice(problem, alarm))

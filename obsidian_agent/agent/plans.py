@@ -72,7 +72,9 @@ class Plans:
             # What cannot be saved now is told before anything is written.
             with suppress(ObsidianAgentError):
                 vault.store.editor.settle(None)
-        return run_context(vault.store, vault.view(), vault.focus, vault.clock(), {}, vault.commands())
+        return run_context(
+            vault.store, vault.view(), vault.focus, vault.clock(), {}, vault.commands()
+        )
 
     def dry_run(
         self,
@@ -106,11 +108,20 @@ class Plans:
     def expected(self, stage: Preview, document: object, values: Mapping[str, Any]) -> Preview:
         """The stage that follows another, if what could not be previewed changes nothing. Raises as `dry_run`."""
         assert stage.after is not None
-        return self._over(stage.after, document, values, done=outputs_of(stage), now=stage.context.now, agent=stage.agent)
+        return self._over(
+            stage.after,
+            document,
+            values,
+            done=outputs_of(stage),
+            now=stage.context.now,
+            agent=stage.agent,
+        )
 
     def proposed(self, checked: Validated, view: VaultView, instruction: str) -> Preview:
         """What a plan would do that a model proposes, over what the model may know of. Raises as `dry_run`."""
-        return dry_run(checked, self.tools, checked.policy, view, self.context(), instruction=instruction)
+        return dry_run(
+            checked, self.tools, checked.policy, view, self.context(), instruction=instruction
+        )
 
     def _over(
         self,
@@ -130,19 +141,30 @@ class Plans:
         if not how.get("done"):
             self.hooks.fire("before_plan", plan=plan)
         try:
-            preview = tried or dry_run(plan, self.tools, self.make_policy(agent), view, use, values, **how)
+            preview = tried or dry_run(
+                plan, self.tools, self.make_policy(agent), view, use, values, **how
+            )
         except PlanError as error:
             self._note_denied(error.problems)
             self.hooks.failed(error.problem())
             raise
         self._note_denied(preview.errors)
-        self.hooks.fire("after_plan", planHash=preview.plan_hash, valid=preview.valid, summary=summary_document(preview))
+        self.hooks.fire(
+            "after_plan",
+            planHash=preview.plan_hash,
+            valid=preview.valid,
+            summary=summary_document(preview),
+        )
         moved = moved_selection(view, context) if not how.get("done") else None
         return preview if moved is None else replace(preview, warnings=(*preview.warnings, moved))
 
     def _note_denied(self, problems: Sequence[Problem]) -> None:
         """Take down what of a plan a rule of the person forbids."""
-        denied = [{"code": each.code, "path": each.path, "rule": each.message} for each in problems if each.code in NOT_PERMITTED]
+        denied = [
+            {"code": each.code, "path": each.path, "rule": each.message}
+            for each in problems
+            if each.code in NOT_PERMITTED
+        ]
         if denied:
             self.runs.note("denial", denied=denied[:MOST_DENIED])
 
@@ -186,33 +208,64 @@ class Plans:
         return missing
 
     def apply(
-        self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event, by: ApprovedBy = "person"
+        self,
+        approved: Preview,
+        emit: Callable[[RunEvent], None],
+        cancel: threading.Event,
+        by: ApprovedBy = "person",
     ) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
         plan = {"planHash": approved.plan_hash, "goal": approved.plan.goal[:200]}
         self.runs.note("approval", **plan, by=by)
-        about = {"planHash": approved.plan_hash, "plan": approved.plan.to_json(), "summary": summary_document(approved)}
+        about = {
+            "planHash": approved.plan_hash,
+            "plan": approved.plan.to_json(),
+            "summary": summary_document(approved),
+        }
         moved = self._moved(approved)
-        against = (moved,) if moved is not None else tuple(self._denied(approved)) or self.hooks.fire("before_run", **about)
+        against = (
+            (moved,)
+            if moved is not None
+            else tuple(self._denied(approved)) or self.hooks.fire("before_run", **about)
+        )
         if against:
             self._note_denied(against)
             status: RunStatus = "conflict" if moved is not None else "refused"
-            refused = ExecutionResult(None, status, False, "refused", total_steps=len(approved.instances), errors=against)
+            refused = ExecutionResult(
+                None, status, False, "refused", total_steps=len(approved.instances), errors=against
+            )
             emit(RunFinished(refused))
             return refused
         with no_collection(), self.runs.journal() as journal:
-            result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self._commands_of(approved))
+            result = execute(
+                approved,
+                self.vault.store,
+                journal,
+                emit=emit,
+                cancel=cancel,
+                run_command=self._commands_of(approved),
+            )
         self.vault.learn(result.effects)
         if result.success:
-            result = replace(result, warnings=(*result.warnings, *self._open_in_obsidian(approved, result)))
+            result = replace(
+                result, warnings=(*result.warnings, *self._open_in_obsidian(approved, result))
+            )
         for problem in result.errors:
             self.hooks.failed(problem)
         if result.run_id is None:
             return result
-        counts = {name: len(paths) for name, paths in effects_document(result.effects).items() if paths}
+        counts = {
+            name: len(paths) for name, paths in effects_document(result.effects).items() if paths
+        }
         more = self.runs.note("run", runId=result.run_id, status=result.status, **plan, **counts)
         errors = [problem.to_json() for problem in result.errors]
-        self.hooks.fire("after_run", runId=result.run_id, status=result.status, effects=effects_document(result.effects), errors=errors)
+        self.hooks.fire(
+            "after_run",
+            runId=result.run_id,
+            status=result.status,
+            effects=effects_document(result.effects),
+            errors=errors,
+        )
         return replace(result, warnings=(*result.warnings, *more))
 
     def _denied(self, approved: Preview) -> Iterator[Problem]:
@@ -221,12 +274,16 @@ class Plans:
             return
         policy = self.make_policy(approved.agent)
         for step in approved.approved_plan.steps:
-            yield from (problem.at(step.id) for problem in policy.step_problems(self.tools[step.tool]))
+            yield from (
+                problem.at(step.id) for problem in policy.step_problems(self.tools[step.tool])
+            )
         yield from policy.refusals(approved.change_set, approved.instances, self.vault.view())
 
     def _moved(self, approved: Preview) -> Problem | None:
         """Whether a plan that is about the selection is to run over another one. Its own first stage may have replaced it."""
-        is_whole = {step.id for step in approved.plan.steps} <= {instance.step_id for instance in approved.instances}
+        is_whole = {step.id for step in approved.plan.steps} <= {
+            instance.step_id for instance in approved.instances
+        }
         if not is_whole or "selection" not in json.dumps(approved.plan.to_json()).lower():
             return None
         if self.vault.store.editor is not None and approved.context.active_file is not None:
@@ -238,10 +295,22 @@ class Plans:
         """Show the files that the plan wants to be seen in Obsidian; warnings about those that could not be."""
         for instance in approved.instances:
             output = result.outputs.get(instance.step_id)
-            output = output[instance.index] if isinstance(output, list) and instance.index is not None else output
-            if instance.tool == "workspace.openFile" and isinstance(output, Mapping) and output.get("via") == "obsidian":
+            output = (
+                output[instance.index]
+                if isinstance(output, list) and instance.index is not None
+                else output
+            )
+            if (
+                instance.tool == "workspace.openFile"
+                and isinstance(output, Mapping)
+                and output.get("via") == "obsidian"
+            ):
                 try:
-                    self.vault.open_outside(output["path"], instance.args.get("line"), new_pane=bool(instance.args.get("newPane")))
+                    self.vault.open_outside(
+                        output["path"],
+                        instance.args.get("line"),
+                        new_pane=bool(instance.args.get("newPane")),
+                    )
                 except ObsidianAgentError as error:
                     yield error.problem().at(instance.step_id, instance.name)
 
@@ -251,7 +320,9 @@ class Plans:
             return None
 
         def run(id: str) -> Mapping[str, Any]:
-            name = next((command.name for command in approved.context.commands() if command.id == id), "")
+            name = next(
+                (command.name for command in approved.context.commands() if command.id == id), ""
+            )
             ok = False
             try:
                 if not name:
@@ -259,7 +330,9 @@ class Plans:
                 self.vault.run_command(id, name)
                 ok = True
             except ObsidianError as error:
-                raise ToolError(f"The command {id} failed: {error.message}", code="COMMAND_FAILED") from error
+                raise ToolError(
+                    f"The command {id} failed: {error.message}", code="COMMAND_FAILED"
+                ) from error
             finally:
                 self.runs.note("command", id=id, name=name, ok=ok)
             return {"id": id, "executed": True}
@@ -270,7 +343,9 @@ class Plans:
         """Take down that the person does not want this. Blocks."""
         self.runs.note("refusal", planHash=preview.plan_hash, goal=preview.plan.goal[:200])
 
-    def execute(self, approved: Preview, cancel: threading.Event, by: ApprovedBy = "person") -> AsyncGenerator[AgentEvent, None]:
+    def execute(
+        self, approved: Preview, cancel: threading.Event, by: ApprovedBy = "person"
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
 
         def work(tell: Callable[[AgentEvent], None]) -> None:

@@ -104,33 +104,51 @@ class PluginIndex:
 
         address = urlsplit(self._url)
         if address.scheme != "https" and not (address.scheme == "http" and is_loopback(self._url)):
-            raise ProviderError(f"The list of plugins is only fetched over HTTPS, not from {self._url}.", code="BASE_URL_REFUSED")
+            raise ProviderError(
+                f"The list of plugins is only fetched over HTTPS, not from {self._url}.",
+                code="BASE_URL_REFUSED",
+            )
         try:
-            async with GuardedClient(origin=self._url, timeout=TIMEOUT_SECONDS, direct=False) as client:
+            async with GuardedClient(
+                origin=self._url, timeout=TIMEOUT_SECONDS, direct=False
+            ) as client:
                 response = await client.get(self._url)
         except (httpx.HTTPError, OSError) as error:
             reason = str(error) or type(error).__name__
-            raise ProviderError(f"The list of plugins cannot be fetched: {reason}.", code="NETWORK_ERROR", retryable=True) from error
+            raise ProviderError(
+                f"The list of plugins cannot be fetched: {reason}.",
+                code="NETWORK_ERROR",
+                retryable=True,
+            ) from error
         if response.status_code != 200:
-            raise ProviderError(f"The list of plugins cannot be fetched: the server answers {response.status_code}.", retryable=True)
+            raise ProviderError(
+                f"The list of plugins cannot be fetched: the server answers {response.status_code}.",
+                retryable=True,
+            )
         return _parsed(response.content)
 
     def _keep(self, plugins: PluginList) -> None:
         """Write the list, all or nothing. Worth no error: without it the list is fetched again."""
         document = {
             "fetchedAt": plugins.fetched_at.isoformat(),
-            "plugins": [{name: getattr(plugin, name) for name in _FIELDS} for plugin in plugins.plugins],
+            "plugins": [
+                {name: getattr(plugin, name) for name in _FIELDS} for plugin in plugins.plugins
+            ],
         }
         with contextlib.suppress(OSError):
             replace_file(self._file, json.dumps(document, ensure_ascii=False).encode())
 
 
-def search(plugins: Iterable[CommunityPlugin], query: str, limit: int = 10) -> list[tuple[CommunityPlugin, float]]:
+def search(
+    plugins: Iterable[CommunityPlugin], query: str, limit: int = 10
+) -> list[tuple[CommunityPlugin, float]]:
     """The plugins that fit best, each with its score from 0 to 1: by name before description before author, slips allowed."""
     from rapidfuzz import utils
 
     wanted = utils.default_process(query)
-    found = [(plugin, round(_score(wanted, plugin) / 100, 3)) for plugin in plugins] if wanted else []
+    found = (
+        [(plugin, round(_score(wanted, plugin) / 100, 3)) for plugin in plugins] if wanted else []
+    )
     likely = [(plugin, score) for plugin, score in found if score * 100 >= _LEAST]
     return sorted(likely, key=lambda match: (-match[1], match[0].name.casefold()))[:limit]
 
@@ -141,9 +159,13 @@ def _score(wanted: str, plugin: CommunityPlugin) -> float:
     name, about = utils.default_process(plugin.name), utils.default_process(plugin.description)
     words = wanted.split()
     named = 100.0 if wanted in (name, plugin.id.casefold()) else 0.97 * fuzz.WRatio(wanted, name)
-    described = sum(max((fuzz.ratio(word, other) for other in about.split()), default=0.0) for word in words) / len(words)
+    described = sum(
+        max((fuzz.ratio(word, other) for other in about.split()), default=0.0) for word in words
+    ) / len(words)
     made = fuzz.ratio(wanted, utils.default_process(plugin.author))
-    return max(_NAME * named, _DESCRIPTION * described, _AUTHOR * made) + (2.0 if wanted in about and named < 98 else 0.0)
+    return max(_NAME * named, _DESCRIPTION * described, _AUTHOR * made) + (
+        2.0 if wanted in about and named < 98 else 0.0
+    )
 
 
 def _read(file: Path) -> PluginList | None:
@@ -162,9 +184,13 @@ def _parsed(data: bytes) -> tuple[CommunityPlugin, ...]:
     try:
         plugins = _listed(json.loads(data))
     except (ValueError, RecursionError) as error:
-        raise ProviderError("The list of plugins cannot be read: it is no JSON.", retryable=True) from error
+        raise ProviderError(
+            "The list of plugins cannot be read: it is no JSON.", retryable=True
+        ) from error
     if not plugins:
-        raise ProviderError("The list of plugins cannot be read: there are no plugins in it.", retryable=True)
+        raise ProviderError(
+            "The list of plugins cannot be read: there are no plugins in it.", retryable=True
+        )
     return plugins
 
 
@@ -195,13 +221,21 @@ class KnownPlugin:
 def known_plugins() -> tuple[KnownPlugin, ...]:
     """Those that are known here, read at the first call."""
     data = resources.files("obsidian_agent.agent").joinpath("known_plugins.json").read_bytes()
-    return tuple(KnownPlugin(each["id"], each["name"], each["does"], tuple(map(_stems, each["asked"]))) for each in json.loads(data))
+    return tuple(
+        KnownPlugin(each["id"], each["name"], each["does"], tuple(map(_stems, each["asked"])))
+        for each in json.loads(data)
+    )
 
 
 def helpful(instruction: str) -> KnownPlugin | None:
     """The plugin that does what is asked for: the one of which the most words are said, all of a way to ask for it, in order."""
     said = _stems(instruction)
-    found = [(len(asked), plugin) for plugin in known_plugins() for asked in plugin.asked if _holds(said, asked)]
+    found = [
+        (len(asked), plugin)
+        for plugin in known_plugins()
+        for asked in plugin.asked
+        if _holds(said, asked)
+    ]
     return max(found, key=lambda each: each[0])[1] if found else None
 
 
@@ -226,7 +260,10 @@ class FoundPlugin:
     def to_json(self) -> dict[str, Any]:
         """`{id, name, author, description, repo, url, score, installed, enabled}`."""
         plugin = self.plugin
-        told = {name: getattr(plugin, name) for name in ("id", "name", "author", "description", "repo", "url")}
+        told = {
+            name: getattr(plugin, name)
+            for name in ("id", "name", "author", "description", "repo", "url")
+        }
         return told | {"score": self.score, "installed": self.installed, "enabled": self.enabled}
 
 
@@ -239,7 +276,9 @@ class FoundPlugins:
     stale: bool
 
 
-async def search_plugins(index: PluginIndex, store: VaultStore, query: str, limit: int = 10, *, refresh: bool = False) -> FoundPlugins:
+async def search_plugins(
+    index: PluginIndex, store: VaultStore, query: str, limit: int = 10, *, refresh: bool = False
+) -> FoundPlugins:
     """Plugins for a query. Asks the network at most once a day; ProviderError when there is no list at all; it names a well-known plugin that fits."""
     try:
         known = await index.fetch(refresh=refresh)

@@ -121,14 +121,20 @@ async def propose(place: Path, proposal: Proposal) -> Outcome | None:
         writer.close()
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
+async def _answer(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler
+) -> None:
     if not _is_own(writer):
         return
     try:
         asked = json.loads(await asyncio.wait_for(reader.readline(), READ_SECONDS))
     except (OSError, ValueError, TimeoutError):
         return
-    if not isinstance(asked, dict) or not isinstance(asked.get("client"), str) or not isinstance(asked.get("plan"), dict):
+    if (
+        not isinstance(asked, dict)
+        or not isinstance(asked.get("client"), str)
+        or not isinstance(asked.get("plan"), dict)
+    ):
         return
     deciding = asyncio.ensure_future(handler(Proposal(asked["client"], asked["plan"])))
     gone = asyncio.ensure_future(reader.read(1))
@@ -136,7 +142,11 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ha
         await asyncio.wait((deciding, gone), return_when=asyncio.FIRST_COMPLETED)
         if deciding.done():
             outcome = deciding.result()
-            document = {"status": outcome.status, "message": outcome.message, "runId": outcome.run_id}
+            document = {
+                "status": outcome.status,
+                "message": outcome.message,
+                "runId": outcome.run_id,
+            }
             writer.write(json.dumps(document).encode("ascii") + b"\n")
             await writer.drain()
     finally:
@@ -149,7 +159,9 @@ def _bind(place: Path) -> socket.socket | None:
     try:
         make_private(place.parent)
         with _address(place) as address, open(place.with_name("sockets.lock"), "ab") as lock:
-            wait_for_lock(lock.fileno())  # or two that wait would both take away what a third left behind
+            wait_for_lock(
+                lock.fileno()
+            )  # or two that wait would both take away what a third left behind
             bound = socket.socket(socket.AF_UNIX)
             try:
                 if _is_left_over(address):
@@ -193,7 +205,10 @@ def _is_own(writer: asyncio.StreamWriter) -> bool:
     """Whether the process at the other end is this user's, as the system says."""
     connection = writer.get_extra_info("socket")
     if sys.platform == "linux":
-        uid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))[1]
+        uid = struct.unpack(
+            "3i",
+            connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")),
+        )[1]
     else:  # BSD and macOS: LOCAL_PEERCRED of level 0 is a struct xucred, version and uid first
         uid = struct.unpack("2I", connection.getsockopt(0, 1, 8))[1]
     return bool(uid == os.geteuid())

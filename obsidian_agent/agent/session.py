@@ -115,7 +115,9 @@ class Session:
         if self._offline is None:
             from obsidian_agent.agent.offline import OfflinePlanner
 
-            self._offline = OfflinePlanner(self.vault.view, self.plans.tools, self.saved.trusted, lambda: self.plans.policy)
+            self._offline = OfflinePlanner(
+                self.vault.view, self.plans.tools, self.saved.trusted, lambda: self.plans.policy
+            )
         return self._offline
 
     @property
@@ -187,13 +189,17 @@ class Session:
             from obsidian_agent.agent.menu_planner import picks
 
             try:
-                if not picks(self.models.planning, self.models.providers.get(model or self.models.spec)):
+                if not picks(
+                    self.models.planning, self.models.providers.get(model or self.models.spec)
+                ):
                     return ()
             except ConfigError:
                 return ()  # what is wrong is said when the message is sent
         return self.offline.turn(self.request(message)).candidates
 
-    def request(self, message: str, params: Mapping[str, str] | None = None, pick: int | None = None) -> PlanRequest:
+    def request(
+        self, message: str, params: Mapping[str, str] | None = None, pick: int | None = None
+    ) -> PlanRequest:
         """A message of the person to a planner, as things are now. May block."""
         from obsidian_agent.agent.planner import PlanRequest
 
@@ -201,7 +207,9 @@ class Session:
 
     # --- turns -----------------------------------------------------------------------------------------------------------------------
 
-    def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncGenerator[AgentEvent, None]:
+    def turn(
+        self, message: str, approve: ApproveShare | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
         """One message of the person; ends with Answer, NeedsInput, PreviewReady, RoundsUsedUp or TurnFailed.
 
         With a model and somebody who can be asked about sharing (`approve`), the model looks around first, answers or proposes a plan,
@@ -211,18 +219,24 @@ class Session:
         async def work(emit: Emit) -> None:
             if approve is not None and await asyncio.to_thread(lambda: self.models) is not None:
                 asked = approve
-                await self._answer(message, lambda turns: turns.agent(asked, self.conversation), emit)
+                await self._answer(
+                    message, lambda turns: turns.agent(asked, self.conversation), emit
+                )
             else:
                 await emit(TurnStarted(message))
                 await self._follow(await self.plan(message, {}, None, emit), message, emit)
 
         return stream(work)
 
-    async def plan(self, message: str, params: Mapping[str, str], pick: int | None, emit: Emit) -> Verdict:
+    async def plan(
+        self, message: str, params: Mapping[str, str], pick: int | None, emit: Emit
+    ) -> Verdict:
         """What whoever plans where nobody is asked makes of a message; `params` and `pick` as `answer`. It is not previewed."""
 
         async def verdict() -> Verdict:
-            planner, request = await asyncio.to_thread(lambda: (self.planner, self.request(message, params, pick)))
+            planner, request = await asyncio.to_thread(
+                lambda: (self.planner, self.request(message, params, pick))
+            )
             return await planner.plan(request, emit)
 
         return await self._with_hooks(message, verdict)
@@ -231,7 +245,9 @@ class Session:
         hooks = self.plans.hooks
         await asyncio.to_thread(hooks.fire, "before_prompt", message=message)
         verdict = await turn()
-        outcome = {PlanReady: "plan", NeedsInput: "question", TurnFailed: "failed"}.get(type(verdict), "answer")
+        outcome = {PlanReady: "plan", NeedsInput: "question", TurnFailed: "failed"}.get(
+            type(verdict), "answer"
+        )
         if isinstance(verdict, TurnFailed):
             await asyncio.to_thread(hooks.failed, verdict.problem)
         await asyncio.to_thread(hooks.fire, "after_prompt", message=message, outcome=outcome)
@@ -260,7 +276,9 @@ class Session:
         """
 
         def agent(turns: ModelTurns) -> Agent:
-            return turns.agent(approve, conversation, propose=propose, model=model, assistant=assistant)
+            return turns.agent(
+                approve, conversation, propose=propose, model=model, assistant=assistant
+            )
 
         return stream(lambda emit: self._answer(question, agent, emit, pick=pick, params=params))
 
@@ -281,7 +299,11 @@ class Session:
             try:
                 turns = await asyncio.to_thread(lambda: self.model_turns)
                 if turns is None:
-                    raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
+                    raise ConfigError(
+                        "There is no model to answer this.",
+                        code="NO_MODEL",
+                        hint="Choose one first.",
+                    )
                 agent = await asyncio.to_thread(make_agent, turns)
             except ConfigError as error:
                 return TurnFailed(error.problem())
@@ -298,22 +320,35 @@ class Session:
             case NeedsInput():
                 self._open = _Open(message)
             case PlanReady(plan, preview=tried, agent=agent):
-                await self._preview(plan.to_json(), {}, frozenset(), message, emit, agent=agent, tried=tried)
+                await self._preview(
+                    plan.to_json(), {}, frozenset(), message, emit, agent=agent, tried=tried
+                )
             case _:
                 pass
 
-    def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncGenerator[AgentEvent, None]:
+    def fill(
+        self, candidate: Candidate | None, values: Mapping[str, Any]
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Go on after NeedsInput with values for what was missing, for the chosen candidate if there were any."""
         opened = self._open
         if candidate is not None and candidate.recipe:
-            return self.run_recipe(candidate.recipe, {**candidate.values, **values}, opened.instruction)
+            return self.run_recipe(
+                candidate.recipe, {**candidate.values, **values}, opened.instruction
+            )
         plan = candidate.plan if candidate is not None else opened.plan
         known = candidate.values if candidate is not None else opened.values
         agent = candidate.agent if candidate is not None else opened.agent
 
         async def work(emit: Emit) -> None:
             if plan is not None:
-                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit, agent=agent)
+                await self._preview(
+                    plan.to_json(),
+                    {**known, **values},
+                    frozenset(),
+                    opened.instruction,
+                    emit,
+                    agent=agent,
+                )
 
         return stream(work)
 
@@ -328,17 +363,32 @@ class Session:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Preview a plan: an edited one, one with steps left out, a macro's, or what is left of one. `instruction` is the message that it was
         made from, `done` the outputs of the steps that ran, `agent` who made it."""
-        return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit, done, agent))
+        return stream(
+            lambda emit: self._preview(
+                document, values or {}, disabled, instruction, emit, done, agent
+            )
+        )
 
-    def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncGenerator[AgentEvent, None]:
+    def run_recipe(
+        self, name: str, values: Mapping[str, Any], instruction: str | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Preview a recipe with values, mostly texts, or answer its question; NeedsInput when values are missing or are none."""
 
         async def work(emit: Emit) -> None:
-            recipe = next((each for each in await asyncio.to_thread(self.offline.recipes) if each.name == name), None)
+            recipe = next(
+                (
+                    each
+                    for each in await asyncio.to_thread(self.offline.recipes)
+                    if each.name == name
+                ),
+                None,
+            )
             if recipe is None:
                 await emit(TurnFailed(Problem("RECIPE_NOT_FOUND", f"There is no recipe “{name}”.")))
                 return
-            turn = await asyncio.to_thread(lambda: self.offline.turn(self.request(instruction or "")))
+            turn = await asyncio.to_thread(
+                lambda: self.offline.turn(self.request(instruction or ""))
+            )
             verdict = await asyncio.to_thread(turn.propose, recipe, values)
             if isinstance(verdict, PlanReady):
                 await self._preview(verdict.plan.to_json(), {}, frozenset(), instruction, emit)
@@ -367,5 +417,7 @@ class Session:
         agent: str = "",
         tried: Preview | None = None,
     ) -> None:
-        if await self.plans.preview(document, values, disabled, instruction, emit, done, agent, tried):
+        if await self.plans.preview(
+            document, values, disabled, instruction, emit, done, agent, tried
+        ):
             self._open = _Open(instruction, ActionPlan.model_validate(document), values, agent)

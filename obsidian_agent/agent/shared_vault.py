@@ -59,7 +59,9 @@ class SharedVault:
     app: Path
     client: str = ""
 
-    def read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()) -> dict[str, Any]:
+    def read(
+        self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
         """The output of a reading tool over what is shared, `only` these of its fields (none: all). Raises the tool's errors. Blocks."""
         called = {"agent": self.client, "tool": tool}
         try:
@@ -72,7 +74,10 @@ class SharedVault:
 
     def _read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...]) -> dict[str, Any]:
         if (rule := self.plans.make_policy(self.client).on_call(tool)).decision == "deny":
-            raise ConfigError(f"{tool} may not be used here: {rule.rule} ({rule.source}).", code="PERMISSION_DENIED")
+            raise ConfigError(
+                f"{tool} may not be used here: {rule.rule} ({rule.source}).",
+                code="PERMISSION_DENIED",
+            )
         view = self._view()
         call = with_arguments(read_call(tool, self.plans.tools), args)
         try:
@@ -81,7 +86,11 @@ class SharedVault:
         except VaultError as error:
             if error.code != "FILE_NOT_FOUND":
                 raise
-            raise VaultError(f"{error.path} does not exist, or is not shared. {HINT}", code=error.code, path=error.path) from None
+            raise VaultError(
+                f"{error.path} does not exist, or is not shared. {HINT}",
+                code=error.code,
+                path=error.path,
+            ) from None
         document = dict(shared.document or {})
         if only:
             document = {name: document[name] for name in only if name in document}
@@ -95,15 +104,29 @@ class SharedVault:
     def _preview(self, plan: object) -> tuple[Preview, dict[str, Any]]:
         """A plan over what is shared, once the person has been asked, and what may be told of that."""
         view = self._view()
-        asked = replace(self.plans.make_policy(self.client), confirm_writes=False, auto_approve_read_only=True)
+        asked = replace(
+            self.plans.make_policy(self.client), confirm_writes=False, auto_approve_read_only=True
+        )
         done = dry_run(plan, self.plans.tools, asked, view, self._context(view), {})
         # A folder that is shared takes along what is not, when it goes.
-        changes = tuple(each for each in done.change_set.changes if each.before is None or not view.hidden(each.before))
-        known = replace(
-            done, change_set=ChangeSet(changes=changes), plan_hash=None, warnings=tuple(each for each in done.warnings if each.path is None)
+        changes = tuple(
+            each
+            for each in done.change_set.changes
+            if each.before is None or not view.hidden(each.before)
         )
-        document = preview_document(known, [change_document(change, diff_of(change, view)) for change in known.change_set.changes])
-        parts = tuple(Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None)
+        known = replace(
+            done,
+            change_set=ChangeSet(changes=changes),
+            plan_hash=None,
+            warnings=tuple(each for each in done.warnings if each.path is None),
+        )
+        document = preview_document(
+            known,
+            [change_document(change, diff_of(change, view)) for change in known.change_set.changes],
+        )
+        parts = tuple(
+            Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None
+        )
         self._note("preview_plan", document, parts)
         return done, document
 
@@ -120,12 +143,26 @@ class SharedVault:
             raise PlanError(f"No rule of the person allows {RUN_PLAN}.", code="PERMISSION_DENIED")
         shared, document = self._preview(plan)
         whole = self.plans.dry_run(plan, agent=self.client)
-        if shared.valid and shared.plan_hash == whole.plan_hash and shared.approval.decision == "allow" and not shared.waits:
+        if (
+            shared.valid
+            and shared.plan_hash == whole.plan_hash
+            and shared.approval.decision == "allow"
+            and not shared.waits
+        ):
             result = self.plans.apply(whole, lambda event: None, threading.Event(), "settings")
             codes = sorted({problem.code for problem in result.errors})
-            return {"status": result.status, "success": result.success, "runId": result.run_id, "errors": codes, "preview": document}
+            return {
+                "status": result.status,
+                "success": result.success,
+                "runId": result.run_id,
+                "errors": codes,
+                "preview": document,
+            }
         problems = shared.errors or (
-            Problem("PERMISSION_DENIED", "The plan deletes, runs a command, or reaches what is not shared: propose it."),
+            Problem(
+                "PERMISSION_DENIED",
+                "The plan deletes, runs a command, or reaches what is not shared: propose it.",
+            ),
         )
         raise PlanError("The plan was not run.", problems=problems)
 
@@ -138,25 +175,57 @@ class SharedVault:
             preview: dict[str, Any] | None = self.preview(checked)
         except (PlanError, MissingInput):
             preview = None  # it touches what is not shared, or the person has to give values first
-        plan_id = keep_proposal(self.proposals, {"client": self.client, "plan": checked.plan.to_json()})
-        self.ledger.record.append([{"kind": "proposal", "client": self.client, "planId": plan_id, "goal": checked.plan.goal[:200]}])
+        plan_id = keep_proposal(
+            self.proposals, {"client": self.client, "plan": checked.plan.to_json()}
+        )
+        self.ledger.record.append(
+            [
+                {
+                    "kind": "proposal",
+                    "client": self.client,
+                    "planId": plan_id,
+                    "goal": checked.plan.goal[:200],
+                }
+            ]
+        )
         told = f"Nothing was changed. The person sees the whole preview and decides: obsidian-agent run --plan {plan_id}"
-        document = {"planId": plan_id, "status": "waits for the person", "message": told, "preview": preview}
+        document = {
+            "planId": plan_id,
+            "status": "waits for the person",
+            "message": told,
+            "preview": preview,
+        }
         return Proposal(self.client, checked.plan.to_json()), document
 
     def decided(self, document: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
         """The answer about a kept plan when it is known what came of it; one that is settled is kept no longer. Blocks."""
         plan_id = document["planId"]
-        self.ledger.record.append([{"kind": "proposal", "client": self.client, "planId": plan_id, "outcome": outcome.status}])
+        self.ledger.record.append(
+            [
+                {
+                    "kind": "proposal",
+                    "client": self.client,
+                    "planId": plan_id,
+                    "outcome": outcome.status,
+                }
+            ]
+        )
         if outcome.status in ("applied", "refused"):
             (self.proposals / f"{plan_id}.json").unlink(missing_ok=True)
-        return {**document, "status": outcome.status, "message": outcome.message, "runId": outcome.run_id}
+        return {
+            **document,
+            "status": outcome.status,
+            "message": outcome.message,
+            "runId": outcome.run_id,
+        }
 
     def _note(self, tool: str, document: Mapping[str, Any], parts: tuple[Part, ...]) -> None:
         """Write down what is about to be handed over. Raises `ConfigError` where that is not possible."""
         text = json.dumps(document, ensure_ascii=False, default=str)
         sending = Sending(tool, secrets.token_hex(4), text, tuple((part, "rule") for part in parts))
-        self.ledger.write([sending], provider=f"mcp/{self.client}", address="stdio", conversation="mcp")
+        self.ledger.write(
+            [sending], provider=f"mcp/{self.client}", address="stdio", conversation="mcp"
+        )
 
     def _context(self, view: VaultView) -> RunContext:
         return run_context(self.vault.store, view, Focus(), self.vault.clock(), {})
@@ -197,5 +266,7 @@ def proposal(folder: Path, plan_id: str) -> tuple[Mapping[str, Any], str]:
         plan: Mapping[str, Any] = document["plan"]
     except (OSError, ValueError, KeyError) as error:
         message = f"There is no proposed plan {plan_id} for this vault."
-        raise ConfigError(message, code="PLAN_NOT_FOUND", hint="A client that proposes a plan is told its id.") from error
+        raise ConfigError(
+            message, code="PLAN_NOT_FOUND", hint="A client that proposes a plan is told its id."
+        ) from error
     return plan, str(document.get("client", ""))

@@ -52,10 +52,18 @@ class Trace:
         if told is None or self.degraded is not None:
             return None
         try:
-            self._write({"time": self.now().isoformat(timespec="milliseconds"), "conversation": conversation, "model": model, **told})
+            self._write(
+                {
+                    "time": self.now().isoformat(timespec="milliseconds"),
+                    "conversation": conversation,
+                    "model": model,
+                    **told,
+                }
+            )
         except Exception as error:
             self.degraded = Problem(
-                "DEGRADED", f"The trace cannot be written ({type(error).__name__}); everything else goes on without it."
+                "DEGRADED",
+                f"The trace cannot be written ({type(error).__name__}); everything else goes on without it.",
             )
             return self.degraded
         return None
@@ -73,16 +81,42 @@ class Trace:
             case ToolCallFinished():
                 seconds = self.clock() - self._calls.pop(event.call_id, self.clock())
                 code = event.problem.code if event.problem is not None else None
-                found = {"files": len(event.paths), "characters": event.characters, "complete": event.complete}
-                return {"event": "tool", "tool": event.tool[:60], "seconds": round(seconds, 4), "problem": code, **found}
+                found = {
+                    "files": len(event.paths),
+                    "characters": event.characters,
+                    "complete": event.complete,
+                }
+                return {
+                    "event": "tool",
+                    "tool": event.tool[:60],
+                    "seconds": round(seconds, 4),
+                    "problem": code,
+                    **found,
+                }
             case ShareDecided(request, decision):
-                return {"event": "share", "kind": request.kind, "items": len(request.items), "answer": decision.scope}
+                return {
+                    "event": "share",
+                    "kind": request.kind,
+                    "items": len(request.items),
+                    "answer": decision.scope,
+                }
             case TokensUsed():
-                numbers = {"prompt": event.prompt, "completion": event.completion, "cached": event.cached}
-                times = {"seconds": round(event.seconds, 4), "first": event.first and round(event.first, 4), "cost": event.cost}
+                numbers = {
+                    "prompt": event.prompt,
+                    "completion": event.completion,
+                    "cached": event.cached,
+                }
+                times = {
+                    "seconds": round(event.seconds, 4),
+                    "first": event.first and round(event.first, 4),
+                    "cost": event.cost,
+                }
                 return {"event": "usage", "requests": event.requests, **numbers, **times}
             case Notice(problem) | TurnFailed(problem):
-                return {"event": "failed" if isinstance(event, TurnFailed) else "notice", "problem": problem.code}
+                return {
+                    "event": "failed" if isinstance(event, TurnFailed) else "notice",
+                    "problem": problem.code,
+                }
             case PlanningRetry():
                 return {"event": "retry", "attempt": event.attempt}
             case PlanReady(plan):

@@ -36,20 +36,28 @@ class TrustStore:
             document = json.loads(self.file.read_bytes())
         except (OSError, ValueError):
             return {}
-        return {str(path): value for path, value in document.items() if isinstance(value, str)} if isinstance(document, dict) else {}
+        return (
+            {str(path): value for path, value in document.items() if isinstance(value, str)}
+            if isinstance(document, dict)
+            else {}
+        )
 
     def trust(self, path: str, sha256: str) -> None:
         """Trust a file with exactly this content. Raises `ConfigError`."""
         self._write({**self.hashes(), path: sha256}, path, sha256)
 
     def distrust(self, path: str) -> None:
-        self._write({name: value for name, value in self.hashes().items() if name != path}, path, None)
+        self._write(
+            {name: value for name, value in self.hashes().items() if name != path}, path, None
+        )
 
     def _write(self, hashes: Mapping[str, str], path: str, sha256: str | None) -> None:
         try:
             replace_file(self.file, json.dumps(hashes, ensure_ascii=False, indent=1).encode())
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise ConfigError(f"What you trust cannot be written down in {self.file} ({reason}).", code="IO_ERROR") from error
+            raise ConfigError(
+                f"What you trust cannot be written down in {self.file} ({reason}).", code="IO_ERROR"
+            ) from error
         if self.record is not None:
             self.record.note("trust", path=path, sha256=sha256)

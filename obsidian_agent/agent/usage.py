@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.conversation import USUAL_REPLY, estimate_messages, estimate_offers
-from obsidian_agent.agent.events import AgentEvent, ShareDecided, ShareRequested, TextDelta, TokensUsed
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    ShareDecided,
+    ShareRequested,
+    TextDelta,
+    TokensUsed,
+)
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, Usage
@@ -65,9 +71,23 @@ class Meter:
             self._looking = now
 
     def total(self) -> TokensUsed:
-        cost = None if self.price is None else self.price.of(Usage(self.prompt, self.completion, self.cached))
+        cost = (
+            None
+            if self.price is None
+            else self.price.of(Usage(self.prompt, self.completion, self.cached))
+        )
         seconds = self.clock() - self._began if self._began is not None else 0.0
-        return TokensUsed(self.model, self.prompt, self.completion, self.requests, self.cached, cost, seconds, self.first, self.tools)
+        return TokensUsed(
+            self.model,
+            self.prompt,
+            self.completion,
+            self.requests,
+            self.cached,
+            cost,
+            seconds,
+            self.first,
+            self.tools,
+        )
 
 
 def total(turns: Sequence[TokensUsed]) -> TokensUsed:
@@ -96,7 +116,13 @@ class MonthlyCost:
     def add(self, model: str, cost: float | None, prompt: int, completion: int) -> None:
         """Write a request down. A disk that does not take it is no reason to lose the answer."""
         now = self.clock().isoformat(timespec="seconds")
-        entry = {"time": now, "model": model, "cost": cost, "prompt": prompt, "completion": completion}
+        entry = {
+            "time": now,
+            "model": model,
+            "cost": cost,
+            "prompt": prompt,
+            "completion": completion,
+        }
         with contextlib.suppress(OSError):
             append_json(self.file, [entry])
 
@@ -107,7 +133,9 @@ class MonthlyCost:
             entries = json_lines(self.file)
         except OSError:
             return 0.0
-        return sum(_cost(entry) for entry in entries if str(entry.get("time", "")).startswith(month))
+        return sum(
+            _cost(entry) for entry in entries if str(entry.get("time", "")).startswith(month)
+        )
 
     def refusal(self, estimate: float | None) -> Problem | None:
         """Why a request that may cost so much (None: nobody knows) must not go out; None when it may."""
@@ -143,7 +171,9 @@ class CountedProvider(AroundProvider):
             async for delta in deltas:
                 if isinstance(delta, Finished) and delta.usage is not None and not self.local:
                     cost = price.of(delta.usage) if price is not None else None
-                    spending.add(self.name, cost, delta.usage.prompt_tokens, delta.usage.completion_tokens)
+                    spending.add(
+                        self.name, cost, delta.usage.prompt_tokens, delta.usage.completion_tokens
+                    )
                 yield delta
 
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command."""
-    command = commands.add("app", app_command, planner(), examples=["~/Notes", "~/Notes --model ollama/qwen3"])
+    command = commands.add(
+        "app", app_command, planner(), examples=["~/Notes", "~/Notes --model ollama/qwen3"]
+    )
     command.add_argument("name", nargs="?", metavar="VAULT")
 
 
@@ -33,7 +35,10 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     options.vault = options.name or options.vault or _choose()
     _check(options)
     if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
-        raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
+        raise UsageError(
+            "The app needs a terminal.",
+            hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.",
+        )
     vault = find_vault(options.vault)
     app = app_over(
         vault.resolve().name,
@@ -64,22 +69,37 @@ def _wiring(options: argparse.Namespace) -> Wiring:
     return wiring_of(options, app=True)
 
 
-def app_over(vault: str, wiring: Callable[[], Wiring], *, theme: str | None = None, first_start: bool = False) -> ObsidianAgentApp:
+def app_over(
+    vault: str, wiring: Callable[[], Wiring], *, theme: str | None = None, first_start: bool = False
+) -> ObsidianAgentApp:
     """The terminal app, which opens what it shows behind its first frame."""
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.backend import Backend
 
-    return ObsidianAgentApp(Backend(vault, lambda: opened(wiring())), theme=theme, first_start=first_start)
+    return ObsidianAgentApp(
+        Backend(vault, lambda: opened(wiring())), theme=theme, first_start=first_start
+    )
 
 
 def opened(wiring: Wiring) -> Opened:
     """All that the app shows. May block."""
-    from obsidian_agent.bootstrap import app_socket, build_app_services, build_session, build_threads
+    from obsidian_agent.bootstrap import (
+        app_socket,
+        build_app_services,
+        build_session,
+        build_threads,
+    )
     from obsidian_agent.tui.backend import Opened
 
     session = build_session(wiring)
     threads = build_threads(wiring, session)
-    return Opened(session, threads, build_app_services(wiring, session, threads), wiring.settings, app_socket(wiring))
+    return Opened(
+        session,
+        threads,
+        build_app_services(wiring, session, threads),
+        wiring.settings,
+        app_socket(wiring),
+    )
 
 
 def _theme(options: argparse.Namespace) -> str | None:
@@ -89,7 +109,9 @@ def _theme(options: argparse.Namespace) -> str | None:
     from obsidian_agent.state_files import directories
 
     with contextlib.suppress(OSError, ValueError):
-        found = tomllib.loads(directories(options.state_dir, options.config).config.read_text("utf-8")).get("theme")
+        found = tomllib.loads(
+            directories(options.state_dir, options.config).config.read_text("utf-8")
+        ).get("theme")
         return found if isinstance(found, str) else None
     return None
 

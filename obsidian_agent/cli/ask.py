@@ -29,10 +29,18 @@ _WRONG_USE = frozenset({"NO_MODEL", "CONFIG_INVALID", "BASE_URL_REFUSED", "USAGE
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command."""
-    examples = ['ask "Which notes link to Ideas?" --vault ~/Notes', 'ask "What did I plan for May?" --model ollama/qwen3 --share Plans']
+    examples = [
+        'ask "Which notes link to Ideas?" --vault ~/Notes',
+        'ask "What did I plan for May?" --model ollama/qwen3 --share Plans',
+    ]
     command = commands.add("ask", ask_command, context(), planner(), examples=examples)
     command.add_argument("question", metavar="QUESTION")
-    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same question; values by --param")
+    command.add_argument(
+        "--pick",
+        type=int,
+        metavar="N",
+        help="take the Nth candidate of the same question; values by --param",
+    )
 
 
 def ask_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -74,11 +82,22 @@ class Told:
         from obsidian_agent.agent.events import asked_document
 
         used = self.usage
-        counted = {"promptTokens": used.prompt, "completionTokens": used.completion} if used is not None else None
-        document = {"answer": self.text, "sources": list(self.sources), "usage": counted, "outcome": self.outcome}
+        counted = (
+            {"promptTokens": used.prompt, "completionTokens": used.completion}
+            if used is not None
+            else None
+        )
+        document = {
+            "answer": self.text,
+            "sources": list(self.sources),
+            "usage": counted,
+            "outcome": self.outcome,
+        }
         document |= {"alsoSent": list(self.besides)} if self.besides else {}
         document |= asked_document(self.asked) if self.asked is not None else {}
-        return document | ({"errors": [problem.to_json() for problem in self.problems]} if self.problems else {})
+        return document | (
+            {"errors": [problem.to_json() for problem in self.problems]} if self.problems else {}
+        )
 
     def piece(self, text: str) -> str:
         """A piece of the answer as it is written: indented on a terminal, so that none of its lines looks like the program's."""
@@ -95,7 +114,9 @@ class Told:
 def _answer_offline(session: Session, options: argparse.Namespace, told: Told, out: Output) -> None:
     from obsidian_agent.agent.events import Answer, NeedsInput, TurnFailed
 
-    match session.offline.decide(session.request(options.question, parameters(options), options.pick), questions=True):
+    match session.offline.decide(
+        session.request(options.question, parameters(options), options.pick), questions=True
+    ):
         case Answer(text, sources):
             told.text, told.sources, told.outcome, told.exit = text, sources, "done", Exit.DONE
             out.answer(text)
@@ -112,7 +133,13 @@ async def _listen(session: Session, options: argparse.Namespace, told: Told, out
     """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow."""
     from obsidian_agent.cli.consent import approval
 
-    turn = session.answer(options.question, approval(out), propose=False, pick=options.pick, params=parameters(options))
+    turn = session.answer(
+        options.question,
+        approval(out),
+        propose=False,
+        pick=options.pick,
+        params=parameters(options),
+    )
     async for event in turn:
         _hear(event, told, out)
     if told.streamed:
@@ -122,7 +149,9 @@ async def _listen(session: Session, options: argparse.Namespace, told: Told, out
     if told.besides:
         out.note(f"Also sent: {', '.join(told.besides)}")
     if out.verbose and told.usage is not None:
-        out.note(f"{told.usage.prompt:,} tokens in, {told.usage.completion:,} out, {told.usage.requests} requests")
+        out.note(
+            f"{told.usage.prompt:,} tokens in, {told.usage.completion:,} out, {told.usage.requests} requests"
+        )
 
 
 def _hear(event: AgentEvent, told: Told, out: Output) -> None:
@@ -153,7 +182,12 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
         case events.PreviewReady(preview):
             _outputs(preview, told, out)
         case events.RoundsUsedUp(rounds):
-            told.problems = (Problem("ROUNDS_USED_UP", f"The model looked around {rounds} times without an answer. Ask more narrowly."),)
+            told.problems = (
+                Problem(
+                    "ROUNDS_USED_UP",
+                    f"The model looked around {rounds} times without an answer. Ask more narrowly.",
+                ),
+            )
             told.outcome, told.exit = "needs-input", Exit.NOT_APPROVED
         case events.NeedsInput():
             told.ask_back(event)

@@ -16,9 +16,23 @@ _FILES: Final = ("manifest.json", "main.js")
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
-    known = actions(commands.add("companion", None, examples=["companion install --vault ~/Notes", "companion status --vault ~/Notes"]))
-    install = known.add("install", _install, summary="copy the plugin into the vault; you enable it in Obsidian yourself")
-    known.add("status", _status, summary="which ways to a running Obsidian work now, and what to do for the others")
+    known = actions(
+        commands.add(
+            "companion",
+            None,
+            examples=["companion install --vault ~/Notes", "companion status --vault ~/Notes"],
+        )
+    )
+    install = known.add(
+        "install",
+        _install,
+        summary="copy the plugin into the vault; you enable it in Obsidian yourself",
+    )
+    known.add(
+        "status",
+        _status,
+        summary="which ways to a running Obsidian work now, and what to do for the others",
+    )
     remove = known.add("remove", _remove, summary="delete the plugin's folder from the vault")
     for parser in (install, remove):
         approval(parser, "without asking")
@@ -26,7 +40,11 @@ def arguments(commands: Commands) -> None:
 
 
 def _config_folder(parser: Parser) -> None:
-    parser.add_argument("--config-folder", metavar="NAME", help="Obsidian's own folder in the vault, where it is not the one that is found")
+    parser.add_argument(
+        "--config-folder",
+        metavar="NAME",
+        help="Obsidian's own folder in the vault, where it is not the one that is found",
+    )
 
 
 def _install(options: argparse.Namespace, out: Output) -> Exit:
@@ -37,7 +55,10 @@ def _install(options: argparse.Namespace, out: Output) -> Exit:
     wanted = {name: packaged.joinpath(name).read_bytes() for name in _FILES}
     folder = PluginFolder(open_vault(options), PLUGIN_ID, options.config_folder)
     stale = {name: data for name, data in wanted.items() if folder.read(name) != data}
-    if stale and not out.confirmed(f"Copy the plugin to {folder.path}? Nothing else of Obsidian's settings is changed.", options.yes):
+    if stale and not out.confirmed(
+        f"Copy the plugin to {folder.path}? Nothing else of Obsidian's settings is changed.",
+        options.yes,
+    ):
         return Exit.NOT_APPROVED
     folder.write(stale)
     steps = (
@@ -46,7 +67,9 @@ def _install(options: argparse.Namespace, out: Output) -> Exit:
     )
     if out.as_json:
         out.document({"path": folder.path.text, "written": sorted(stale), "next": list(steps)})
-    out.line(f"{'Copied to' if stale else 'Already in'} {folder.path}. Two clicks are left, which only you can do:")
+    out.line(
+        f"{'Copied to' if stale else 'Already in'} {folder.path}. Two clicks are left, which only you can do:"
+    )
     for number, step in enumerate(steps, 1):
         out.line(f"  {number}. {step}")
     out.line("Then `obsidian-agent companion status` says whether it answers.")
@@ -58,7 +81,10 @@ def _status(options: argparse.Namespace, out: Output) -> Exit:
 
     found = open_obsidian(open_vault(options)).status()
     if out.as_json:
-        ways = [{"name": way.name, "can": list(way.can), "works": way.works, "why": way.why} for way in found.ways]
+        ways = [
+            {"name": way.name, "can": list(way.can), "works": way.works, "why": way.why}
+            for way in found.ways
+        ]
         out.document({"ways": ways, "best": found.best})
     for way in found.ways:
         out.line(f"{'ok  ' if way.works else 'no  '} {way.name:10} {way.why}")
@@ -72,7 +98,9 @@ def _remove(options: argparse.Namespace, out: Output) -> Exit:
 
     folder = PluginFolder(open_vault(options), PLUGIN_ID, options.config_folder)
     there = folder.read("manifest.json") is not None
-    if there and not out.confirmed(f"Delete {folder.path}, with the plugin's settings?", options.yes):
+    if there and not out.confirmed(
+        f"Delete {folder.path}, with the plugin's settings?", options.yes
+    ):
         return Exit.NOT_APPROVED
     removed = there and folder.remove()
     if out.as_json:

@@ -39,10 +39,16 @@ def arguments(commands: Commands) -> None:
     examples = ["key list", "key save openai < openai.key", "key forget openai"]
     action = actions(commands.add("key", None, examples=examples))
     action.add("list", _list_keys, summary="services, and where the key of each comes from")
-    command = action.add("save", _save_key, summary="keep the key that comes on standard input, in the system's keyring where there is one")
+    command = action.add(
+        "save",
+        _save_key,
+        summary="keep the key that comes on standard input, in the system's keyring where there is one",
+    )
     command.add_argument("service", metavar="SERVICE")
     command.add_argument("given", nargs="*", help=argparse.SUPPRESS)
-    action.add("forget", _forget_key, summary="remove a key from the keyring and the key file").add_argument("service", metavar="SERVICE")
+    action.add(
+        "forget", _forget_key, summary="remove a key from the keyring and the key file"
+    ).add_argument("service", metavar="SERVICE")
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:
@@ -81,7 +87,9 @@ def _change(options: argparse.Namespace, value: str | None, out: Output) -> Exit
 
 def _settings(options: argparse.Namespace) -> LiveSettings:
     """The settings for all vaults, or for the one that is named."""
-    return settings_of(options, find_vault(options.vault).resolve() if options.vault is not None else None)
+    return settings_of(
+        options, find_vault(options.vault).resolve() if options.vault is not None else None
+    )
 
 
 def _check(name: str, value: str) -> None:
@@ -125,7 +133,11 @@ def _check_model(value: str) -> None:
         return
     provider, _, model = value.partition("/")
     if not model:
-        raise ConfigError(f"{value!r} is no model.", code="ARGUMENT_INVALID", hint="Write PROVIDER/NAME, such as openai/gpt-5, or none.")
+        raise ConfigError(
+            f"{value!r} is no model.",
+            code="ARGUMENT_INVALID",
+            hint="Write PROVIDER/NAME, such as openai/gpt-5, or none.",
+        )
     if provider.startswith("custom:"):
         find_vendor(provider)
     else:
@@ -145,7 +157,11 @@ def _known(what: str, name: str, names: Sequence[str]) -> None:
 
     if name not in names:
         known = f"Known are {', '.join(sorted(names))}." if len(names) < 40 else ""
-        raise ConfigError(f"There is no {what} {name!r}.{did_you_mean(name, names)}", code="ARGUMENT_INVALID", hint=known)
+        raise ConfigError(
+            f"There is no {what} {name!r}.{did_you_mean(name, names)}",
+            code="ARGUMENT_INVALID",
+            hint=known,
+        )
 
 
 def _named(settings: LiveSettings, name: str) -> SettingRow:
@@ -154,7 +170,11 @@ def _named(settings: LiveSettings, name: str) -> SettingRow:
     rows = {row.name: row for row in settings.rows()}
     if name not in rows:
         near = did_you_mean(name, rows)
-        raise ConfigError(f"There is no setting {name!r}.{near}", code="ARGUMENT_INVALID", hint="obsidian-agent config lists all.")
+        raise ConfigError(
+            f"There is no setting {name!r}.{near}",
+            code="ARGUMENT_INVALID",
+            hint="obsidian-agent config lists all.",
+        )
     return rows[name]
 
 
@@ -171,7 +191,13 @@ def _show(settings: LiveSettings, rows: list[SettingRow], out: Output) -> Exit:
 
 def _document(row: SettingRow) -> dict[str, Any]:
     value, default = _plain(row.value), _plain(row.default)
-    return {"value": value, "default": default, "source": row.source, "variable": row.variable, "description": row.description}
+    return {
+        "value": value,
+        "default": default,
+        "source": row.source,
+        "variable": row.variable,
+        "description": row.description,
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -207,7 +233,9 @@ def _list_keys(options: argparse.Namespace, out: Output) -> Exit:
     store = _keys(options)
     found = {vendor.name: store.source(vendor) for vendor in _services(options)}
     if out.as_json:
-        out.document({"keys": [{"service": name, "source": source} for name, source in found.items()]})
+        out.document(
+            {"keys": [{"service": name, "source": source} for name, source in found.items()]}
+        )
     for name, source in found.items():
         out.line(f"{name:14} {source or 'no key'}")
     return Exit.DONE
@@ -237,7 +265,11 @@ def _forget_key(options: argparse.Namespace, out: Output) -> Exit:
     left = store.source(vendor)
     if out.as_json:
         out.document({"service": vendor.name, "source": left})
-    out.line(f"No key of {vendor.title} is kept." if left is None else f"The {left} still has a key for {vendor.title}.")
+    out.line(
+        f"No key of {vendor.title} is kept."
+        if left is None
+        else f"The {left} still has a key for {vendor.title}."
+    )
     return Exit.DONE
 
 
@@ -254,7 +286,11 @@ def _services(options: argparse.Namespace) -> list[Vendor]:
     """The services that take a key."""
     from obsidian_agent.providers.registry import known_vendors
 
-    return [each for each in known_vendors(settings_of(options).current.services) if each.needs_key or each.base_url is None]
+    return [
+        each
+        for each in known_vendors(settings_of(options).current.services)
+        if each.needs_key or each.base_url is None
+    ]
 
 
 def _service(options: argparse.Namespace) -> Vendor:

@@ -8,7 +8,14 @@ import re
 import sys
 import threading
 
-from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.agent.privacy.consent import (
+    REFUSED,
+    ApproveShare,
+    Level,
+    ShareDecision,
+    ShareItem,
+    ShareRequest,
+)
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.output import ask as ask_line
 from obsidian_agent.terminal_text import line
@@ -16,7 +23,9 @@ from obsidian_agent.terminal_text import line
 _LEVELS = {Level.NAME: "its name", Level.PREVIEW: "some lines", Level.TEXT: "its whole text"}
 _HEADS = {"call": "May this go to a tool of", "tools": "May the model be told of these tools of"}
 _SHORT = "Allow it? o = once, t = for this conversation, n = no: "
-_QUESTION = "Send it? o = once, t = for this conversation, f = {folder}, numbers = only these, n = no: "
+_QUESTION = (
+    "Send it? o = once, t = for this conversation, f = {folder}, numbers = only these, n = no: "
+)
 PREVIEWS = 20
 """Lines of one file that are shown; how many more there are is said."""
 
@@ -32,12 +41,20 @@ def approval(out: Output) -> ApproveShare:
 
     async def refuse(request: ShareRequest) -> ShareDecision:
         if request.text:
-            way = "name the tool in tools_allow" if request.kind == "call" else "accept them in the app"
-            out.note(f"Not allowed: {line(request.purpose)} ({request.provider}). Ask in a terminal, or {way}.")
+            way = (
+                "name the tool in tools_allow"
+                if request.kind == "call"
+                else "accept them in the app"
+            )
+            out.note(
+                f"Not allowed: {line(request.purpose)} ({request.provider}). Ask in a terminal, or {way}."
+            )
             return REFUSED
         names = ", ".join(line(item.path.text) or "the selection" for item in request.items[:5])
         more = f" and {len(request.items) - 5} more" if len(request.items) > 5 else ""
-        out.note(f"Not shared with {request.provider}: {names}{more}. Allow it with --share PATH, or ask in a terminal.")
+        out.note(
+            f"Not shared with {request.provider}: {names}{more}. Allow it with --share PATH, or ask in a terminal."
+        )
         return REFUSED
 
     return ask if asks else refuse
@@ -49,13 +66,22 @@ def described(request: ShareRequest) -> list[str]:
     count = f" ({request.number} of {request.total})" if request.total > 1 else ""
     if request.text:
         shown = [f"  {line(each)}" for each in request.text.split("\n")]
-        return ["", f"{_HEADS[request.kind]} {line(request.provider)}, {line(where.strip())}", line(request.purpose), *shown]
+        return [
+            "",
+            f"{_HEADS[request.kind]} {line(request.provider)}, {line(where.strip())}",
+            line(request.purpose),
+            *shown,
+        ]
     lines = [
         "",
         f"May this be sent to {request.provider}{where}?{count}",
         f"{request.purpose}{f' ({request.tool})' if request.tool else ''}",
     ]
-    lines += [f"  {name}: {line(str(value))}" for name, value in request.args.items() if name not in ("limit", "offset")]
+    lines += [
+        f"  {name}: {line(str(value))}"
+        for name, value in request.args.items()
+        if name not in ("limit", "offset")
+    ]
     for number, item in enumerate(request.items, start=1):
         lines += _item_lines(number, item)
     return [*lines, f"  about {request.tokens:,} tokens in all"]
@@ -64,7 +90,9 @@ def described(request: ShareRequest) -> list[str]:
 def _item_lines(number: int, item: ShareItem) -> list[str]:
     why = f" – {line(item.why)}" if item.why else ""
     name = line(item.path.text) or "the selection"
-    shown = [f"{number:>4}. {name}: {_LEVELS[item.level]}, {item.size:,} bytes, about {item.tokens:,} tokens{why}"]
+    shown = [
+        f"{number:>4}. {name}: {_LEVELS[item.level]}, {item.size:,} bytes, about {item.tokens:,} tokens{why}"
+    ]
     shown += [f"        {line(preview)}" for preview in item.previews[:PREVIEWS]]
     if len(item.previews) > PREVIEWS:
         shown.append(f"        and {len(item.previews) - PREVIEWS:,} more lines")
@@ -73,7 +101,9 @@ def _item_lines(number: int, item: ShareItem) -> list[str]:
 
 async def _line(request: ShareRequest) -> str:
     """A line from the terminal; "" at its end. Read in a thread that nobody waits for, so that Ctrl-C ends the command at once."""
-    folder = f"everything in {line(request.folder)}" if request.folder else "everything in the vault"
+    folder = (
+        f"everything in {line(request.folder)}" if request.folder else "everything in the vault"
+    )
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[str] = loop.create_future()
 
@@ -107,6 +137,8 @@ def decision(said: str, request: ShareRequest) -> ShareDecision:
             numbers = {int(number) for number in re.findall(r"\d+", word)}
             if not numbers <= set(range(1, len(request.items) + 1)):
                 return REFUSED
-            return ShareDecision("once", frozenset(request.items[number - 1].path.text for number in numbers))
+            return ShareDecision(
+                "once", frozenset(request.items[number - 1].path.text for number in numbers)
+            )
         case _:
             return REFUSED

@@ -29,13 +29,32 @@ if TYPE_CHECKING:
 def arguments(commands: Commands) -> None:
     """Add the parsers of these commands."""
     commands.add("tools", tools_command, examples=["tools", "tools --json"])
-    commands.add("schema", schema_command, examples=["schema plan > plan.schema.json"]).add_argument("what", choices=["plan", "tools"])
-    moved = commands.add("doctor", doctor_command, examples=["doctor --vault ~/Notes"]).add_mutually_exclusive_group()
-    moved.add_argument("--adopt", action="store_true", help="the vault was renamed or moved: take its history along")
-    moved.add_argument("--start-anew", action="store_true", help="the vault was renamed or moved: leave its history, start a new one")
-    commands.add("log", log_command, examples=["log --tail 50"]).add_argument("--tail", type=int, metavar="N", help="the newest N lines")
-    examples = ["completion bash > ~/.local/share/bash-completion/completions/obsidian-agent", "completion zsh > ~/.zfunc/_obsidian-agent"]
-    commands.add("completion", completion_command, examples=examples).add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    commands.add(
+        "schema", schema_command, examples=["schema plan > plan.schema.json"]
+    ).add_argument("what", choices=["plan", "tools"])
+    moved = commands.add(
+        "doctor", doctor_command, examples=["doctor --vault ~/Notes"]
+    ).add_mutually_exclusive_group()
+    moved.add_argument(
+        "--adopt",
+        action="store_true",
+        help="the vault was renamed or moved: take its history along",
+    )
+    moved.add_argument(
+        "--start-anew",
+        action="store_true",
+        help="the vault was renamed or moved: leave its history, start a new one",
+    )
+    commands.add("log", log_command, examples=["log --tail 50"]).add_argument(
+        "--tail", type=int, metavar="N", help="the newest N lines"
+    )
+    examples = [
+        "completion bash > ~/.local/share/bash-completion/completions/obsidian-agent",
+        "completion zsh > ~/.zfunc/_obsidian-agent",
+    ]
+    commands.add("completion", completion_command, examples=examples).add_argument(
+        "shell", choices=["bash", "zsh", "tcsh"]
+    )
 
 
 SHOWN: Final = 5
@@ -77,7 +96,9 @@ def log_command(options: argparse.Namespace, out: Output) -> Exit:
     try:
         lines = log.lines(file)
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror or error}.", path=str(file)) from error
+        raise ConfigError(
+            f"{file} cannot be read: {error.strerror or error}.", path=str(file)
+        ) from error
     if options.tail is not None:
         lines = lines[-options.tail :] if options.tail > 0 else []
     if out.as_json:
@@ -93,7 +114,13 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.tools.registry import TOOLS
 
     recipes = [
-        {"name": each.name, "title": each.title, "description": each.description, "examples": list(each.examples)} for each in packaged()
+        {
+            "name": each.name,
+            "title": each.title,
+            "description": each.description,
+            "examples": list(each.examples),
+        }
+        for each in packaged()
     ]
     document = [
         {
@@ -109,12 +136,17 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
     if out.as_json:
         out.document({"tools": document, "recipes": recipes})
     for tool in TOOLS.values():
-        fields = ", ".join(f"{info.alias}{'' if info.is_required() else '?'}" for info in tool.input.model_fields.values())
+        fields = ", ".join(
+            f"{info.alias}{'' if info.is_required() else '?'}"
+            for info in tool.input.model_fields.values()
+        )
         out.line(f"{tool.name:28} {tool.risk.value:10} {tool.summary}  ({fields})")
     out.line()
     out.line("Without a model:")
     for recipe in recipes:
-        out.line(f"{recipe['name']:28} {recipe['description']} For example: {recipe['examples'][0]}")
+        out.line(
+            f"{recipe['name']:28} {recipe['description']} For example: {recipe['examples'][0]}"
+        )
     return Exit.DONE
 
 
@@ -142,7 +174,9 @@ def doctor_command(options: argparse.Namespace, out: Output) -> Exit:
         return _settle_move(options, out)
     checks = list(_checks(options))
     if out.as_json:
-        out.document({"ok": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]})
+        out.document(
+            {"ok": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]}
+        )
     for check in checks:
         out.line(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}")
     return Exit.DONE if all(check.ok for check in checks) else Exit.FAILED
@@ -153,14 +187,20 @@ def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
     runs = open_session(options).runs
     moved = runs.moved()
     if moved is None:
-        raise UsageError("This vault's history is here: it was not moved, or was never changed by a run.")
+        raise UsageError(
+            "This vault's history is here: it was not moved, or was never changed by a run."
+        )
     if options.adopt:
         runs.adopt()
     else:
         runs.start_anew()
     if out.as_json:
         out.document({"movedFrom": moved.path, "adopted": options.adopt})
-    told = f"The history of {moved.path} is that of this vault now." if options.adopt else f"The history stays with {moved.path}."
+    told = (
+        f"The history of {moved.path} is that of this vault now."
+        if options.adopt
+        else f"The history stays with {moved.path}."
+    )
     out.line(told)
     return Exit.DONE
 
@@ -169,7 +209,11 @@ def _checks(options: argparse.Namespace) -> Iterator[Check]:
     from obsidian_agent.state_files import directories
 
     folders = directories(options.state_dir, options.config)
-    yield Check("program", True, f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}")
+    yield Check(
+        "program",
+        True,
+        f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}",
+    )
     yield _try("settings", lambda: _settings(folders.config))
     yield _try("state folder", lambda: _writable(folders.state))
     yield _try("config folder", lambda: _private(folders.config.parent, (folders.config,), 0o022))
@@ -191,9 +235,15 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
     with store:
         view = DiskView(store)
         notes = sum(1 for entry in view.walk(ROOT) if entry.path.is_note)
-        unreadable = f", {view.unreadable_names} names that are no text" if view.unreadable_names else ""
+        unreadable = (
+            f", {view.unreadable_names} names that are no text" if view.unreadable_names else ""
+        )
         yield Check("vault", True, f"{store.real_path}: {notes} notes{unreadable}")
-        yield Check("vault is writable", store.writable(), "yes" if store.writable() else "no: plans can be previewed, not run")
+        yield Check(
+            "vault is writable",
+            store.writable(),
+            "yes" if store.writable() else "no: plans can be previewed, not run",
+        )
         runs = Runs(store, state)
         yield _try("journal", lambda: _journal(runs))
         yield _try("interrupted runs", lambda: _none_interrupted(runs))
@@ -232,7 +282,9 @@ def _last_run(runs: Runs) -> str:
     if planned.errors:
         raise JournalError(" ".join(problem.message for problem in planned.errors))
     later = ", ".join(conflict.path for conflict in planned.conflicts[:SHOWN])
-    return f"run {planned.run_id}: {len(planned.restored)} as it left them" + (f", changed since: {later}" if later else "")
+    return f"run {planned.run_id}: {len(planned.restored)} as it left them" + (
+        f", changed since: {later}" if later else ""
+    )
 
 
 def _no_leftovers(vault: str) -> str:
@@ -245,7 +297,9 @@ def _no_leftovers(vault: str) -> str:
             if _TEMPORARY.fullmatch(name) and os.lstat(file).st_mtime < old:
                 found.append(os.path.relpath(file, vault))
     if found:
-        raise VaultError(f"{len(found)} were left by a kill: {', '.join(sorted(found)[:SHOWN])}. Look at them, and remove them.")
+        raise VaultError(
+            f"{len(found)} were left by a kill: {', '.join(sorted(found)[:SHOWN])}. Look at them, and remove them."
+        )
     return "none"
 
 
@@ -253,17 +307,25 @@ def _private(folder: Path, files: Iterable[Path], forbidden: int) -> str:
     """Others must not have the rights of `forbidden` on any of these."""
     if os.name != "posix" or not folder.exists():
         return str(folder)
-    wide = [str(place) for place in (folder, *files) if place.exists() and place.stat().st_mode & forbidden]
+    wide = [
+        str(place)
+        for place in (folder, *files)
+        if place.exists() and place.stat().st_mode & forbidden
+    ]
     if wide:
         what = "change" if forbidden == 0o022 else "look into"
-        raise ConfigError(f"Others can {what} {', '.join(wide[:SHOWN])}: chmod go-{'w' if forbidden == 0o022 else 'rwx'} takes that away.")
+        raise ConfigError(
+            f"Others can {what} {', '.join(wide[:SHOWN])}: chmod go-{'w' if forbidden == 0o022 else 'rwx'} takes that away."
+        )
     return str(folder)
 
 
 def _record(record: Record) -> str:
     verified = record.verify()
     if verified.first_bad is not None:
-        raise ConfigError(f"Entry {verified.first_bad} is not as it was written: {verified.reason}.")
+        raise ConfigError(
+            f"Entry {verified.first_bad} is not as it was written: {verified.reason}."
+        )
     sent = sum(1 for entry in record.entries() if entry.get("kind") == "sent")
     return f"{verified.entries} entries, {sent} of them of what was sent"
 
@@ -282,7 +344,9 @@ def _model(wiring: Wiring) -> str:
         return f"{provider.name}, which needs no key"
     source = build_keys(wiring).source(vendor)
     if source is None:
-        raise ConfigError(f"{provider.name} needs a key: obsidian-agent key save {vendor.name}, or set {vendor.key_variables[0]}.")
+        raise ConfigError(
+            f"{provider.name} needs a key: obsidian-agent key save {vendor.name}, or set {vendor.key_variables[0]}."
+        )
     return f"{provider.name}, its key from the {source}"
 
 
@@ -296,7 +360,9 @@ def _index(folder: Path) -> str:
     try:
         return f"{len(Snapshot(folder / FILE)):,} files"
     except (UnusableIndex, OSError) as error:
-        raise VaultError(f"It cannot be read ({error}); it is built anew when it is needed.") from error
+        raise VaultError(
+            f"It cannot be read ({error}); it is built anew when it is needed."
+        ) from error
 
 
 def _watches(vault: str) -> tuple[bool, str]:
@@ -308,7 +374,12 @@ def _watches(vault: str) -> tuple[bool, str]:
         return True, "the system's own"
     folders = sum(1 for _ in os.walk(vault))
     told = f"{folders:,} folders, {most:,} may be watched"
-    return folders < most, told if folders < most else f"{told}: others are compared every few minutes (sysctl fs.inotify.max_user_watches)"
+    return (
+        folders < most,
+        told
+        if folders < most
+        else f"{told}: others are compared every few minutes (sysctl fs.inotify.max_user_watches)",
+    )
 
 
 def _try(name: str, look: Callable[[], str]) -> Check:
@@ -332,8 +403,12 @@ def _writable(folder: Path) -> str:
 
     try:
         make_private(folder)
-        with tempfile.TemporaryFile(dir=folder):  # without a name, where the system can: a kill leaves nothing
+        with tempfile.TemporaryFile(
+            dir=folder
+        ):  # without a name, where the system can: a kill leaves nothing
             pass
     except OSError as error:
-        raise ObsidianAgentError(f"{folder} cannot be written: {error.strerror or error}.") from error
+        raise ObsidianAgentError(
+            f"{folder} cannot be written: {error.strerror or error}."
+        ) from error
     return str(folder)

@@ -13,7 +13,14 @@ from enum import IntEnum
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from obsidian_agent.errors import Conflict, JournalError, ObsidianAgentError, PlanError, Problem, ProviderError
+from obsidian_agent.errors import (
+    Conflict,
+    JournalError,
+    ObsidianAgentError,
+    PlanError,
+    Problem,
+    ProviderError,
+)
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import ExecutionResult
@@ -37,7 +44,14 @@ EXIT_CODES: Final = (
 )
 
 PERMISSION_CODES = frozenset(
-    {"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "HOOK_REFUSED", "NOT_APPROVED", "MACRO_UNTRUSTED"}
+    {
+        "DELETE_DISABLED",
+        "COMMANDS_DISABLED",
+        "PERMISSION_DENIED",
+        "HOOK_REFUSED",
+        "NOT_APPROVED",
+        "MACRO_UNTRUSTED",
+    }
 )
 
 
@@ -72,7 +86,11 @@ def of_result(result: ExecutionResult) -> Exit:
         case "cancelled":
             return Exit.INTERRUPTED
         case "refused":
-            return Exit.NOT_APPROVED if result.outcome == "needs-input" or not result.errors else of_problems(result.errors)
+            return (
+                Exit.NOT_APPROVED
+                if result.outcome == "needs-input" or not result.errors
+                else of_problems(result.errors)
+            )
         case "failed" | "stopped":
             return Exit.FAILED
 

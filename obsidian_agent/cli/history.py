@@ -30,27 +30,65 @@ SHOWN_RUNS: Final = 50
 
 def arguments(commands: Commands) -> None:
     """Add the parsers of these commands."""
-    command = commands.add("history", history_command, examples=["history --vault ~/Notes --limit 5"])
-    command.add_argument("--limit", type=int, metavar="N", help="the newest N (default: 50 on a screen, all with --json)")
+    command = commands.add(
+        "history", history_command, examples=["history --vault ~/Notes --limit 5"]
+    )
+    command.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="the newest N (default: 50 on a screen, all with --json)",
+    )
     examples = ["undo --vault ~/Notes", "undo RUN --to-step ID", "undo RUN --force Inbox.md"]
     command = commands.add("undo", undo_command, examples=examples)
     command.add_argument("run", nargs="?", metavar="RUN")
     approval(command, "don't ask")
-    command.add_argument("--force", action="append", default=[], metavar="PATH", help="restore this file over a later edit")
-    command.add_argument("--skip", action="append", default=[], metavar="PATH", help="leave this file as it is")
-    command.add_argument("--to-step", metavar="ID", help="keep what the run did up to the end of this step")
+    command.add_argument(
+        "--force",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="restore this file over a later edit",
+    )
+    command.add_argument(
+        "--skip", action="append", default=[], metavar="PATH", help="leave this file as it is"
+    )
+    command.add_argument(
+        "--to-step", metavar="ID", help="keep what the run did up to the end of this step"
+    )
     approval(commands.add("redo", redo_command, examples=["redo --vault ~/Notes"]), "don't ask")
-    which = commands.add("recover", recover_command, examples=["recover", "recover --roll-back"]).add_mutually_exclusive_group()
+    which = commands.add(
+        "recover", recover_command, examples=["recover", "recover --roll-back"]
+    ).add_mutually_exclusive_group()
     which.add_argument("--finish", action="store_true", help="complete it")
     which.add_argument("--roll-back", action="store_true", help="bring every file back")
     command = commands.add(
-        "audit", audit_command, examples=["audit --tail 20", "audit --kind denial --since 2026-03-01", "audit --path Private"]
+        "audit",
+        audit_command,
+        examples=[
+            "audit --tail 20",
+            "audit --kind denial --since 2026-03-01",
+            "audit --path Private",
+        ],
     )
     command.add_argument("--tail", type=int, metavar="N", help="the newest N")
-    command.add_argument("--kind", action="append", metavar="KIND", help="only these, e.g. approval, denial, sent (repeat)")
-    command.add_argument("--since", metavar="DATE", help="only from this ISO date, or date and time, on")
-    command.add_argument("--path", metavar="PATH", help="only what names this file or folder, or something in it")
-    command.add_argument("--verify", action="store_true", help="check that no line of the record was changed or taken away")
+    command.add_argument(
+        "--kind",
+        action="append",
+        metavar="KIND",
+        help="only these, e.g. approval, denial, sent (repeat)",
+    )
+    command.add_argument(
+        "--since", metavar="DATE", help="only from this ISO date, or date and time, on"
+    )
+    command.add_argument(
+        "--path", metavar="PATH", help="only what names this file or folder, or something in it"
+    )
+    command.add_argument(
+        "--verify",
+        action="store_true",
+        help="check that no line of the record was changed or taken away",
+    )
 
 
 def history_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -109,9 +147,14 @@ def undo_command(options: argparse.Namespace, out: Output) -> Exit:
 def _run_of(runs: Runs, run: str | None) -> HistoryEntry:
     """The run that is meant: the named one, else the last with anything in effect."""
     entries = runs.history(ALL_RUNS)
-    entry = next((each for each in entries if (each.undoable if run is None else each.run_id == run)), None)
+    entry = next(
+        (each for each in entries if (each.undoable if run is None else each.run_id == run)), None
+    )
     if entry is None:
-        raise JournalError("There is no run to undo." if run is None else f"There is no run {run}.", code="RUN_NOT_FOUND")
+        raise JournalError(
+            "There is no run to undo." if run is None else f"There is no run {run}.",
+            code="RUN_NOT_FOUND",
+        )
     return entry
 
 
@@ -120,7 +163,10 @@ def _refuse_others(entry: HistoryEntry, planned: UndoResult, paths: Sequence[str
     known = _changed(entry) | {conflict.path for conflict in planned.conflicts}
     for path in paths:
         if not any(path == each or path.startswith(each + "/") for each in known):
-            raise UsageError(f"Run {entry.run_id} did not change {path}.", hint="See obsidian-agent history for what each run changed.")
+            raise UsageError(
+                f"Run {entry.run_id} did not change {path}.",
+                hint="See obsidian-agent history for what each run changed.",
+            )
 
 
 def _changed(entry: HistoryEntry) -> set[str]:
@@ -150,7 +196,9 @@ def _agreed(verb: str, planned: UndoResult, yes: bool, out: Output) -> bool:
     if out.as_json or not on_terminal(sys.stdin):
         if out.as_json:
             out.document(
-                undo_document(replace(planned, restored=(), skipped=(), conflicts=(), errors=(), warnings=()))
+                undo_document(
+                    replace(planned, restored=(), skipped=(), conflicts=(), errors=(), warnings=())
+                )
                 | {"outcome": "refused", "message": NOT_ASKED}
             )
         out.note(NOT_ASKED)
@@ -164,7 +212,9 @@ def undo_document(result: UndoResult) -> dict[str, Any]:
         "runId": result.run_id,
         "restored": list(result.restored),
         "skipped": list(result.skipped),
-        "conflicts": [{"path": conflict.path, "reason": conflict.reason} for conflict in result.conflicts],
+        "conflicts": [
+            {"path": conflict.path, "reason": conflict.reason} for conflict in result.conflicts
+        ],
         "errors": [problem.to_json() for problem in result.errors],
         "warnings": [problem.to_json() for problem in result.warnings],
     }
@@ -178,11 +228,15 @@ def _told(result: UndoResult, out: Output, *, redone: bool = False) -> Exit:
     for conflict in result.conflicts:
         out.note(f"Left alone: {conflict.path}: {conflict.reason}.")
         if conflict.forcible and not redone:
-            out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
+            out.note(
+                f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}"
+            )
     out.problems(result.errors)
     out.problems(result.warnings)
     if result.conflicts or result.errors:
-        again, other = ("redo", "") if redone else ("undo", "; an earlier run is undone by its name")
+        again, other = (
+            ("redo", "") if redone else ("undo", "; an earlier run is undone by its name")
+        )
         out.note(f"The next {again} goes on with the rest{other}.")
     if result.conflicts:
         return Exit.CONFLICT
@@ -199,8 +253,14 @@ def recover_command(options: argparse.Namespace, out: Output) -> Exit:
         for run in found:
             out.line(f"{run.run_id}  {run.time}  {run.goal}")
             for path in run.paths:
-                out.line(f"  {path.state:8} {path.path}{f' ({path.reason})' if path.reason else ''}")
-        out.line("Finish it with --finish, or bring every file back with --roll-back." if found else "Nothing was interrupted.")
+                out.line(
+                    f"  {path.state:8} {path.path}{f' ({path.reason})' if path.reason else ''}"
+                )
+        out.line(
+            "Finish it with --finish, or bring every file back with --roll-back."
+            if found
+            else "Nothing was interrupted."
+        )
         return Exit.FAILED if found else Exit.DONE
     ended = runs.recover(None, finish=options.finish)
     if out.as_json:
@@ -215,8 +275,18 @@ def recover_command(options: argparse.Namespace, out: Output) -> Exit:
 
 def interrupted_document(run: InterruptedRun) -> dict[str, Any]:
     """An interrupted run with the state of each path it is about."""
-    paths = [{"path": path.path, "state": path.state} | ({"reason": path.reason} if path.reason else {}) for path in run.paths]
-    return {"runId": run.run_id, "kind": run.kind, "time": run.time, "goal": run.goal, "paths": paths, "leftovers": run.leftovers}
+    paths = [
+        {"path": path.path, "state": path.state} | ({"reason": path.reason} if path.reason else {})
+        for path in run.paths
+    ]
+    return {
+        "runId": run.run_id,
+        "kind": run.kind,
+        "time": run.time,
+        "goal": run.goal,
+        "paths": paths,
+        "leftovers": run.leftovers,
+    }
 
 
 def recovery_document(recovery: Recovery) -> dict[str, Any]:
@@ -239,17 +309,25 @@ def audit_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.bootstrap import build_session, open_record
 
     if unknown := set(options.kind or ()) - KINDS:
-        raise UsageError(f"There is no kind {unknown.pop()!r}.", hint=f"There are {', '.join(sorted(KINDS))}.")
+        raise UsageError(
+            f"There is no kind {unknown.pop()!r}.", hint=f"There are {', '.join(sorted(KINDS))}."
+        )
     wiring = wiring_of(options)
     record = open_record(wiring)
     if options.verify:
         return _verified(record.verify(), out)
-    runs = [{"kind": "run", **history_document(entry)} for entry in build_session(wiring).runs.history(ALL_RUNS)]
+    runs = [
+        {"kind": "run", **history_document(entry)}
+        for entry in build_session(wiring).runs.history(ALL_RUNS)
+    ]
     recorded = record.entries()
     ended = {entry.get("runId"): entry for entry in recorded if entry.get("kind") == "run"}
     others = [entry for entry in recorded if entry.get("kind") != "run"]
     # The journal knows when a run was previewed; it comes after its approval.
-    entries = sorted([*runs, *others], key=lambda entry: str((ended.get(entry.get("runId")) or entry).get("time", "")))
+    entries = sorted(
+        [*runs, *others],
+        key=lambda entry: str((ended.get(entry.get("runId")) or entry).get("time", "")),
+    )
     entries = [entry for entry in entries if _wanted(entry, options)]
     if options.tail is not None:
         entries = entries[-options.tail :] if options.tail > 0 else []
@@ -259,7 +337,11 @@ def audit_command(options: argparse.Namespace, out: Output) -> Exit:
         for line in _entry_lines(entry):
             out.line(line)
     if not entries:
-        out.line("There is no such entry." if options.kind or options.since or options.path else "Nothing was done and nothing was sent.")
+        out.line(
+            "There is no such entry."
+            if options.kind or options.since or options.path
+            else "Nothing was done and nothing was sent."
+        )
     return Exit.DONE
 
 
@@ -287,7 +369,10 @@ def _names(value: object, path: str) -> bool:
 def _verified(verified: Verified, out: Output) -> Exit:
     ok = verified.first_bad is None
     if out.as_json:
-        out.document({"ok": ok, "entries": verified.entries} | ({} if ok else {"firstBad": verified.first_bad, "reason": verified.reason}))
+        out.document(
+            {"ok": ok, "entries": verified.entries}
+            | ({} if ok else {"firstBad": verified.first_bad, "reason": verified.reason})
+        )
     if ok:
         out.line(f"The record is whole: {verified.entries} entries.")
         return Exit.DONE
@@ -303,7 +388,10 @@ def _entry_lines(entry: Mapping[str, Any]) -> Iterator[str]:
     when = str(entry.get("time", ""))[:19].replace("T", " ")
     if entry["kind"] == "run":
         effects = entry["effects"]
-        counts = ", ".join(f"{len(names)} {word}" for word, names in effects.items() if names) or "nothing changed"
+        counts = (
+            ", ".join(f"{len(names)} {word}" for word, names in effects.items() if names)
+            or "nothing changed"
+        )
         yield f"{when}  run   {entry['status']}{' (undone)' if entry['undone'] else ''}: {entry['goal']} [{counts}]"
         return
     if entry["kind"] != "sent":

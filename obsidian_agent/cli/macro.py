@@ -22,32 +22,53 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
-    examples = ["macro list --vault ~/Notes", "macro save 'Weekly review' --run RUN", "macro run 'Weekly review' --yes"]
+    examples = [
+        "macro list --vault ~/Notes",
+        "macro save 'Weekly review' --run RUN",
+        "macro run 'Weekly review' --yes",
+    ]
     action = actions(commands.add("macro", None, examples=examples))
     action.add("list", _list, summary="saved macros")
     command = action.add(
-        "save", _save, summary="save a run as a macro", examples=["macro save 'New project' --run RUN --parameter client=Ada"]
+        "save",
+        _save,
+        summary="save a run as a macro",
+        examples=["macro save 'New project' --run RUN --parameter client=Ada"],
     )
     command.add_argument("name")
     command.add_argument("--run", required=True, metavar="RUN")
     command.add_argument("--description", metavar="TEXT")
     inputs = "make a literal of the plan an input of this name (repeat)"
-    command.add_argument("--parameter", metavar="NAME=LITERAL", action="append", default=[], help=inputs)
+    command.add_argument(
+        "--parameter", metavar="NAME=LITERAL", action="append", default=[], help=inputs
+    )
     command.add_argument("--replace", action="store_true", help="a macro of that name is replaced")
     command = action.add(
-        "run", _run, context(), summary="run a macro: no model", examples=["macro run 'New project' --param client=Bo --dry-run"]
+        "run",
+        _run,
+        context(),
+        summary="run a macro: no model",
+        examples=["macro run 'New project' --param client=Bo --dry-run"],
     )
     command.add_argument("name")
     mode = command.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="preview only")
     approval(mode)
     action.add("show", _show, summary="the macro's document").add_argument("name")
-    accept = "accept a macro that came with the vault, or changed by a sync: it is shown, then asked"
+    accept = (
+        "accept a macro that came with the vault, or changed by a sync: it is shown, then asked"
+    )
     command = action.add("trust", _trust, summary=accept)
     which = command.add_mutually_exclusive_group(required=True)
     which.add_argument("name", nargs="?")
-    which.add_argument("--all", action="store_true", help="all that wait: each is shown, one question")
-    command.add_argument("--hash", metavar="SHA256", help="accept it unasked if its file has this hash, as list --json tells it")
+    which.add_argument(
+        "--all", action="store_true", help="all that wait: each is shown, one question"
+    )
+    command.add_argument(
+        "--hash",
+        metavar="SHA256",
+        help="accept it unasked if its file has this hash, as list --json tells it",
+    )
     command = action.add("edit", _edit, summary="put a changed document in its place")
     command.add_argument("name")
     command.add_argument("file", metavar="FILE", help="JSON as show prints it")
@@ -57,10 +78,14 @@ def arguments(commands: Commands) -> None:
     command = action.add("delete", _delete, summary="remove it")
     command.add_argument("name")
     approval(command, "don't ask")
-    command = action.add("export", _export, summary="its document on standard output, or into a file")
+    command = action.add(
+        "export", _export, summary="its document on standard output, or into a file"
+    )
     command.add_argument("name")
     command.add_argument("file", nargs="?", metavar="FILE")
-    command = action.add("import", _import, summary="read one from a file; it is shown, and inert until accepted")
+    command = action.add(
+        "import", _import, summary="read one from a file; it is shown, and inert until accepted"
+    )
     command.add_argument("file", metavar="FILE")
     command.add_argument("--replace", action="store_true", help="a macro of that name is replaced")
     approval(command, "don't ask")
@@ -71,27 +96,47 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
     macros = session.saved.list()
     if out.as_json:
         out.document({"macros": [_listed(macro, session) for macro in macros]})
-    marks = {"trusted": "", "new": "  [not accepted here]", "changed": "  [changed since you accepted it]"}
+    marks = {
+        "trusted": "",
+        "new": "  [not accepted here]",
+        "changed": "  [changed since you accepted it]",
+    }
     for macro in macros:
         inputs = f" ({', '.join(macro.plan.parameters)})" if macro.plan.parameters else ""
-        out.line(f"{macro.name}{inputs}{f': {macro.description}' if macro.description else ''}{marks[macro.standing]}")
+        out.line(
+            f"{macro.name}{inputs}{f': {macro.description}' if macro.description else ''}{marks[macro.standing]}"
+        )
     if not out.as_json and not all(macro.trusted for macro in macros):
-        out.note("What is not accepted does not run. Read and accept it: obsidian-agent macro trust NAME, or --all.")
+        out.note(
+            "What is not accepted does not run. Read and accept it: obsidian-agent macro trust NAME, or --all."
+        )
     if not macros:
-        out.line("No macros yet; a good run is saved with: obsidian-agent macro save NAME --run RUN")
+        out.line(
+            "No macros yet; a good run is saved with: obsidian-agent macro save NAME --run RUN"
+        )
     return Exit.DONE
 
 
 def _listed(macro: Macro, session: Session) -> dict[str, Any]:
-    inputs = {name: parameter.model_dump(mode="json", by_alias=True) for name, parameter in macro.plan.parameters.items()}
-    listed = {"name": macro.name, "description": macro.description, "parameters": inputs, "used": session.saved.used(macro.name)}
+    inputs = {
+        name: parameter.model_dump(mode="json", by_alias=True)
+        for name, parameter in macro.plan.parameters.items()
+    }
+    listed = {
+        "name": macro.name,
+        "description": macro.description,
+        "parameters": inputs,
+        "used": session.saved.used(macro.name),
+    }
     return listed | {"standing": macro.standing, "sha256": macro.sha256}
 
 
 def _save(options: argparse.Namespace, out: Output) -> Exit:
     session = open_session(options)
     literals = pairs(options.parameter, "--parameter")
-    macro = session.saved.save(options.run, options.name, options.description, literals, replacing=options.replace)
+    macro = session.saved.save(
+        options.run, options.name, options.description, literals, replacing=options.replace
+    )
     return _kept(macro, "Saved", out)
 
 
@@ -127,14 +172,20 @@ def _trust(options: argparse.Namespace, out: Output) -> Exit:
     if options.hash is not None:
         if options.name is None:
             raise UsageError("--hash goes with the name of one macro.")
-        return _kept(session.saved.accept(options.name, options.hash.strip().lower()), "Accepted", out)
+        return _kept(
+            session.saved.accept(options.name, options.hash.strip().lower()), "Accepted", out
+        )
     macros = session.saved.list() if options.all else [session.saved.get(options.name)]
     waiting = [macro for macro in macros if not macro.trusted]
     if waiting and not _accepted(session, waiting, out):
         return Exit.NOT_APPROVED
     if out.as_json:
         out.document({"outcome": "done", "accepted": []})
-    out.line("Accepted: " + ", ".join(macro.name for macro in waiting) if waiting else "Nothing waits to be accepted.")
+    out.line(
+        "Accepted: " + ", ".join(macro.name for macro in waiting)
+        if waiting
+        else "Nothing waits to be accepted."
+    )
     return Exit.DONE
 
 
@@ -143,7 +194,11 @@ def _accepted(session: Session, macros: Sequence[Macro], out: Output) -> bool:
     for macro in macros:
         out.line(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
     question = f"Accept {'this macro' if len(macros) == 1 else f'these {len(macros)} macros'} on this computer? Nothing runs by that."
-    if not out.confirmed(question, False, "Not accepted: run it in a terminal to be asked, or add --hash with the hash of list --json."):
+    if not out.confirmed(
+        question,
+        False,
+        "Not accepted: run it in a terminal to be asked, or add --hash with the hash of list --json.",
+    ):
         return False
     for macro in macros:
         session.saved.accept(macro.name, macro.sha256)
@@ -198,7 +253,9 @@ def _import(options: argparse.Namespace, out: Output) -> Exit:
 
 def _kept(macro: Macro, verb: str, out: Output) -> Exit:
     if out.as_json:
-        out.document({"name": macro.name, "outcome": "done", "parameters": list(macro.plan.parameters)})
+        out.document(
+            {"name": macro.name, "outcome": "done", "parameters": list(macro.plan.parameters)}
+        )
     out.line(f"{verb}: {macro.name}")
     return Exit.DONE
 

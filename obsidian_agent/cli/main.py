@@ -47,7 +47,9 @@ def main(argv: Sequence[str]) -> int:
             sys.stderr.write(f"{error}\n")
         return 1
     except ObsidianAgentError as error:
-        return report(error.problem(), of_error(error), error.problems if isinstance(error, PlanError) else ())
+        return report(
+            error.problem(), of_error(error), error.problems if isinstance(error, PlanError) else ()
+        )
     except KeyboardInterrupt:
         return report(Problem("CANCELLED", "Interrupted; nothing more is done."), 130)
     except EOFError:
@@ -93,14 +95,25 @@ def _forget_output() -> None:
 def _refuse_broken_text(options: argparse.Namespace) -> None:
     """Words that are not UTF-8 name nothing in a vault; only places outside it may hold any bytes."""
     for name, value in vars(options).items():
-        if isinstance(value, str) and name not in ANY_BYTES and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
-            raise UsageError(f"{name.replace('_', ' ')} is not valid UTF-8.", hint="Check the terminal's encoding.")
+        if (
+            isinstance(value, str)
+            and name not in ANY_BYTES
+            and not value.isascii()
+            and any("\ud800" <= sign <= "\udfff" for sign in value)
+        ):
+            raise UsageError(
+                f"{name.replace('_', ' ')} is not valid UTF-8.",
+                hint="Check the terminal's encoding.",
+            )
 
 
 def _runs_saved(called: str, arguments: Sequence[str]) -> bool:
     actions = ("list", "save", "run", "show", "rename", "delete", "export", "import")
     behind = arguments[arguments.index(called) + 1 :] if called in arguments else ()
-    return called in ("macro", "recipe") and next((word for word in behind if word in actions), "") == "run"
+    return (
+        called in ("macro", "recipe")
+        and next((word for word in behind if word in actions), "") == "run"
+    )
 
 
 def _called(arguments: Sequence[str]) -> str | None:
@@ -130,7 +143,9 @@ def _dispatch(options: argparse.Namespace) -> int:
     return int(options.call(options, Output(options.json, options.verbose)))
 
 
-def _report(problem: Problem, as_json: bool, runs: bool, code: int, problems: Sequence[Problem]) -> int:
+def _report(
+    problem: Problem, as_json: bool, runs: bool, code: int, problems: Sequence[Problem]
+) -> int:
     """An error that ended the command: in JSON mode still one document on standard output. `runs`: as the result of a run that never began."""
     from obsidian_agent.cli.output import Output
 
@@ -139,12 +154,33 @@ def _report(problem: Problem, as_json: bool, runs: bool, code: int, problems: Se
     if as_json and runs:
         from obsidian_agent.agent.events import ExecutionResult, RunStatus, result_document
 
-        statuses: dict[int, RunStatus] = {2: "refused", 3: "refused", 4: "conflict", 130: "cancelled"}
+        statuses: dict[int, RunStatus] = {
+            2: "refused",
+            3: "refused",
+            4: "conflict",
+            130: "cancelled",
+        }
         status = statuses.get(code, "failed")
-        result = ExecutionResult(None, status, False, "refused" if refused else "error", errors=tuple(problems) or (problem,))
+        result = ExecutionResult(
+            None,
+            status,
+            False,
+            "refused" if refused else "error",
+            errors=tuple(problems) or (problem,),
+        )
         out.document(result_document(result) | {"message": problem.message})
     elif as_json:
         errors = [each.to_json() for each in problems or [problem]]
-        out.document({"outcome": "refused" if refused else "error", "message": problem.message, "errors": errors})
-    out.problems(problems if runs and problems else [problem, *(each for each in problems if each.message != problem.message)])
+        out.document(
+            {
+                "outcome": "refused" if refused else "error",
+                "message": problem.message,
+                "errors": errors,
+            }
+        )
+    out.problems(
+        problems
+        if runs and problems
+        else [problem, *(each for each in problems if each.message != problem.message)]
+    )
     return code

@@ -14,7 +14,9 @@ def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its action."""
     summary = "answer an MCP client on standard input and output, about the notes that share_allow covers; changes nothing"
     examples = ["mcp serve --vault ~/Notes"]
-    actions(commands.add("mcp", None, examples=examples)).add("serve", _serve, summary=summary, examples=examples)
+    actions(commands.add("mcp", None, examples=examples)).add(
+        "serve", _serve, summary=summary, examples=examples
+    )
 
 
 def _serve(options: argparse.Namespace, out: Output) -> Exit:
@@ -27,6 +29,10 @@ def _serve(options: argparse.Namespace, out: Output) -> Exit:
         from obsidian_agent.mcp_server import server
     except ImportError as error:
         message = "The package mcp is not installed."
-        raise ConfigError(message, code="NOT_INSTALLED", hint="Install obsidian-agent[mcp].") from error
-    server(build_shared_vault(wiring), Scrubber.of(wiring.store.real_path, str(wiring.state))).run("stdio")
+        raise ConfigError(
+            message, code="NOT_INSTALLED", hint="Install obsidian-agent[mcp]."
+        ) from error
+    server(build_shared_vault(wiring), Scrubber.of(wiring.store.real_path, str(wiring.state))).run(
+        "stdio"
+    )
     return Exit.DONE

@@ -22,12 +22,30 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
-    command = commands.add("model", _list, examples=["model", "model use qwen3:4b", "model test --model openai/gpt-5"])
+    command = commands.add(
+        "model", _list, examples=["model", "model use qwen3:4b", "model test --model openai/gpt-5"]
+    )
     action = actions(command, required=False)
-    action.add("list", _list, summary="the services for models that answer on this machine, and what is in use")
-    command = action.add("use", _use, summary="choose the model of the settings", examples=["model use ollama/qwen3:4b", "model use none"])
-    command.add_argument("name", metavar="NAME", help="as listed, PROVIDER/NAME, or none for the menu alone")
-    action.add("test", _test, planner(), summary="play 20 sentences on a small vault of its own: right, asked, wrong, seconds")
+    action.add(
+        "list",
+        _list,
+        summary="the services for models that answer on this machine, and what is in use",
+    )
+    command = action.add(
+        "use",
+        _use,
+        summary="choose the model of the settings",
+        examples=["model use ollama/qwen3:4b", "model use none"],
+    )
+    command.add_argument(
+        "name", metavar="NAME", help="as listed, PROVIDER/NAME, or none for the menu alone"
+    )
+    action.add(
+        "test",
+        _test,
+        planner(),
+        summary="play 20 sentences on a small vault of its own: right, asked, wrong, seconds",
+    )
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:
@@ -53,14 +71,21 @@ def _use(options: argparse.Namespace, out: Output) -> Exit:
 def _listed(found: LocalModels, out: Output) -> Exit:
     models = [(service, name) for service in found.services for name in service.models]
     if out.as_json:
-        listed = [{"name": name, "service": service.place.vendor, "url": service.place.url} for service, name in models]
+        listed = [
+            {"name": name, "service": service.place.vendor, "url": service.place.url}
+            for service, name in models
+        ]
         out.document({"found": listed, "using": found.using})
     for service in found.services:
-        out.line(f"{service.place.title} at {service.place.url}{'' if service.models else ': no model yet'}")
+        out.line(
+            f"{service.place.title} at {service.place.url}{'' if service.models else ': no model yet'}"
+        )
         for name in service.models:
             out.line(f"  {name}{'  (in use)' if service.spec(name) == found.using else ''}")
     if not found.services:
-        out.line("No service for models answers on this machine (looked for Ollama, LM Studio, llama.cpp and Jan).")
+        out.line(
+            "No service for models answers on this machine (looked for Ollama, LM Studio, llama.cpp and Jan)."
+        )
     out.line(f"In use: {found.using}" if found.using else "In use: no model, the menu alone")
     return Exit.DONE
 
@@ -80,7 +105,9 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
             score = asyncio.run(_played(build_session(wiring), out))
         finally:
             wiring.store.close()
-            shutil.rmtree(wiring.state / "vaults" / vault_key(wiring.store.real_path), ignore_errors=True)
+            shutil.rmtree(
+                wiring.state / "vaults" / vault_key(wiring.store.real_path), ignore_errors=True
+            )
     counts = {mark: score.marks.get(mark, 0) for mark in ("right", "asked", "wrong")}
     if out.as_json:
         out.document({**counts, "seconds": round(score.seconds, 1)})
@@ -93,7 +120,11 @@ async def _played(session: Session, out: Output) -> Score:
     from obsidian_agent.agent.local_models import Score, answers_at_all, play
 
     if session.models is None:
-        raise ConfigError("There is no model to try.", code="NO_MODEL", hint="Choose one with model use NAME, or with --model.")
+        raise ConfigError(
+            "There is no model to try.",
+            code="NO_MODEL",
+            hint="Choose one with model use NAME, or with --model.",
+        )
     await answers_at_all(session.models.provider)
     score = Score({}, 0.0)
     async for each in play(session):

@@ -52,8 +52,12 @@ class Output:
 
     def document(self, document: Any) -> None:
         """The command's JSON document. The items of a `Stream` in an object are written as they come."""
-        encoder = json.JSONEncoder(ensure_ascii=False, indent=2 if sys.stdout is not None and sys.stdout.isatty() else None)
-        streams = isinstance(document, dict) and any(isinstance(value, Stream) for value in document.values())
+        encoder = json.JSONEncoder(
+            ensure_ascii=False, indent=2 if sys.stdout is not None and sys.stdout.isatty() else None
+        )
+        streams = isinstance(document, dict) and any(
+            isinstance(value, Stream) for value in document.values()
+        )
         pieces = encoder.iterencode(document) if streams else iter([encoder.encode(document)])
         while text := "".join(islice(pieces, _PIECES)):
             _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
@@ -78,7 +82,11 @@ class Output:
         for number, line_ in enumerate(block(diff).split("\n")):
             shown = _wrapped(line_, "        ", sys.stdout, room_taken=4)
             paint = 1 if number < _HEADER_LINES else _PAINT.get(line_[:1])
-            _write("    " + (f"\x1b[{paint}m{shown}\x1b[0m" if colours and paint is not None else shown) + "\n")
+            _write(
+                "    "
+                + (f"\x1b[{paint}m{shown}\x1b[0m" if colours and paint is not None else shown)
+                + "\n"
+            )
 
     def answer(self, text: str) -> None:
         """An answer: as it is for a program that reads it, indented on a terminal. Nothing in JSON mode."""
@@ -104,7 +112,9 @@ class Output:
     def problems(self, problems: Iterable[Problem]) -> None:
         """Problems for people, one a line: the sentence, then its place and its code."""
         for problem in problems:
-            place = " ".join(part for part in (problem.instance or problem.step_id, problem.path) if part)
+            place = " ".join(
+                part for part in (problem.instance or problem.step_id, problem.path) if part
+            )
             self.note(f"{problem.message} ({f'{place}, ' if place else ''}{problem.code})")
 
     def confirmed(self, question: str, yes: bool, refusal: str = NOT_ASKED) -> bool:
@@ -113,7 +123,13 @@ class Output:
             return True
         if self.as_json or not on_terminal(sys.stdin):
             if self.as_json:
-                self.document({"outcome": "refused", "message": refusal, "errors": [{"code": "NOT_APPROVED", "message": refusal}]})
+                self.document(
+                    {
+                        "outcome": "refused",
+                        "message": refusal,
+                        "errors": [{"code": "NOT_APPROVED", "message": refusal}],
+                    }
+                )
             self.note(refusal)
             return False
         self.line(question)
@@ -122,7 +138,9 @@ class Output:
 
 def ask(question: str) -> str:
     """A line from the terminal. What was typed before the question was there is thrown away. EOFError at its end."""
-    with contextlib.suppress(ImportError, OSError, ValueError):  # no terminal, or none that can do it
+    with contextlib.suppress(
+        ImportError, OSError, ValueError
+    ):  # no terminal, or none that can do it
         import termios
 
         sys.stdout.flush()
@@ -138,7 +156,11 @@ _HEADER_LINES = 2
 
 def _colours() -> bool:
     """Whether standard output is a terminal whose owner wants colours (no-color.org)."""
-    return on_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        on_terminal(sys.stdout)
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
 
 
 def on_terminal(stream: TextIO | None) -> bool:
@@ -160,7 +182,9 @@ def _wrapped(text: str, indent: str, stream: TextIO | None, *, room_taken: int =
     if len(text) <= room:
         return text
     step = max(room - len(indent), 10)
-    return f"\n{indent}".join([text[:room], *(text[at : at + step] for at in range(room, len(text), step))])
+    return f"\n{indent}".join(
+        [text[:room], *(text[at : at + step] for at in range(room, len(text), step))]
+    )
 
 
 def _write(text: str) -> None:
@@ -191,7 +215,12 @@ def progress(what: str, out: Output) -> Iterator[Callable[[int, int], None]]:
     def show(done: int, total: int) -> None:
         nonlocal bar, task
         if bar is None:
-            if not total or out.verbose or not on_terminal(sys.stderr) or time.monotonic() - begun < PATIENCE:
+            if (
+                not total
+                or out.verbose
+                or not on_terminal(sys.stderr)
+                or time.monotonic() - begun < PATIENCE
+            ):
                 return
             bar, task = _bar(what, total)
         if task is not None:
@@ -206,9 +235,20 @@ def progress(what: str, out: Output) -> Iterator[Callable[[int, int], None]]:
 
 def _bar(what: str, total: int) -> tuple[Progress, TaskID]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(what, total=total)
     bar.start()

@@ -42,7 +42,9 @@ COMMANDS: Final = {
     "recover": Command("history", "what a crash left half done"),
     "audit": Command("history", "what was done to the vault, and what of it was sent to models"),
     "macro": Command("macro", "saved plans: list, run, save, show, …"),
-    "recipe": Command("recipe", "what can be done without a model and without a sentence: parameterised plans"),
+    "recipe": Command(
+        "recipe", "what can be done without a model and without a sentence: parameterised plans"
+    ),
     "search": Command("search", "find notes by name, content or tag"),
     "links": Command("search", "what notes link to, what leads nowhere, who links back"),
     "index": Command("search", "build or refresh the index of the vault, with figures"),
@@ -51,7 +53,9 @@ COMMANDS: Final = {
     "threads": Command("threads", "conversations: list, show, rename, delete"),
     "config": Command("config", "settings, with where each value comes from"),
     "key": Command("config", "keys of services for models: save, forget, list; never shown"),
-    "model": Command("model", "models on this machine: which run, choose one, try it; nothing is downloaded"),
+    "model": Command(
+        "model", "models on this machine: which run, choose one, try it; nothing is downloaded"
+    ),
     "tools": Command("doctor", "what a plan can do"),
     "schema": Command("doctor", "JSON Schemas"),
     "doctor": Command("doctor", "check the vault, the state folder and the journal"),
@@ -85,7 +89,13 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are ours, and whose options are never guessed from their beginnings."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **(options | {"allow_abbrev": False, "formatter_class": argparse.RawDescriptionHelpFormatter}))
+        super().__init__(
+            *args,
+            **(
+                options
+                | {"allow_abbrev": False, "formatter_class": argparse.RawDescriptionHelpFormatter}
+            ),
+        )
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"See {self.prog} --help.")
@@ -97,7 +107,14 @@ class Commands:
     def __init__(self, subparsers: Any) -> None:
         self._subparsers = subparsers
 
-    def add(self, name: str, run: Run | None, *parents: argparse.ArgumentParser, summary: str = "", examples: Iterable[str] = ()) -> Parser:
+    def add(
+        self,
+        name: str,
+        run: Run | None,
+        *parents: argparse.ArgumentParser,
+        summary: str = "",
+        examples: Iterable[str] = (),
+    ) -> Parser:
         """A parser for a command of the table, or with a `summary` for an action; `examples` are written without the program's name."""
         told = summary or COMMANDS[name].summary
         parser: Parser = self._subparsers.add_parser(
@@ -114,13 +131,24 @@ class Commands:
 
 def actions(command: Parser, *, required: bool = True) -> Commands:
     """What takes the actions of a command. Options of every command may stand before the action too."""
-    return Commands(command.add_subparsers(dest="action", metavar="ACTION", required=required, parser_class=Parser))
+    return Commands(
+        command.add_subparsers(
+            dest="action", metavar="ACTION", required=required, parser_class=Parser
+        )
+    )
 
 
 def build_parser(called: str | None) -> Parser:
     """The parser of a command line that calls this command. Of no command: with the names of all. None: with all of them, whole."""
-    parser = Parser(prog="obsidian-agent", description=DESCRIPTION, epilog=_epilog(EXAMPLES), parents=[everywhere()])
-    parser.add_argument("--version", "-V", action="version", version=f"obsidian-agent {__version__}")
+    parser = Parser(
+        prog="obsidian-agent",
+        description=DESCRIPTION,
+        epilog=_epilog(EXAMPLES),
+        parents=[everywhere()],
+    )
+    parser.add_argument(
+        "--version", "-V", action="version", version=f"obsidian-agent {__version__}"
+    )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     if called is None:
         wanted = dict.fromkeys(command.module for command in COMMANDS.values())
@@ -135,16 +163,24 @@ def build_parser(called: str | None) -> Parser:
 
 def _epilog(examples: Iterable[str]) -> str:
     shown = [f"  obsidian-agent {example}" for example in examples]
-    return "\n".join([*(["examples:", *shown, ""] if shown else []), "exit codes:", f"  {EXIT_CODES}"])
+    return "\n".join(
+        [*(["examples:", *shown, ""] if shown else []), "exit codes:", f"  {EXIT_CODES}"]
+    )
 
 
 def everywhere(*, again: bool = False) -> Parser:
     """The options of every command. `again`: for a command or action, where what was given before it holds unless it is given again."""
     parser = Parser(add_help=False)
     group = parser.add_argument_group("everywhere")
-    group.add_argument("--vault", metavar="VAULT", help="folder, or name of a vault that Obsidian knows")
+    group.add_argument(
+        "--vault", metavar="VAULT", help="folder, or name of a vault that Obsidian knows"
+    )
     group.add_argument("--json", action="store_true", help="one JSON document on standard output")
-    group.add_argument("--state-dir", metavar="DIR", help="where the journal lies (default: the user's state folder)")
+    group.add_argument(
+        "--state-dir",
+        metavar="DIR",
+        help="where the journal lies (default: the user's state folder)",
+    )
     group.add_argument("--config", metavar="FILE", help="settings file")
     group.add_argument("--verbose", action="store_true", help="tell more on standard error")
     group.add_argument("--no-color", action="store_true", help="no colours")
@@ -159,13 +195,23 @@ def context() -> Parser:
     parser = Parser(add_help=False)
     group = parser.add_argument_group("what the plan knows")
     group.add_argument("--active-file", metavar="PATH", help="the open note")
-    group.add_argument("--selection-range", metavar="L:C-L:C", help="selected range in it: 0-based lines, UTF-16 columns")
+    group.add_argument(
+        "--selection-range",
+        metavar="L:C-L:C",
+        help="selected range in it: 0-based lines, UTF-16 columns",
+    )
     group.add_argument("--selection-file", metavar="FILE", help="selected text, from a file")
     group.add_argument("--selection", metavar="TEXT", help="selected text")
-    group.add_argument("--param", metavar="K=V", action="append", default=[], help="value of a parameter (repeat)")
+    group.add_argument(
+        "--param", metavar="K=V", action="append", default=[], help="value of a parameter (repeat)"
+    )
     group.add_argument("--now", metavar="ISO", help="the run's clock")
-    group.add_argument("--allow-deletes", action="store_true", help="this run may move notes to .trash")
-    group.add_argument("--allow-commands", action="store_true", help="this run may run Obsidian commands")
+    group.add_argument(
+        "--allow-deletes", action="store_true", help="this run may move notes to .trash"
+    )
+    group.add_argument(
+        "--allow-commands", action="store_true", help="this run may run Obsidian commands"
+    )
     return parser
 
 
@@ -173,13 +219,29 @@ def planner() -> Parser:
     """The options that say who plans or answers."""
     parser = Parser(add_help=False)
     group = parser.add_argument_group("who plans")
-    group.add_argument("--offline", action="store_true", help="the built-in planner: no model, no network")
-    group.add_argument("--model", metavar="PROVIDER/NAME", help="a model; scripted/FILE plays answers from a file")
-    group.add_argument("--backend", choices=("acp", "opencode"), help="another agent plans; opencode is acp with --agent opencode")
-    group.add_argument("--agent", metavar="NAME", help="which one: opencode, claude, gemini, or a name under agents in the settings")
+    group.add_argument(
+        "--offline", action="store_true", help="the built-in planner: no model, no network"
+    )
+    group.add_argument(
+        "--model", metavar="PROVIDER/NAME", help="a model; scripted/FILE plays answers from a file"
+    )
+    group.add_argument(
+        "--backend",
+        choices=("acp", "opencode"),
+        help="another agent plans; opencode is acp with --agent opencode",
+    )
+    group.add_argument(
+        "--agent",
+        metavar="NAME",
+        help="which one: opencode, claude, gemini, or a name under agents in the settings",
+    )
     group.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible service")
     group.add_argument(
-        "--share", metavar="PATH", action="append", default=[], help="a note or folder that the model may read without asking (repeat)"
+        "--share",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="a note or folder that the model may read without asking (repeat)",
     )
     return parser
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, assert_never
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, approval, context, planner
-from obsidian_agent.cli.session_factory import locate, not_there, open_session, parameters, read_bytes, wiring_of
+from obsidian_agent.cli.session_factory import (
+    locate,
+    not_there,
+    open_session,
+    parameters,
+    read_bytes,
+    wiring_of,
+)
 from obsidian_agent.errors import Problem
 
 if TYPE_CHECKING:
@@ -23,23 +30,54 @@ REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_I
 
 def arguments(commands: Commands) -> None:
     """Add the parsers of these commands."""
-    command = commands.add("preview", preview_command, context(), examples=["preview plan.json --vault ~/Notes --json"])
+    command = commands.add(
+        "preview", preview_command, context(), examples=["preview plan.json --vault ~/Notes --json"]
+    )
     command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
-    command = commands.add("run", run_command, context(), examples=["run plan.json --vault ~/Notes", "run plan.json --yes --expect-hash H"])
-    command.add_argument("plan", nargs="?", metavar="PLAN.json", help="a file, or - for standard input")
-    command.add_argument("--plan", dest="proposed", metavar="ID", help="a plan that an MCP client has proposed")
+    command = commands.add(
+        "run",
+        run_command,
+        context(),
+        examples=["run plan.json --vault ~/Notes", "run plan.json --yes --expect-hash H"],
+    )
+    command.add_argument(
+        "plan", nargs="?", metavar="PLAN.json", help="a file, or - for standard input"
+    )
+    command.add_argument(
+        "--plan", dest="proposed", metavar="ID", help="a plan that an MCP client has proposed"
+    )
     approval(command)
-    command.add_argument("--expect-hash", metavar="H", help="only if the fresh planHash is this one")
-    examples = ["plan \"move all notes tagged #done to 'Archive'\" --json", "plan --parse answer.txt"]
+    command.add_argument(
+        "--expect-hash", metavar="H", help="only if the fresh planHash is this one"
+    )
+    examples = [
+        "plan \"move all notes tagged #done to 'Archive'\" --json",
+        "plan --parse answer.txt",
+    ]
     command = commands.add("plan", plan_command, context(), planner(), examples=examples)
     command.add_argument("instruction", nargs="?", metavar="INSTRUCTION")
-    command.add_argument("--parse", metavar="FILE", help="read a model's raw answer from a file or -")
-    examples = ["do \"append 'Call Ada' to Inbox\" --vault ~/Notes", 'do "put the #done notes away" --pick 1 --param folder=Archive']
+    command.add_argument(
+        "--parse", metavar="FILE", help="read a model's raw answer from a file or -"
+    )
+    examples = [
+        "do \"append 'Call Ada' to Inbox\" --vault ~/Notes",
+        'do "put the #done notes away" --pick 1 --param folder=Archive',
+    ]
     command = commands.add("do", do_command, context(), planner(), examples=examples)
     command.add_argument("instruction", metavar="INSTRUCTION")
-    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same instruction; values by --param")
+    command.add_argument(
+        "--pick",
+        type=int,
+        metavar="N",
+        help="take the Nth candidate of the same instruction; values by --param",
+    )
     approval(command)
-    command = commands.add("rename", rename_command, context(), examples=["rename Inbox 'Archive/Old inbox' --vault ~/Notes"])
+    command = commands.add(
+        "rename",
+        rename_command,
+        context(),
+        examples=["rename Inbox 'Archive/Old inbox' --vault ~/Notes"],
+    )
     command.add_argument("old", metavar="FROM", help="its path; a note may go without .md")
     command.add_argument("new", metavar="TO", help="the full new path; of a note without .md too")
     approval(command)
@@ -58,9 +96,17 @@ def run_command(options: argparse.Namespace, out: Output) -> Exit:
 
     if (options.plan is None) == (options.proposed is None):
         raise UsageError("Give PLAN.json, or --plan ID for a plan that an MCP client has proposed.")
-    document, agent = (_document(options.plan), "") if options.plan is not None else _proposed(options)
+    document, agent = (
+        (_document(options.plan), "") if options.plan is not None else _proposed(options)
+    )
     return run_document(
-        open_session(options), document, parameters(options), options.yes, out, expect_hash=options.expect_hash, agent=agent
+        open_session(options),
+        document,
+        parameters(options),
+        options.yes,
+        out,
+        expect_hash=options.expect_hash,
+        agent=agent,
     )
 
 
@@ -96,9 +142,22 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
         return found
     # Recipes have read what was given; a model's plan only names it.
     read = options.pick is not None or session.planner is session.offline
-    values = {} if read else {name: value for name, value in given.items() if name in found.plan.parameters}
+    values = (
+        {}
+        if read
+        else {name: value for name, value in given.items() if name in found.plan.parameters}
+    )
     document, said = found.plan.to_json(), options.instruction
-    return run_document(session, document, values, options.yes, out, instruction=said, agent=found.agent, tried=found.preview)
+    return run_document(
+        session,
+        document,
+        values,
+        options.yes,
+        out,
+        instruction=said,
+        agent=found.agent,
+        tried=found.preview,
+    )
 
 
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -110,9 +169,22 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     entry = locate(session.vault.view(), options.old)
     if entry is None:
         raise not_there(options.old)
-    new = options.new if not entry.path.is_note or options.new.lower().endswith(".md") else f"{options.new}.md"
-    step = {"id": "rename", "tool": "vault.rename", "args": {"from": escaped(entry.path.text), "to": escaped(new)}}
-    document = {"version": "1.0", "goal": f"Rename {entry.path} to {new}", "riskLevel": "writes", "steps": [step]}
+    new = (
+        options.new
+        if not entry.path.is_note or options.new.lower().endswith(".md")
+        else f"{options.new}.md"
+    )
+    step = {
+        "id": "rename",
+        "tool": "vault.rename",
+        "args": {"from": escaped(entry.path.text), "to": escaped(new)},
+    }
+    document = {
+        "version": "1.0",
+        "goal": f"Rename {entry.path} to {new}",
+        "riskLevel": "writes",
+        "steps": [step],
+    }
     return run_document(session, document, {}, options.yes, out)
 
 
@@ -165,7 +237,13 @@ def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
     return of_problems(problems)
 
 
-async def _plan(session: Session, instruction: str, out: Output, given: Mapping[str, str], pick: int | None = None) -> PlanReady | Exit:
+async def _plan(
+    session: Session,
+    instruction: str,
+    out: Output,
+    given: Mapping[str, str],
+    pick: int | None = None,
+) -> PlanReady | Exit:
     """Let the planner work; a plan, or the exit code after telling what came instead. `pick`: one of the recipes that were offered."""
     from obsidian_agent.agent import events
     from obsidian_agent.cli.report import answered, needs_input
@@ -173,7 +251,9 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
     async def emit(event: events.AgentEvent) -> None:
         match event:
             case events.PlanningRetry(attempt, attempts, problems):
-                out.note(f"Asking again ({attempt} of {attempts}): {problems[0].message if problems else ''}")
+                out.note(
+                    f"Asking again ({attempt} of {attempts}): {problems[0].message if problems else ''}"
+                )
             case events.Notice(problem, alarm):
                 out.problems([problem]) if alarm else out.note(problem.message)
             case _:
@@ -186,7 +266,9 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
                 out.note(f"The model's answer was mended: {note}")
             return verdict
         case events.NeedsInput():
-            return needs_input(verdict.message, out, missing=verdict.missing, candidates=verdict.candidates)
+            return needs_input(
+                verdict.message, out, missing=verdict.missing, candidates=verdict.candidates
+            )
         case events.Answer():
             return answered(verdict, out)
         case events.TurnFailed():
@@ -206,6 +288,8 @@ def _failed(problem: Problem, out: Output) -> Exit:
     if problem.code in REFUSALS | {"ARGUMENT_INVALID"}:
         return refuse((problem,), out)
     if out.as_json:
-        out.document(result_document(ExecutionResult(None, "failed", False, "error", errors=(problem,))))
+        out.document(
+            result_document(ExecutionResult(None, "failed", False, "error", errors=(problem,)))
+        )
     out.problems([problem])
     return Exit.SERVICE

@@ -18,7 +18,9 @@ def arguments(commands: Commands) -> None:
         "search", _search, summary=summary, examples=["plugins search kanban --vault ~/Notes"]
     )
     command.add_argument("query", metavar="QUERY")
-    command.add_argument("--limit", type=int, default=10, metavar="N", help="plugins at most (default 10)")
+    command.add_argument(
+        "--limit", type=int, default=10, metavar="N", help="plugins at most (default 10)"
+    )
     command.add_argument("--refresh", action="store_true", help="fetch the list anew")
 
 
@@ -31,7 +33,11 @@ def _search(options: argparse.Namespace, out: Output) -> Exit:
 
     index = open_plugin_index(directories(options.state_dir, options.config).state)
     try:
-        found = asyncio.run(search_plugins(index, open_vault(options), options.query, options.limit, refresh=options.refresh))
+        found = asyncio.run(
+            search_plugins(
+                index, open_vault(options), options.query, options.limit, refresh=options.refresh
+            )
+        )
     except ProviderError as error:
         if out.as_json:
             out.document({"plugins": [], "errors": [error.problem().to_json()]})
@@ -39,9 +45,17 @@ def _search(options: argparse.Namespace, out: Output) -> Exit:
         return Exit.SERVICE
     if out.as_json:
         told = [item.to_json() for item in found.items]
-        out.document({"plugins": told, "fetchedAt": found.fetched_at.isoformat(), "stale": found.stale})
+        out.document(
+            {"plugins": told, "fetchedAt": found.fetched_at.isoformat(), "stale": found.stale}
+        )
     for item in found.items:
-        state = " (on in this vault)" if item.enabled else " (installed, switched off)" if item.installed else ""
+        state = (
+            " (on in this vault)"
+            if item.enabled
+            else " (installed, switched off)"
+            if item.installed
+            else ""
+        )
         out.line(f"{item.plugin.name}{state}: {item.plugin.description}")
         out.line(f"    {item.plugin.id}, by {item.plugin.author}: {item.plugin.url}")
     if not found.items:

@@ -18,13 +18,32 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its action."""
-    examples = ["policy explain Projects/Plan.md --vault ~/Notes", "policy explain Private --tool vault.readFile --json"]
+    examples = [
+        "policy explain Projects/Plan.md --vault ~/Notes",
+        "policy explain Private --tool vault.readFile --json",
+    ]
     command = actions(commands.add("policy", None, examples=examples)).add(
-        "explain", _explain, summary="whether a plan may change a file, or a model read it, and by which rule", examples=examples
+        "explain",
+        _explain,
+        summary="whether a plan may change a file, or a model read it, and by which rule",
+        examples=examples,
     )
-    command.add_argument("path", metavar="PATH", help="a file or folder of the vault, there or not; for commands.run the command's id")
-    command.add_argument("--tool", metavar="T", help="a tool of plans (obsidian-agent tools lists them); without it: changing the file")
-    command.add_argument("--agent", metavar="A", default="", help="another agent that plans (agent_levels); without it: you")
+    command.add_argument(
+        "path",
+        metavar="PATH",
+        help="a file or folder of the vault, there or not; for commands.run the command's id",
+    )
+    command.add_argument(
+        "--tool",
+        metavar="T",
+        help="a tool of plans (obsidian-agent tools lists them); without it: changing the file",
+    )
+    command.add_argument(
+        "--agent",
+        metavar="A",
+        default="",
+        help="another agent that plans (agent_levels); without it: you",
+    )
 
 
 def _explain(options: argparse.Namespace, out: Output) -> Exit:
@@ -33,13 +52,20 @@ def _explain(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.tools.registry import TOOLS
 
     if options.tool is not None and options.tool not in TOOLS:
-        raise UsageError(f"There is no tool {options.tool}.", hint="obsidian-agent tools lists them.")
+        raise UsageError(
+            f"There is no tool {options.tool}.", hint="obsidian-agent tools lists them."
+        )
     tool = TOOLS[options.tool] if options.tool else None
     wiring = wiring_of(options, app=True)
     verdict = explain(wiring, options.path, tool, options.agent)
     if verdict.source == SETTINGS:
         sources = {row.name: row.source for row in wiring.settings.rows()}
-        verdict = verdict._replace(source=next((sources[word] for word in re.findall(r"\w+", verdict.rule) if word in sources), SETTINGS))
+        verdict = verdict._replace(
+            source=next(
+                (sources[word] for word in re.findall(r"\w+", verdict.rule) if word in sources),
+                SETTINGS,
+            )
+        )
     if out.as_json:
         out.document(verdict._asdict())
     out.line(f"{verdict.decision}: {verdict.rule} ({verdict.source})")
@@ -62,6 +88,10 @@ def explain(wiring: Wiring, text: str, tool: Tool | None, agent: str = "") -> Ve
 
     reads = tool is not None and tool.risk is Risk.READ_ONLY
     try:
-        return policy.verdict(tool, parse(text, PathUse.READ if reads else PathUse.UPDATE), build_session(wiring).vault.resolve)
+        return policy.verdict(
+            tool,
+            parse(text, PathUse.READ if reads else PathUse.UPDATE),
+            build_session(wiring).vault.resolve,
+        )
     except PathRefused as refusal:
         return Verdict("deny", refusal.code, "the path itself")

@@ -18,10 +18,20 @@ if TYPE_CHECKING:
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
     example = "recipe run move --param 'notes=tag:#done -folder:Projects' --param folder=Archive --vault ~/Notes --yes"
-    action = actions(commands.add("recipe", None, examples=["recipe list", "recipe show move", example]))
+    action = actions(
+        commands.add("recipe", None, examples=["recipe list", "recipe show move", example])
+    )
     action.add("list", _list, summary="all of them, by subject")
-    action.add("show", _show, summary="one as JSON, with its inputs").add_argument("name", metavar="NAME")
-    command = action.add("run", _run, context(), summary="preview, ask, execute; or answer, if it is a question", examples=[example])
+    action.add("show", _show, summary="one as JSON, with its inputs").add_argument(
+        "name", metavar="NAME"
+    )
+    command = action.add(
+        "run",
+        _run,
+        context(),
+        summary="preview, ask, execute; or answer, if it is a question",
+        examples=[example],
+    )
     command.add_argument("name", metavar="NAME")
     approval(command)
     command.add_argument("--dry-run", action="store_true", help="only the preview")
@@ -38,17 +48,29 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
         out.line(subject)
         for each in recipes:
             if each.subject == subject:
-                inputs = ", ".join(f"{name}{'' if wanted.needed else '?'}" for name, wanted in each.inputs.items())
+                inputs = ", ".join(
+                    f"{name}{'' if wanted.needed else '?'}" for name, wanted in each.inputs.items()
+                )
                 out.line(f"  {each.name:28} {each.title}  ({inputs})")
     return Exit.DONE
 
 
 def _told(recipe: Recipe) -> dict[str, object]:
     inputs = {
-        name: {"kind": wanted.kind, "description": wanted.description, "needed": wanted.needed} for name, wanted in recipe.inputs.items()
+        name: {"kind": wanted.kind, "description": wanted.description, "needed": wanted.needed}
+        for name, wanted in recipe.inputs.items()
     }
-    told = {"name": recipe.name, "title": recipe.title, "subject": recipe.subject, "description": recipe.description}
-    return told | {"inputs": inputs, "examples": list(recipe.examples), "changes": recipe.answer is None}
+    told = {
+        "name": recipe.name,
+        "title": recipe.title,
+        "subject": recipe.subject,
+        "description": recipe.description,
+    }
+    return told | {
+        "inputs": inputs,
+        "examples": list(recipe.examples),
+        "changes": recipe.answer is None,
+    }
 
 
 def _show(options: argparse.Namespace, out: Output) -> Exit:
@@ -63,7 +85,11 @@ def _named(name: str) -> Recipe:
     found = recipe_named(name, packaged())
     if found is None:
         near = did_you_mean(name, [each.name for each in packaged()])
-        raise ConfigError(f"There is no recipe “{name}”.{near}", code="RECIPE_NOT_FOUND", hint="See: obsidian-agent recipe list.")
+        raise ConfigError(
+            f"There is no recipe “{name}”.{near}",
+            code="RECIPE_NOT_FOUND",
+            hint="See: obsidian-agent recipe list.",
+        )
     return found
 
 

@@ -55,29 +55,75 @@ def run_document(
     while True:
         try:
             ready = session.plans.dry_run(
-                document, values, instruction=instruction, done=done, now=began, agent=agent, tried=None if past else tried
+                document,
+                values,
+                instruction=instruction,
+                done=done,
+                now=began,
+                agent=agent,
+                tried=None if past else tried,
             )
-            following = session.plans.expected(ready, document, values) if ready.waits and ready.valid else None
+            following = (
+                session.plans.expected(ready, document, values)
+                if ready.waits and ready.valid
+                else None
+            )
         except MissingInput as error:
             return needs_input(error.message, out, missing=error.missing)
         except PlanError as error:
-            return _ended(past, Problem(error.code, error.message), out) if past else refuse(error.problems, out)
+            return (
+                _ended(past, Problem(error.code, error.message), out)
+                if past
+                else refuse(error.problems, out)
+            )
         if not ready.valid:
             if past:
                 return _ended(past, ready.errors[0], out)
             return refuse(ready.errors, out, warnings=ready.warnings, total=len(ready.instances))
         if expect_hash is not None and not past and ready.plan_hash != expect_hash:
-            stale = Problem("CONFLICT", f"The plan now does something else than what was approved: its hash is {ready.plan_hash}.")
-            return finish(ExecutionResult(None, "conflict", False, "refused", total_steps=len(ready.instances), errors=(stale,)), out)
+            stale = Problem(
+                "CONFLICT",
+                f"The plan now does something else than what was approved: its hash is {ready.plan_hash}.",
+            )
+            return finish(
+                ExecutionResult(
+                    None,
+                    "conflict",
+                    False,
+                    "refused",
+                    total_steps=len(ready.instances),
+                    errors=(stale,),
+                ),
+                out,
+            )
         if past and yes and (expected is None or expected.plan_hash != ready.plan_hash):
-            return _ended(past, Problem("CONFLICT", f"After {', '.join(done)} the rest of the plan is no longer what --yes covered."), out)
+            return _ended(
+                past,
+                Problem(
+                    "CONFLICT",
+                    f"After {', '.join(done)} the rest of the plan is no longer what --yes covered.",
+                ),
+                out,
+            )
         if not yes and not _approved(session, ready, out):
             not_approved = Problem("NOT_APPROVED", "The plan was not approved.")
             if past:
                 return _ended(past, not_approved, out)
-            return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
+            return finish(
+                ExecutionResult(
+                    None,
+                    "refused",
+                    False,
+                    "refused",
+                    total_steps=len(ready.instances),
+                    errors=(not_approved,),
+                ),
+                out,
+            )
         with interruptible() as cancel, progress("Applying", out) as show:
-            result = session.plans.apply(ready, partial(_tell, show=show, out=out), cancel, "options" if yes else "person")
+            result = session.plans.apply(
+                ready, partial(_tell, show=show, out=out), cancel, "options" if yes else "person"
+            )
         if not ready.waits or not result.success:
             break
         past.append(result)
@@ -92,14 +138,19 @@ def run_document(
 def _ended(past: Sequence[ExecutionResult], problem: Problem, out: Output) -> Exit:
     """Print the result of a plan whose later stages are not run."""
     status: RunStatus = "conflict" if problem.code == "CONFLICT" else "stopped"
-    last = ExecutionResult(past[-1].run_id, status, False, "error", errors=(problem,), outputs=past[-1].outputs)
+    last = ExecutionResult(
+        past[-1].run_id, status, False, "error", errors=(problem,), outputs=past[-1].outputs
+    )
     return finish(replace(_joined([*past, last]), undo_available=past[-1].undo_available), out)
 
 
 def _joined(stages: Sequence[ExecutionResult]) -> ExecutionResult:
     """The result of all stages: how the last one ended, with what all of them did."""
     effects = Effects(
-        *(tuple(sorted({each for stage in stages for each in getattr(stage.effects, item.name)})) for item in fields(Effects))
+        *(
+            tuple(sorted({each for stage in stages for each in getattr(stage.effects, item.name)}))
+            for item in fields(Effects)
+        )
     )
     return replace(
         stages[-1],
@@ -120,9 +171,17 @@ def dry_run(session: Session, document: object, values: Mapping[str, Any], out: 
     return of_problems(ready.errors) if not ready.valid else Exit.DONE if shown else Exit.CONFLICT
 
 
-def refuse(problems: tuple[Problem, ...], out: Output, *, warnings: tuple[Problem, ...] = (), total: int = 0) -> Exit:
+def refuse(
+    problems: tuple[Problem, ...],
+    out: Output,
+    *,
+    warnings: tuple[Problem, ...] = (),
+    total: int = 0,
+) -> Exit:
     """Print a result that says why nothing was run."""
-    result = ExecutionResult(None, "refused", False, "refused", total_steps=total, errors=problems, warnings=warnings)
+    result = ExecutionResult(
+        None, "refused", False, "refused", total_steps=total, errors=problems, warnings=warnings
+    )
     if not out.as_json or not problems:
         return finish(result, out)
     out.document(result_document(result) | {"message": problems[0].message})
@@ -140,12 +199,23 @@ def finish(result: ExecutionResult, out: Output) -> Exit:
     return of_result(result)
 
 
-def needs_input(message: str, out: Output, *, missing: tuple[str, ...] = (), candidates: tuple[Candidate, ...] = ()) -> Exit:
+def needs_input(
+    message: str,
+    out: Output,
+    *,
+    missing: tuple[str, ...] = (),
+    candidates: tuple[Candidate, ...] = (),
+) -> Exit:
     """Say what a person must decide first. Nothing was run."""
     if out.as_json:
-        result = ExecutionResult(None, "refused", False, "needs-input", errors=(Problem("NEEDS_INPUT", message),))
+        result = ExecutionResult(
+            None, "refused", False, "needs-input", errors=(Problem("NEEDS_INPUT", message),)
+        )
         found = [candidate_document(candidate) for candidate in candidates]
-        out.document(result_document(result) | {"message": message, "missing": list(missing), "candidates": found})
+        out.document(
+            result_document(result)
+            | {"message": message, "missing": list(missing), "candidates": found}
+        )
         return Exit.NOT_APPROVED
     out.line(message)
     show_candidates(candidates, out)
@@ -165,7 +235,9 @@ def show_candidates(candidates: Iterable[Candidate], out: Output) -> None:
         if candidate.doubt:
             out.line(f"   {candidate.doubt}")
     if number:
-        out.line("Take one with --pick N, and give what is missing with --param NAME=VALUE. All there is: obsidian-agent recipe list")
+        out.line(
+            "Take one with --pick N, and give what is missing with --param NAME=VALUE. All there is: obsidian-agent recipe list"
+        )
 
 
 def answered(event: Answer, out: Output) -> Exit:
@@ -190,7 +262,14 @@ def show_preview(session: Session, ready: Preview, out: Output) -> bool:
 
     changes = ready.change_set.changes
     if out.as_json:
-        out.document(preview_document(ready, Stream(change_document(change, diff(change)) for change in changes) if changes else []))
+        out.document(
+            preview_document(
+                ready,
+                Stream(change_document(change, diff(change)) for change in changes)
+                if changes
+                else [],
+            )
+        )
     else:
         out.problems((*ready.warnings, *ready.errors))
         _show_changes(ready, diff, out)
@@ -212,7 +291,10 @@ def _reject(error: PlanError, out: Output) -> Exit:
     if not out.as_json:
         out.problems(error.problems)
     elif isinstance(error, MissingInput):
-        out.document(rejected_document(error.problems) | {"outcome": "needs-input", "missing": list(error.missing)})
+        out.document(
+            rejected_document(error.problems)
+            | {"outcome": "needs-input", "missing": list(error.missing)}
+        )
     else:
         out.document(rejected_document(error.problems))
     return Exit.NOT_APPROVED if isinstance(error, MissingInput) else of_problems(error.problems)
@@ -243,7 +325,9 @@ def _show_changes(preview: Preview, diff_of: Callable[[NetChange], str], out: Ou
     for change in preview.change_set.changes:
         target = f" -> {change.new_path}" if change.new_path is not None else ""
         what = "new folder" if change.kind == "mkdir" else change.kind
-        out.line(f"{_SIGNS[change.kind]} {what} {change.path}{'/' if change.folder else ''}{target}")
+        out.line(
+            f"{_SIGNS[change.kind]} {what} {change.path}{'/' if change.folder else ''}{target}"
+        )
         if diff := diff_of(change):
             out.diff(diff.rstrip("\n"))
     if not preview.change_set.changes:
@@ -271,7 +355,11 @@ def _tell(event: RunEvent, show: Callable[[int, int], None], out: Output) -> Non
         case StepFinished() | StepSkipped():
             show(event.completed, event.total)
             if out.verbose:
-                skipped = f"skipped: {event.reason}" if isinstance(event, StepSkipped) else " ".join(event.paths)
+                skipped = (
+                    f"skipped: {event.reason}"
+                    if isinstance(event, StepSkipped)
+                    else " ".join(event.paths)
+                )
                 out.note(f"{event.completed}/{event.total} {event.instance} {skipped}")
         case StepFailed() if out.verbose:
             out.note(f"{event.instance} failed: {event.problem.message}")

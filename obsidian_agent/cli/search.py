@@ -20,17 +20,42 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parsers of these commands."""
-    examples = ["search 'orange cake' --vault ~/Notes", "search '#recipe' --mode tag", "search '^## Week' --regex --json"]
+    examples = [
+        "search 'orange cake' --vault ~/Notes",
+        "search '#recipe' --mode tag",
+        "search '^## Week' --regex --json",
+    ]
     command = commands.add("search", search_command, examples=examples)
     command.add_argument("query", metavar="QUERY")
-    command.add_argument("--mode", choices=["name", "content", "tag"], help="default: names first, then contents")
-    command.add_argument("--limit", type=int, default=50, metavar="N", help="hits at most (default 50, no more than 1000)")
-    command.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N hits")
-    command.add_argument("--regex", action="store_true", help="QUERY is a regular expression for lines")
-    command.add_argument("--literal", action="store_true", help="look for QUERY as it is, not for its words")
+    command.add_argument(
+        "--mode", choices=["name", "content", "tag"], help="default: names first, then contents"
+    )
+    command.add_argument(
+        "--limit",
+        type=int,
+        default=50,
+        metavar="N",
+        help="hits at most (default 50, no more than 1000)",
+    )
+    command.add_argument(
+        "--offset", type=int, default=0, metavar="N", help="leave out the first N hits"
+    )
+    command.add_argument(
+        "--regex", action="store_true", help="QUERY is a regular expression for lines"
+    )
+    command.add_argument(
+        "--literal", action="store_true", help="look for QUERY as it is, not for its words"
+    )
     command.add_argument("--case-sensitive", action="store_true", help="with --regex and --literal")
-    command = commands.add("links", links_command, examples=["links Inbox --vault ~/Notes", "links --json"])
-    command.add_argument("path", nargs="?", metavar="PATH", help="a note, which may go without .md, or a canvas; without it: every note")
+    command = commands.add(
+        "links", links_command, examples=["links Inbox --vault ~/Notes", "links --json"]
+    )
+    command.add_argument(
+        "path",
+        nargs="?",
+        metavar="PATH",
+        help="a note, which may go without .md, or a canvas; without it: every note",
+    )
     command = commands.add("index", index_command, examples=["index --rebuild"])
     command.add_argument("--rebuild", action="store_true", help="build it anew")
 
@@ -38,7 +63,9 @@ def arguments(commands: Commands) -> None:
 def search_command(options: argparse.Namespace, out: Output) -> Exit:
     """Hits for a query, a page at a time."""
     if not options.query.strip():
-        raise UsageError("There is nothing to search for.", hint="Give a word, a #tag or a part of a name.")
+        raise UsageError(
+            "There is nothing to search for.", hint="Give a word, a #tag or a part of a name."
+        )
     from obsidian_agent.tools.search.search import SearchRequest, search
 
     request = SearchRequest(
@@ -53,11 +80,19 @@ def search_command(options: argparse.Namespace, out: Output) -> Exit:
     with _keeper(options, out) as keeper:
         page = search(keeper.refresh(), request)
     if out.as_json:
-        out.document({"items": [_item(item) for item in page.items], "total": page.total, "hasMore": page.has_more})
+        out.document(
+            {
+                "items": [_item(item) for item in page.items],
+                "total": page.total,
+                "hasMore": page.has_more,
+            }
+        )
     for item in page.items:
         out.line(_shown(item))
     if page.has_more:
-        out.note(f"{page.total} hits in all; see more with --offset {request.offset + len(page.items)}.")
+        out.note(
+            f"{page.total} hits in all; see more with --offset {request.offset + len(page.items)}."
+        )
     elif not page.total:
         out.note("Nothing found.")
     out.problems(page.warnings)
@@ -94,7 +129,9 @@ def links_command(options: argparse.Namespace, out: Output) -> Exit:
     return Exit.DONE
 
 
-def _links_of_one(options: argparse.Namespace, out: Output) -> tuple[dict[str, NoteLinks], list[str]]:
+def _links_of_one(
+    options: argparse.Namespace, out: Output
+) -> tuple[dict[str, NoteLinks], list[str]]:
     from obsidian_agent.vault.views.disk import DiskView
 
     with _keeper(options, out) as keeper:
@@ -112,7 +149,9 @@ def _links_of_all(options: argparse.Namespace) -> tuple[dict[str, NoteLinks], li
     with open_vault(options) as store:
         view = DiskView(store)
         graph = link_graph(view.index.files(), view.read)
-    return {note.text: graph.of(note) for note in graph.notes}, [path.text for path in graph.unreadable]
+    return {note.text: graph.of(note) for note in graph.notes}, [
+        path.text for path in graph.unreadable
+    ]
 
 
 def _links(links: NoteLinks, *, canvases: bool) -> dict[str, list[str]]:
@@ -122,7 +161,9 @@ def _links(links: NoteLinks, *, canvases: bool) -> dict[str, list[str]]:
         "unresolved": list(links.unresolved),
         "backlinks": [path.text for path in links.backlinks],
     }
-    return document | ({"canvases": [path.text for path in links.canvases]} if canvases and links.canvases else {})
+    return document | (
+        {"canvases": [path.text for path in links.canvases]} if canvases and links.canvases else {}
+    )
 
 
 def index_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -35,7 +35,9 @@ def find_vault(name: str | None) -> Path:
         here = Path.cwd()
         if (here / ".obsidian").is_dir():
             return here
-        raise UsageError("No vault was named.", hint="Add --vault FOLDER, or a name that Obsidian knows.")
+        raise UsageError(
+            "No vault was named.", hint="Add --vault FOLDER, or a name that Obsidian knows."
+        )
     if not name.strip():
         raise UsageError("--vault is empty.", hint="Give a folder, or a name that Obsidian knows.")
     folder = Path(name).expanduser()
@@ -45,9 +47,13 @@ def find_vault(name: str | None) -> Path:
     if len(matches) == 1:
         return matches[0].path
     if matches:
-        raise ConfigError(f"Obsidian knows several vaults named {name!r}.", hint="Give the folder instead.")
+        raise ConfigError(
+            f"Obsidian knows several vaults named {name!r}.", hint="Give the folder instead."
+        )
     raise ConfigError(
-        f"There is no vault {name!r}: neither a folder nor a name that Obsidian knows.", code="VAULT_NOT_FOUND", hint="Check the spelling."
+        f"There is no vault {name!r}: neither a folder nor a name that Obsidian knows.",
+        code="VAULT_NOT_FOUND",
+        hint="Check the spelling.",
     )
 
 
@@ -62,7 +68,9 @@ def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveS
         "share_allow": tuple(getattr(options, "share", ())),
     }
     file = directories(options.state_dir, options.config).config
-    return LiveSettings.load(file, vault=vault, options={name: value for name, value in given.items() if value})
+    return LiveSettings.load(
+        file, vault=vault, options={name: value for name, value in given.items() if value}
+    )
 
 
 def open_vault(options: argparse.Namespace) -> VaultStore:
@@ -98,11 +106,16 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
 
     folders = directories(options.state_dir, options.config)
     store = open_vault(options)
-    deletes, commands = getattr(options, "allow_deletes", False), getattr(options, "allow_commands", False)
+    deletes, commands = (
+        getattr(options, "allow_deletes", False),
+        getattr(options, "allow_commands", False),
+    )
     return Wiring(
         store=store,
         state=folders.state,
-        policy=None if app else Policy(allow_deletes=deletes, allow_commands=commands, by_options=True),
+        policy=None
+        if app
+        else Policy(allow_deletes=deletes, allow_commands=commands, by_options=True),
         now=moment(getattr(options, "now", None)),
         settings=settings_of(options, Path(store.real_path)),
         config=folders.config.parent,
@@ -116,7 +129,9 @@ def chosen_model(options: argparse.Namespace) -> str | None:
     if backend is None and agent is None:
         return model
     if model is not None or (backend == "opencode" and agent not in (None, "opencode")):
-        raise UsageError("Name one model or one agent.", hint="Give --model, or --backend acp --agent NAME.")
+        raise UsageError(
+            "Name one model or one agent.", hint="Give --model, or --backend acp --agent NAME."
+        )
     if backend == "acp" and agent is None:
         raise UsageError("--backend acp needs --agent NAME.", hint="Such as --agent claude.")
     return f"acp/{agent or backend}"
@@ -124,7 +139,10 @@ def chosen_model(options: argparse.Namespace) -> str | None:
 
 def given_context(options: argparse.Namespace) -> bool:
     """Whether options say what is open or selected."""
-    return any(getattr(options, name, None) is not None for name in ("active_file", "selection_range", "selection_file", "selection"))
+    return any(
+        getattr(options, name, None) is not None
+        for name in ("active_file", "selection_range", "selection_file", "selection")
+    )
 
 
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
@@ -139,8 +157,17 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
         entry = DiskView(store).locate(parse(active, PathUse.READ))
         if entry is None or entry.kind != "file":
             what = "is a folder" if entry is not None else "does not exist in the vault"
-            raise ConfigError(f"The active file {active} {what}.", code="FILE_NOT_FOUND", path=active, hint="Check --active-file.")
-    given = [name for name in ("selection_range", "selection_file", "selection") if getattr(options, name, None) is not None]
+            raise ConfigError(
+                f"The active file {active} {what}.",
+                code="FILE_NOT_FOUND",
+                path=active,
+                hint="Check --active-file.",
+            )
+    given = [
+        name
+        for name in ("selection_range", "selection_file", "selection")
+        if getattr(options, name, None) is not None
+    ]
     if len(given) > 1:
         raise UsageError("Give one of --selection-range, --selection-file and --selection.")
     if not given:
@@ -148,9 +175,15 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     if given == ["selection_range"]:
         match = _RANGE.fullmatch(options.selection_range)
         if match is None or active is None:
-            raise UsageError("--selection-range is L:C-L:C in the note of --active-file.", hint="Lines and columns count from 0.")
+            raise UsageError(
+                "--selection-range is L:C-L:C in the note of --active-file.",
+                hint="Lines and columns count from 0.",
+            )
         line, ch, last_line, last_ch = map(int, match.groups())
-        return Focus(active, selection_in(DiskView(store), active, Position(line, ch), Position(last_line, last_ch)))
+        return Focus(
+            active,
+            selection_in(DiskView(store), active, Position(line, ch), Position(last_line, last_ch)),
+        )
     text = options.selection if given == ["selection"] else read_text(options.selection_file)
     return Focus(active, Selection(text))
 
@@ -165,7 +198,12 @@ def locate(view: VaultView, name: str) -> Entry | None:
 
 def not_there(name: str) -> VaultError:
     """The error for a name that names nothing in the vault."""
-    return VaultError(f"{name} is no file of the vault.", code="FILE_NOT_FOUND", path=name, hint="Write its path from the vault's root.")
+    return VaultError(
+        f"{name} is no file of the vault.",
+        code="FILE_NOT_FOUND",
+        path=name,
+        hint="Write its path from the vault's root.",
+    )
 
 
 def moment(text: str | None) -> datetime | None:
@@ -175,7 +213,9 @@ def moment(text: str | None) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--now {text!r} is no ISO date and time.", hint="Write it like 2026-03-14T09:30.") from error
+        raise UsageError(
+            f"--now {text!r} is no ISO date and time.", hint="Write it like 2026-03-14T09:30."
+        ) from error
     return found if found.tzinfo is not None else found.astimezone()
 
 
@@ -204,7 +244,9 @@ def read_bytes(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except OSError as error:
-        raise ConfigError(f"{name} cannot be read: {error.strerror or error}.", path=name) from error
+        raise ConfigError(
+            f"{name} cannot be read: {error.strerror or error}.", path=name
+        ) from error
 
 
 def read_text(name: str) -> str:

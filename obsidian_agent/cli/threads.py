@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
-    command = commands.add("threads", _list, examples=["threads --vault ~/Notes", "threads --search cheese", "threads show ID"])
-    command.add_argument("--search", metavar="WORDS", help="only those whose title or words hold all of these")
+    command = commands.add(
+        "threads",
+        _list,
+        examples=["threads --vault ~/Notes", "threads --search cheese", "threads show ID"],
+    )
+    command.add_argument(
+        "--search", metavar="WORDS", help="only those whose title or words hold all of these"
+    )
     action = actions(command, required=False)
     action.add("list", _list, summary="all of them")
     action.add("show", _show, summary="what was said").add_argument("id", metavar="ID")
@@ -46,11 +52,15 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
     store, query = _store(options), options.search
     hits = store.search(query) if query else [ThreadHit(each, ()) for each in store.summaries()]
     if out.as_json:
-        found = [_document(hit.thread) | ({"lines": list(hit.lines)} if query else {}) for hit in hits]
+        found = [
+            _document(hit.thread) | ({"lines": list(hit.lines)} if query else {}) for hit in hits
+        ]
         out.document({"threads": found})
     for hit in hits:
         thread = hit.thread
-        out.line(f"{thread.id}  {thread.updated[:16].replace('T', ' ')}  {thread.count:4}  {thread.title}")
+        out.line(
+            f"{thread.id}  {thread.updated[:16].replace('T', ' ')}  {thread.count:4}  {thread.title}"
+        )
         for line in hit.lines:
             out.line(f"    {line}")
     if not hits:
@@ -62,7 +72,15 @@ def _show(options: argparse.Namespace, out: Output) -> Exit:
     thread = _store(options).load(options.id)
     if out.as_json:
         said = [{"role": each.role, "text": each.text, "time": each.time} for each in thread.said]
-        out.document({"id": thread.id, "title": thread.title, "created": thread.created, "updated": thread.updated, "said": said})
+        out.document(
+            {
+                "id": thread.id,
+                "title": thread.title,
+                "created": thread.created,
+                "updated": thread.updated,
+                "said": said,
+            }
+        )
     out.line(f"# {thread.title}")
     for each in thread.said:
         out.line()

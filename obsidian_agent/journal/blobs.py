@@ -70,7 +70,9 @@ class PartBuilder:
     def pack(self) -> Part:
         """The stored form. Safe to call in another thread; the builder is of no use afterwards."""
         document = {"actions": self._rows, "images": list(self._index.items())}
-        actions = zlib.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), _LEVEL)
+        actions = zlib.compress(
+            json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), _LEVEL
+        )
         images = zlib.compress(b"".join(self._images), _LEVEL)
         return Part(actions, images, zlib.crc32(images, zlib.crc32(actions)))
 
@@ -89,7 +91,10 @@ class StoredPart:
     def actions(self, first: int) -> list[StoredAction]:
         """The actions, numbered from `first`."""
         try:
-            return [StoredAction(number, row[0], _action(row)) for number, row in enumerate(self._rows, first)]
+            return [
+                StoredAction(number, row[0], _action(row))
+                for number, row in enumerate(self._rows, first)
+            ]
         except (ValueError, IndexError, TypeError, PathRefused) as error:
             raise damaged() from error
 
@@ -148,12 +153,20 @@ class ImageSource:
 
     def for_action(self, action: Action) -> bytes:
         """The content that a file gets by an action, b"" where it gets none. JournalError as for `get`."""
-        return self.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
+        return (
+            self.get(action.after)
+            if isinstance(action, PutFile) and action.after is not None
+            else b""
+        )
 
     def _part(self, part: int) -> bytes | None:
         if part not in self._unpacked:
             images = self._unpack(part)
-            while self._unpacked and sum(len(known or b"") for known in (images, *self._unpacked.values())) > CACHED_BYTES:
+            while (
+                self._unpacked
+                and sum(len(known or b"") for known in (images, *self._unpacked.values()))
+                > CACHED_BYTES
+            ):
                 del self._unpacked[next(iter(self._unpacked))]
             self._unpacked[part] = images
         return self._unpacked[part]
@@ -177,11 +190,24 @@ def _row(action: Action, origin: int) -> list[Any]:
             row = [origin, "file", action.path.text, action.before, action.after, action.mode]
             if action.was is action.becomes is None and not action.held:
                 return row
-            return [*row, _stamp_row(action.was), _stamp_row(action.becomes), *([True] if action.held else [])]
+            return [
+                *row,
+                _stamp_row(action.was),
+                _stamp_row(action.becomes),
+                *([True] if action.held else []),
+            ]
         case PutFolder():
             return [origin, "folder", action.path.text, action.made]
         case MoveEntry():
-            return [origin, "move", action.path.text, action.new_path.text, action.folder, action.hash, action.inode]
+            return [
+                origin,
+                "move",
+                action.path.text,
+                action.new_path.text,
+                action.folder,
+                action.hash,
+                action.inode,
+            ]
         case _:
             assert_never(action)
 
@@ -191,11 +217,19 @@ def _action(row: list[Any]) -> Action:
         case [int(), "file", str(path), before, after, mode]:
             return PutFile(stored_path(path), before, after, mode)
         case [int(), "file", str(path), before, after, mode, was, becomes, *held]:
-            return PutFile(stored_path(path), before, after, mode, _stamp(was), _stamp(becomes), held == [True])
+            return PutFile(
+                stored_path(path), before, after, mode, _stamp(was), _stamp(becomes), held == [True]
+            )
         case [int(), "folder", str(path), bool(made)]:
             return PutFolder(stored_path(path), made)
         case [int(), "move", str(path), str(new_path), bool(folder), hash, inode]:
-            return MoveEntry(stored_path(path), stored_path(new_path), folder, hash, tuple(inode) if inode else None)
+            return MoveEntry(
+                stored_path(path),
+                stored_path(new_path),
+                folder,
+                hash,
+                tuple(inode) if inode else None,
+            )
         case _:
             raise ValueError("no action of this journal")
 

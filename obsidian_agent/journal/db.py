@@ -66,16 +66,28 @@ CREATE TABLE part (
 def _chain_records(connection: sqlite3.Connection) -> None:
     """Version 2: a chain of records; where a run can be cut stands beside its plan, not in it; `kept` says whether its texts are kept,
     `boot` since which start of the machine it was at work (`boot.boot_id`)."""
-    for column in ("previous BLOB", "hash BLOB", "seal BLOB", "cuts BLOB", "kept INTEGER NOT NULL DEFAULT 1", "boot TEXT"):
+    for column in (
+        "previous BLOB",
+        "hash BLOB",
+        "seal BLOB",
+        "cuts BLOB",
+        "kept INTEGER NOT NULL DEFAULT 1",
+        "boot TEXT",
+    ):
         connection.execute(f"ALTER TABLE record ADD COLUMN {column}")
-    for seq, stored in connection.execute("SELECT seq, plan FROM record WHERE plan IS NOT NULL").fetchall():
+    for seq, stored in connection.execute(
+        "SELECT seq, plan FROM record WHERE plan IS NOT NULL"
+    ).fetchall():
         # A plan that cannot be read stays as it is: only its own run is spoilt.
         with contextlib.suppress(zlib.error, ValueError, AttributeError):
             plan = json.loads(zlib.decompress(stored))
             cuts = plan.pop("$cuts", None)
             if cuts is not None:
                 packed = zlib.compress(json.dumps(plan, ensure_ascii=False).encode(), 1)
-                connection.execute("UPDATE record SET plan = ?, cuts = ? WHERE seq = ?", (packed, json.dumps(cuts).encode(), seq))
+                connection.execute(
+                    "UPDATE record SET plan = ?, cuts = ? WHERE seq = ?",
+                    (packed, json.dumps(cuts).encode(), seq),
+                )
     integrity.close_all(connection)
 
 
@@ -83,7 +95,10 @@ def _allow_held_files(_: sqlite3.Connection) -> None:
     """Version 3: an action may say that an editor held its file open. Nothing is to be changed, but older programs would not understand it."""
 
 
-_MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_chain_records, _allow_held_files)
+_MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
+    _chain_records,
+    _allow_held_files,
+)
 """Each leads from one version to the next, within one transaction; the first from version 1."""
 
 VERSION: Final = 1 + len(_MIGRATIONS)
@@ -114,13 +129,24 @@ def journal_errors(file: Path) -> Iterator[None]:
 
 def _translated(error: sqlite3.DatabaseError, file: Path) -> JournalError:
     name = getattr(error, "sqlite_errorname", "")
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or not isinstance(error, sqlite3.OperationalError):
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or not isinstance(
+        error, sqlite3.OperationalError
+    ):
         return damaged_file(file, str(error))
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return JournalError(f"The journal {file} is in use by another process.", path=str(file), hint="Try again.", retryable=True)
+        return JournalError(
+            f"The journal {file} is in use by another process.",
+            path=str(file),
+            hint="Try again.",
+            retryable=True,
+        )
     if name == "SQLITE_ERROR":
         return damaged_file(file, str(error))
-    return JournalError(f"The journal {file} cannot be used: {error}.", path=str(file), hint="Check the disk's free space and permissions.")
+    return JournalError(
+        f"The journal {file} cannot be used: {error}.",
+        path=str(file),
+        hint="Check the disk's free space and permissions.",
+    )
 
 
 def damaged_file(file: Path, what: str) -> JournalError:
@@ -160,7 +186,10 @@ def is_older(connection: sqlite3.Connection) -> bool:
     return _version(connection) < VERSION
 
 
-def migrate(connection: sqlite3.Connection, before_commit: Callable[[sqlite3.Connection], None] = lambda _: None) -> None:
+def migrate(
+    connection: sqlite3.Connection,
+    before_commit: Callable[[sqlite3.Connection], None] = lambda _: None,
+) -> None:
     """Bring an older journal up to date, all or nothing. `before_commit` sees it as it will be."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -179,7 +208,9 @@ def migrate(connection: sqlite3.Connection, before_commit: Callable[[sqlite3.Con
 
 def belongs_to(file: Path, vault: str) -> None:
     """Say where the vault of a journal is now, durably, and bring its log into the database."""
-    with contextlib.closing(sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None)
+    ) as connection:
         connection.execute("UPDATE vault SET path = ?", (vault,))
         checkpoint(connection)
 
@@ -199,7 +230,9 @@ def _opened(file: Path, vault: str, mode: str, *pragmas: str) -> sqlite3.Connect
     if file.stat().st_size == 0:
         raise damaged_file(file, "it is empty")
     name = f"{file.absolute().as_uri()}?mode={mode}"
-    connection = sqlite3.connect(name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
     try:
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
@@ -233,7 +266,9 @@ def _check(connection: sqlite3.Connection, file: Path, vault: str) -> None:
         raise damaged_file(file, "it is another program's database")
     if version > VERSION:
         message = f"The journal {file} was written by a newer version of obsidian-agent (format {version}; this one knows {VERSION})."
-        raise JournalError(message, path=str(file), hint="Update obsidian-agent; nothing was changed.")
+        raise JournalError(
+            message, path=str(file), hint="Update obsidian-agent; nothing was changed."
+        )
     if version < 1:
         raise damaged_file(file, "its version is missing")
     row = connection.execute("SELECT path FROM vault").fetchone()

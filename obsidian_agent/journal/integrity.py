@@ -26,8 +26,31 @@ from obsidian_agent.journal.blobs import StoredPart
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem import system_calls
 
-LASTING: Final = ("seq", "run_id", "kind", "time", "unix", "goal", "plan_hash", "token", "source", "run", "count")
-CHANGING: Final = ("status", "applied", "reversed", "undone", "effects", "bytes", "kept", "plan", "cuts", "boot")
+LASTING: Final = (
+    "seq",
+    "run_id",
+    "kind",
+    "time",
+    "unix",
+    "goal",
+    "plan_hash",
+    "token",
+    "source",
+    "run",
+    "count",
+)
+CHANGING: Final = (
+    "status",
+    "applied",
+    "reversed",
+    "undone",
+    "effects",
+    "bytes",
+    "kept",
+    "plan",
+    "cuts",
+    "boot",
+)
 # A column that is added to one of these changes every digest: the migration that adds it has to close or seal all records anew.
 START: Final = b""
 """What stands as `previous` in the first record."""
@@ -39,28 +62,42 @@ _ALL: Final = f"previous, hash, seal, {_LASTING}, {', '.join(CHANGING)}"
 def close(connection: sqlite3.Connection, seq: int, previous: bytes) -> None:
     """Put a record that was just written into the chain, behind the one with the hash `previous`."""
     row = connection.execute(f"SELECT {_LASTING} FROM record WHERE seq = ?", (seq,)).fetchone()
-    connection.execute("UPDATE record SET previous = ?, hash = ? WHERE seq = ?", (previous, _digest((previous, *row)), seq))
+    connection.execute(
+        "UPDATE record SET previous = ?, hash = ? WHERE seq = ?",
+        (previous, _digest((previous, *row)), seq),
+    )
     seal(connection, [seq])
 
 
 def seal(connection: sqlite3.Connection, records: Iterable[int | None]) -> None:
     """Seal records as they are now: after every change, within the same transaction. Numbers that are None or not there are passed over."""
     for seq in {seq for seq in records if seq is not None}:
-        row = connection.execute(f"SELECT hash, {', '.join(CHANGING)} FROM record WHERE seq = ?", (seq,)).fetchone()
+        row = connection.execute(
+            f"SELECT hash, {', '.join(CHANGING)} FROM record WHERE seq = ?", (seq,)
+        ).fetchone()
         if row is not None:
             connection.execute("UPDATE record SET seal = ? WHERE seq = ?", (_digest(row), seq))
 
 
 def close_all(connection: sqlite3.Connection, after: int = 0) -> None:
     """Take the records behind a number into the chain that a version of the program wrote which knew none."""
-    for (seq,) in connection.execute("SELECT seq FROM record WHERE hash IS NULL AND seq > ? ORDER BY seq", (after,)).fetchall():
-        last = connection.execute("SELECT hash FROM record WHERE seq < ? ORDER BY seq DESC LIMIT 1", (seq,)).fetchone()
+    for (seq,) in connection.execute(
+        "SELECT seq FROM record WHERE hash IS NULL AND seq > ? ORDER BY seq", (after,)
+    ).fetchall():
+        last = connection.execute(
+            "SELECT hash FROM record WHERE seq < ? ORDER BY seq DESC LIMIT 1", (seq,)
+        ).fetchone()
         close(connection, seq, START if last is None else last[0])
 
 
 def close_late(connection: sqlite3.Connection, after: int) -> None:
     """Take in what an older version of the program, open all the while, wrote since the journal was brought up to date."""
-    if connection.execute("SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)).fetchone() is not None:
+    if (
+        connection.execute(
+            "SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)
+        ).fetchone()
+        is not None
+    ):
         connection.execute("BEGIN IMMEDIATE")
         close_all(connection, after)
         connection.execute("COMMIT")
@@ -72,7 +109,9 @@ def is_whole(connection: sqlite3.Connection, seq: int, late_after: int) -> bool:
     return row is not None and _vouched(row, late_after)
 
 
-def chain(connection: sqlite3.Connection, late_after: int) -> list[tuple[int, str, bytes | None, bytes | None, bool]]:
+def chain(
+    connection: sqlite3.Connection, late_after: int
+) -> list[tuple[int, str, bytes | None, bytes | None, bool]]:
     """Number, id, `previous`, hash of every record in order, and whether it is as it was written (see `is_whole`)."""
     rows = connection.execute(f"SELECT {_ALL} FROM record ORDER BY seq")
     return [(row[3], row[4], row[0], row[1], _vouched(row, late_after)) for row in rows]
@@ -97,7 +136,9 @@ def _digest(values: Iterable[Any]) -> bytes:
 
 FILE: Final = "journal.register"
 _TITLE: Final = b"obsidian-agent register 1\n"
-_LINE: Final = re.compile(rb"(?P<entry>(\d{1,18}) ([0-9a-f-]{1,64}) (run|undo|redo) ([0-9a-f]{64})) (?P<sum>[0-9a-f]{8})")
+_LINE: Final = re.compile(
+    rb"(?P<entry>(\d{1,18}) ([0-9a-f-]{1,64}) (run|undo|redo) ([0-9a-f]{64})) (?P<sum>[0-9a-f]{8})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +171,10 @@ class Listed:
 
 def entries(connection: sqlite3.Connection, after: int = 0) -> list[Entry]:
     """The records behind a number as the register lists them."""
-    rows = connection.execute("SELECT seq, run_id, kind, hash FROM record WHERE seq > ? AND typeof(hash) = 'blob' ORDER BY seq", (after,))
+    rows = connection.execute(
+        "SELECT seq, run_id, kind, hash FROM record WHERE seq > ? AND typeof(hash) = 'blob' ORDER BY seq",
+        (after,),
+    )
     return [Entry(*row) for row in rows]
 
 
@@ -149,7 +193,9 @@ class Register:
         lines = text.removeprefix(_TITLE).split(b"\n")
         found = [entry for entry in map(_entry, lines[:-1]) if entry is not None]
         entries = {entry.seq: entry for entry in found}
-        return Listed(entries, text.startswith(_TITLE) and not lines[-1] and len(entries) == len(lines) - 1)
+        return Listed(
+            entries, text.startswith(_TITLE) and not lines[-1] and len(entries) == len(lines) - 1
+        )
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Add lines and flush them; when that fails, they are not there. What goes wrong after the flush is no failure: they are there."""
@@ -173,7 +219,11 @@ class Register:
 
         A power loss may bring the old one back: a register may lag behind.
         """
-        lines = [entry.line() for entry in sorted(entries, key=lambda entry: entry.seq) if _entry(entry.line()[:-1]) == entry]
+        lines = [
+            entry.line()
+            for entry in sorted(entries, key=lambda entry: entry.seq)
+            if _entry(entry.line()[:-1]) == entry
+        ]
         replace_file(self.file, _TITLE + b"".join(lines))
         if system_calls.FOLDERS_OPEN:
             with suppress(OSError):
@@ -188,13 +238,17 @@ def _entry(line: bytes) -> Entry | None:
     match = _LINE.fullmatch(line)
     if match is None or int(match["sum"], 16) != zlib.crc32(match["entry"]):
         return None
-    return Entry(int(match[2]), match[3].decode(), match[4].decode(), bytes.fromhex(match[5].decode()))
+    return Entry(
+        int(match[2]), match[3].decode(), match[4].decode(), bytes.fromhex(match[5].decode())
+    )
 
 
 MISSING, DAMAGED = "RUN_MISSING", "JOURNAL_DAMAGED"
 
 
-def examine(connection: sqlite3.Connection | None, listed: Listed, *, contents: bool) -> list[Problem]:
+def examine(
+    connection: sqlite3.Connection | None, listed: Listed, *, contents: bool
+) -> list[Problem]:
     """What is wrong, in the order of the records. With `contents` what is kept of the files is read too. sqlite3.Error."""
     records = chain(connection, listed.last) if connection is not None else []
     there = {seq for seq, *_ in records}
@@ -208,13 +262,19 @@ def examine(connection: sqlite3.Connection | None, listed: Listed, *, contents: 
         elif hash is not None:
             hashes[seq] = hash
     if contents and connection is not None:
-        for seq, run_id, count in connection.execute("SELECT seq, run_id, count FROM record ORDER BY seq").fetchall():
+        for seq, run_id, count in connection.execute(
+            "SELECT seq, run_id, count FROM record ORDER BY seq"
+        ).fetchall():
             if seq not in found and (wrong := _wrong_with_parts(connection, seq, count)):
                 found[seq] = _damaged(run_id, wrong)
     problems = [problem for _, problem in sorted(found.items())]
     if contents and connection is not None and not problems:
-        flaws = [text for (text,) in connection.execute("PRAGMA integrity_check(1)") if text != "ok"]
-        problems += [Problem(DAMAGED, f"The journal's database is damaged: {text}.") for text in flaws]
+        flaws = [
+            text for (text,) in connection.execute("PRAGMA integrity_check(1)") if text != "ok"
+        ]
+        problems += [
+            Problem(DAMAGED, f"The journal's database is damaged: {text}.") for text in flaws
+        ]
     if records and not listed.whole:
         told = "The list of runs beside the journal is damaged or gone, so runs that are missing at its end may not be noticed."
         problems.append(Problem(DAMAGED, f"{told} The next run writes it anew."))
@@ -236,12 +296,18 @@ def named(seq: int, listed: Mapping[int, Entry]) -> str:
 
 def _missing(seq: int, listed: Mapping[int, Entry]) -> Problem:
     entry = listed.get(seq)
-    after = "what it changed can no longer be undone" if entry is None or entry.kind == "run" else "it cannot be taken back"
+    after = (
+        "what it changed can no longer be undone"
+        if entry is None or entry.kind == "run"
+        else "it cannot be taken back"
+    )
     return Problem(MISSING, f"{named(seq, listed)} is missing from the journal: {after}.")
 
 
 def _damaged(run_id: str, why: str) -> Problem:
-    return Problem(DAMAGED, f"Run {run_id} is damaged in the journal ({why}), so it cannot be undone.")
+    return Problem(
+        DAMAGED, f"Run {run_id} is damaged in the journal ({why}), so it cannot be undone."
+    )
 
 
 def _wrong_with_parts(connection: sqlite3.Connection, seq: int, count: object) -> str | None:
@@ -256,4 +322,8 @@ def _wrong_with_parts(connection: sqlite3.Connection, seq: int, count: object) -
             return "its list of changes cannot be read"
         if images is not None and zlib.crc32(images, zlib.crc32(actions)) != checksum:
             return "contents that it keeps are not as they were"
-    return None if numbers == list(range(len(numbers))) and count == len(numbers) else "changes are missing from its list"
+    return (
+        None
+        if numbers == list(range(len(numbers))) and count == len(numbers)
+        else "changes are missing from its list"
+    )

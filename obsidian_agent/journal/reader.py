@@ -31,9 +31,7 @@ from obsidian_agent.journal.state_folder import is_locked
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 _KINDS: Final = frozenset(get_args(Kind))
-_COLUMNS: Final = (
-    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0, boot"
-)
+_COLUMNS: Final = "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0, boot"
 
 
 class JournalReader:
@@ -66,7 +64,12 @@ class JournalReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     @property
@@ -76,14 +79,20 @@ class JournalReader:
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
         """The runs, newest first, with what they did."""
-        with self._query(f"SELECT effects, {_COLUMNS} FROM record WHERE kind = 'run' ORDER BY seq DESC LIMIT ?", limit) as rows:
+        with self._query(
+            f"SELECT effects, {_COLUMNS} FROM record WHERE kind = 'run' ORDER BY seq DESC LIMIT ?",
+            limit,
+        ) as rows:
             return [_listed(effects, read_record(row)) for effects, *row in rows]
 
     def run(self, run_id: str) -> Record | None:
         """The record with this id, or None. JournalError for one that was there and is lost."""
         found = next(iter(self._records("run_id = ?", run_id)), None)
         if found is None and any(entry.run_id == run_id for entry in self._registered().values()):
-            raise JournalError(f"Run {run_id} is missing from the journal, so it cannot be undone.", code="JOURNAL_DAMAGED")
+            raise JournalError(
+                f"Run {run_id} is missing from the journal, so it cannot be undone.",
+                code="JOURNAL_DAMAGED",
+            )
         return found
 
     def record(self, seq: int) -> Record | None:
@@ -96,7 +105,9 @@ class JournalReader:
 
     def last_undoable(self) -> Record | None:
         """The newest run of which something is left in effect, or None. JournalError when a later record is lost."""
-        return self._newest("kind = 'run' AND undone = 0 AND bytes > 0 AND status != 'applying' ORDER BY seq DESC")
+        return self._newest(
+            "kind = 'run' AND undone = 0 AND bytes > 0 AND status != 'applying' ORDER BY seq DESC"
+        )
 
     def last_redoable(self) -> Record | None:
         """The newest undo of which something was not redone, with no later run that changed the vault; or None.
@@ -105,7 +116,9 @@ class JournalReader:
         """
         changed = "applied IS NOT NULL AND applied != zeroblob(length(applied))"
         newest_run = f"SELECT COALESCE(MAX(seq), 0) FROM record WHERE kind = 'run' AND {changed}"
-        return self._newest(f"kind = 'undo' AND undone = 0 AND status != 'applying' AND seq > ({newest_run}) ORDER BY seq DESC")
+        return self._newest(
+            f"kind = 'undo' AND undone = 0 AND status != 'applying' AND seq > ({newest_run}) ORDER BY seq DESC"
+        )
 
     def _newest(self, condition: str) -> Record | None:
         """The first record with something in effect, if it is the last one: a record that is lost since may have been it."""
@@ -145,7 +158,10 @@ class JournalReader:
         actions: list[StoredAction] = []
         following: Record | None = record
         while following is not None:
-            with self._query("SELECT rowid, actions, first FROM part WHERE record = ? ORDER BY number", following.seq) as rows:
+            with self._query(
+                "SELECT rowid, actions, first FROM part WHERE record = ? ORDER BY number",
+                following.seq,
+            ) as rows:
                 parts = list(rows)
             for part, blob, first in parts:
                 stored = StoredPart(blob)
@@ -155,14 +171,19 @@ class JournalReader:
             following = self.record(following.source) if following.source is not None else None
         with self._reading, db.journal_errors(self.file):
             connection = self._read_connection()
-            if connection is None or not integrity.is_whole(connection, record.seq, self._register.read().last):
+            if connection is None or not integrity.is_whole(
+                connection, record.seq, self._register.read().last
+            ):
                 raise damaged()
         if [action.number for action in actions] != list(range(record.count)):
             raise damaged()
         return actions, images
 
     def _load_part(self, part: int) -> tuple[bytes, bytes, int] | None:
-        with self._query("SELECT actions, images, checksum FROM part WHERE rowid = ? AND images IS NOT NULL", part) as rows:
+        with self._query(
+            "SELECT actions, images, checksum FROM part WHERE rowid = ? AND images IS NOT NULL",
+            part,
+        ) as rows:
             return next(iter(rows), None)
 
     def examine(self, *, contents: bool = False) -> list[Problem]:
@@ -171,7 +192,9 @@ class JournalReader:
         With `contents` what is kept of the files is read too. JournalError when it cannot be read at all.
         """
         with self._reading, db.journal_errors(self.file):
-            return integrity.examine(self._read_connection(), self._register.read(), contents=contents)
+            return integrity.examine(
+                self._read_connection(), self._register.read(), contents=contents
+            )
 
     # --- the connection --------------------------------------------------------------------------------------------------------
 
@@ -219,12 +242,18 @@ class JournalReader:
 
 def no_run(run_id: str) -> JournalError:
     """RUN_NOT_FOUND for an id."""
-    return JournalError(f"The journal has no run {run_id}.", code="RUN_NOT_FOUND", hint="`obsidian-agent history` lists the runs.")
+    return JournalError(
+        f"The journal has no run {run_id}.",
+        code="RUN_NOT_FOUND",
+        hint="`obsidian-agent history` lists the runs.",
+    )
 
 
 def record_at(connection: sqlite3.Connection, seq: int) -> Record:
     """The record with a number, which is there."""
-    return read_record(connection.execute(f"SELECT {_COLUMNS} FROM record WHERE seq = ?", (seq,)).fetchone())
+    return read_record(
+        connection.execute(f"SELECT {_COLUMNS} FROM record WHERE seq = ?", (seq,)).fetchone()
+    )
 
 
 def read_record(row: Sequence[Any]) -> Record:
@@ -244,4 +273,6 @@ def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
     left = record.applied is None or bool(record.in_effect)
     known = Effects() if effects is None else unpack_effects(effects)
     undoable = bool(record.in_effect) and record.has_images
-    return HistoryEntry(record.run_id, record.time, record.goal, record.status, known, not left, undoable)
+    return HistoryEntry(
+        record.run_id, record.time, record.goal, record.status, known, not left, undoable
+    )

@@ -103,7 +103,9 @@ def bits(numbers: Iterable[int], count: int) -> bytes:
 
 def numbers(field: bytes) -> frozenset[int]:
     """The set of numbers that a bitmap stands for."""
-    return frozenset(at * 8 + bit for at, byte in enumerate(field) if byte for bit in range(8) if byte >> bit & 1)
+    return frozenset(
+        at * 8 + bit for at, byte in enumerate(field) if byte for bit in range(8) if byte >> bit & 1
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,9 @@ def effects_of(actions: Iterable[Action], commands: tuple[str, ...] = ()) -> Eff
     for action in actions:
         match action:
             case PutFile(path, before, after):
-                trace = now.setdefault(path.text, _Trace(None if before is None else path.text, folder=False))
+                trace = now.setdefault(
+                    path.text, _Trace(None if before is None else path.text, folder=False)
+                )
                 trace.changed = True
                 if after is None:
                     _forget(now, path.text, deleted)
@@ -234,7 +238,9 @@ class StoredPlan:
     whole: bool
 
 
-def cuts_between(steps: Sequence[str], actions: Sequence[int], joined: Iterable[tuple[int, int]]) -> list[Cut]:
+def cuts_between(
+    steps: Sequence[str], actions: Sequence[int], joined: Iterable[tuple[int, int]]
+) -> list[Cut]:
     """The cuts of a run whose instances belong to `steps` and have so many `actions` each, in the order of execution.
 
     `joined` are pairs of instances, the second of which changed further what the first had written.
@@ -256,19 +262,28 @@ def cuts_between(steps: Sequence[str], actions: Sequence[int], joined: Iterable[
 
 def pack_cuts(cuts: Sequence[Cut]) -> bytes | None:
     """The stored form; None for none."""
-    return json.dumps([[cut.step, cut.actions, cut.clean] for cut in cuts]).encode() if cuts else None
+    return (
+        json.dumps([[cut.step, cut.actions, cut.clean] for cut in cuts]).encode() if cuts else None
+    )
 
 
 def unpack_cuts(stored: bytes | None) -> list[Cut]:
     """The cuts out of their stored form. ValueError, TypeError when it is damaged."""
-    return [Cut(str(step), int(actions), bool(clean)) for step, actions, clean in json.loads(stored or b"[]")]
+    return [
+        Cut(str(step), int(actions), bool(clean))
+        for step, actions, clean in json.loads(stored or b"[]")
+    ]
 
 
 def cut_after(cuts: Sequence[Cut], step: str, run_id: str) -> Cut:
     """The cut after a step. JournalError says why there is none, and where there are others."""
     found = next((cut for cut in cuts if cut.step == step), None)
     others = [cut.step for cut in cuts[:-1] if cut.clean]
-    hint = f"It can be taken back to the end of {' or '.join(others)}, or as a whole." if others else "It can be taken back as a whole."
+    hint = (
+        f"It can be taken back to the end of {' or '.join(others)}, or as a whole."
+        if others
+        else "It can be taken back as a whole."
+    )
     if found is None:
         raise JournalError(f"Run {run_id} has no step {step!r}.", code="STEP_NOT_FOUND", hint=hint)
     if not found.clean:

@@ -28,9 +28,21 @@ from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction, 
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, content_of
 from obsidian_agent.vault.filesystem.store import Editing, VaultStore, io_error
-from obsidian_agent.vault.filesystem.system_calls import exchange, rename_beside, rename_to_free, started_since
+from obsidian_agent.vault.filesystem.system_calls import (
+    exchange,
+    rename_beside,
+    rename_to_free,
+    started_since,
+)
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, held_by, reverse, settle_open
+from obsidian_agent.vault.transaction.actions import (
+    Action,
+    MoveEntry,
+    PutFile,
+    held_by,
+    reverse,
+    settle_open,
+)
 from obsidian_agent.vault.transaction.apply import IN_WRITING, Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey, is_torn_of
 
@@ -65,10 +77,16 @@ class Judged:
         return self._against_torn(reverse(self.stored.action))
 
     def _against_torn(self, action: Action) -> Action:
-        return replace(action, before=self.actual) if self.state == "torn" and isinstance(action, PutFile) else action
+        return (
+            replace(action, before=self.actual)
+            if self.state == "torn" and isinstance(action, PutFile)
+            else action
+        )
 
 
-def judge(handles: FolderHandles, record: Record, actions: Sequence[StoredAction], images: Images) -> list[Judged]:
+def judge(
+    handles: FolderHandles, record: Record, actions: Sequence[StoredAction], images: Images
+) -> list[Judged]:
     """The state of every action of a record. Reads the disk, changes nothing."""
     survey = partial(Survey, handles, images, torn_before=started_since(record.boot))
     look = survey().look
@@ -90,12 +108,15 @@ def _points(states: Sequence[PathState]) -> list[int]:
     fitting = [
         point
         for point in by_score
-        if (point == count or states[point] == "before") and (point == 0 or states[point - 1] in ("after", "torn"))
+        if (point == count or states[point] == "before")
+        and (point == 0 or states[point - 1] in ("after", "torn"))
     ]
     return list(dict.fromkeys([*fitting[:_CANDIDATES], by_score[0], 0, count]))
 
 
-def _judged_from(survey: Callable[[], Survey], actions: Sequence[StoredAction], point: int) -> tuple[int, list[Judged]]:
+def _judged_from(
+    survey: Callable[[], Survey], actions: Sequence[StoredAction], point: int
+) -> tuple[int, list[Judged]]:
     """The states if `point` actions were done, and how many of them speak against it."""
     behind, ahead = survey(), survey()
     judged: list[Judged] = []
@@ -111,7 +132,9 @@ def _judged_from(survey: Callable[[], Survey], actions: Sequence[StoredAction], 
         if finding.possible:
             ahead.assume(stored.action)
         judged.append(_forwards(stored, finding))
-    misfits = sum(one.state != "after" for one in judged[:point]) + sum(one.state != "before" for one in judged[point:])
+    misfits = sum(one.state != "after" for one in judged[:point]) + sum(
+        one.state != "before" for one in judged[point:]
+    )
     return misfits, judged
 
 
@@ -185,11 +208,15 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
             judged = judge(handles, record, actions, images.find)
             left = sum(1 for _ in _leftovers(handles, record, actions))
             paths = tuple(InterruptedPath(one.path, one.state, one.reason) for one in judged)
-            found.append(InterruptedRun(record.run_id, record.kind, record.time, record.goal, paths, left))
+            found.append(
+                InterruptedRun(record.run_id, record.kind, record.time, record.goal, paths, left)
+            )
     return found
 
 
-def recover(journal: Journal, store: VaultStore, *, finish: bool, run_id: str | None = None) -> list[Recovery]:
+def recover(
+    journal: Journal, store: VaultStore, *, finish: bool, run_id: str | None = None
+) -> list[Recovery]:
     """End what a crash left half done (one run, or all): carry it out to its end, or take back what it did. JournalError, VaultError.
 
     Foreign content is left alone and reported. When this is interrupted too, or the disk fails, it is simply done again.
@@ -200,7 +227,10 @@ def recover(journal: Journal, store: VaultStore, *, finish: bool, run_id: str | 
             records = [record for record in records if record.run_id == run_id]
             if not records:
                 raise no_run(run_id)
-        return [_end(journal, store, record, finish=finish) for record in (records if finish else reversed(records))]
+        return [
+            _end(journal, store, record, finish=finish)
+            for record in (records if finish else reversed(records))
+        ]
 
 
 def settle(journal: Journal, store: VaultStore) -> None:
@@ -225,7 +255,9 @@ def settle(journal: Journal, store: VaultStore) -> None:
 def _settle_open(store: VaultStore, actions: Sequence[StoredAction]) -> Editing | None:
     """Have an editor save what it holds, so that the disk says what was done. It has to answer if it was to change files of the record itself."""
     every = [stored.action for stored in actions]
-    return settle_open(store, every, surely=any(isinstance(action, PutFile) and action.held for action in every))
+    return settle_open(
+        store, every, surely=any(isinstance(action, PutFile) and action.held for action in every)
+    )
 
 
 def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -> Recovery:
@@ -233,11 +265,20 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     actions, images = journal.load(record)
     problems: list[Problem] = []
     editing = _settle_open(store, actions)
-    with FolderHandles(store) as handles, Applier(handles, record.token, editing, recovering=True) as applier:
+    with (
+        FolderHandles(store) as handles,
+        Applier(handles, record.token, editing, recovering=True) as applier,
+    ):
         for leftover in list(_leftovers(handles, record, actions)):
             told = _clear(handles, leftover, images.find, started_since(record.boot))
             if told is not None:
-                problems.append(Problem("CONFLICT", told, path=leftover.action.path.text if leftover.action else None))
+                problems.append(
+                    Problem(
+                        "CONFLICT",
+                        told,
+                        path=leftover.action.path.text if leftover.action else None,
+                    )
+                )
         in_effect = set[int]()
         judged = judge(handles, record, actions, images.find)
         for one in judged if finish else reversed(judged):
@@ -248,14 +289,31 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     origins = [one.origin for one in actions if one.number in in_effect] if finish else None
     effects = effects_of(one.action for one in actions if one.number in in_effect)
     journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
-    return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect), warnings)
+    return Recovery(
+        record.run_id,
+        record.kind,
+        finish,
+        effects,
+        tuple(problems),
+        record.kind == "run" and bool(in_effect),
+        warnings,
+    )
 
 
-def _carried(applier: Applier, editing: Editing | None, one: Judged, images: ImageSource, finish: bool, problems: list[Problem]) -> bool:
+def _carried(
+    applier: Applier,
+    editing: Editing | None,
+    one: Judged,
+    images: ImageSource,
+    finish: bool,
+    problems: list[Problem],
+) -> bool:
     """Bring one action to the end it should have; whether it is in effect afterwards."""
     stored = one.stored
     if one.state == "foreign":
-        problems.append(Problem("CONFLICT", f"{one.path} was left alone: {one.reason}.", path=one.path))
+        problems.append(
+            Problem("CONFLICT", f"{one.path} was left alone: {one.reason}.", path=one.path)
+        )
         return False
     if one.state == ("after" if finish else "before"):
         return finish
@@ -286,7 +344,9 @@ class _Leftover:
     action: PutFile | MoveEntry | None
 
 
-def _leftovers(handles: FolderHandles, record: Record, actions: Sequence[StoredAction]) -> Iterator[_Leftover]:
+def _leftovers(
+    handles: FolderHandles, record: Record, actions: Sequence[StoredAction]
+) -> Iterator[_Leftover]:
     """Every temporary entry of a record, wherever in the vault its folder is by now."""
     pattern = re.compile(rf"\.{re.escape(record.token)}\.(\d+)\.[0-9a-f]+")
     for folder, entry in handles.entries():
@@ -294,10 +354,14 @@ def _leftovers(handles: FolderHandles, record: Record, actions: Sequence[StoredA
         if match is not None:
             number = int(match[1])
             action = actions[number].action if number < len(actions) else None
-            yield _Leftover(folder, entry.name, action if isinstance(action, PutFile | MoveEntry) else None)
+            yield _Leftover(
+                folder, entry.name, action if isinstance(action, PutFile | MoveEntry) else None
+            )
 
 
-def _clear(handles: FolderHandles, leftover: _Leftover, images: Images, torn_before: int | None = None) -> str | None:
+def _clear(
+    handles: FolderHandles, leftover: _Leftover, images: Images, torn_before: int | None = None
+) -> str | None:
     """Deal with one leftover. Under a temporary name lies either what the run was writing, or what it had displaced. Its mode tells the first
     while it is not whole; and as long as the note still is what the run expected, nothing was displaced.
 
@@ -312,7 +376,9 @@ def _clear(handles: FolderHandles, leftover: _Leftover, images: Images, torn_bef
         if isinstance(action, MoveEntry):
             return _put_back(folder, name, leftover.folder, action.path.name)
         if action is None or not stat.S_ISREG(status.st_mode):
-            return _keep_beside(folder, name, leftover.folder, action.path.name if action else "note.md")
+            return _keep_beside(
+                folder, name, leftover.folder, action.path.name if action else "note.md"
+            )
         if stat.S_IMODE(status.st_mode) == IN_WRITING:
             os.unlink(name, dir_fd=folder)
             return None
@@ -332,9 +398,17 @@ def _clear(handles: FolderHandles, leftover: _Leftover, images: Images, torn_bef
     return None
 
 
-def _ours(content: Content, there: Content | None, action: PutFile, images: Images, torn_before: int | None) -> bool:
+def _ours(
+    content: Content,
+    there: Content | None,
+    action: PutFile,
+    images: Images,
+    torn_before: int | None,
+) -> bool:
     """Whether content under a temporary name is the run's own, with `there` at the place of the action."""
-    if content.hash in (action.before, action.after) or is_torn_of(content, action, images, torn_before):
+    if content.hash in (action.before, action.after) or is_torn_of(
+        content, action, images, torn_before
+    ):
         return True
     displaced_nothing = action.before == (there.hash if there else None)
     image = images(action.after) if action.after is not None and displaced_nothing else None
@@ -342,11 +416,18 @@ def _ours(content: Content, there: Content | None, action: PutFile, images: Imag
 
 
 def _give_back(
-    folder: int, leftover: _Leftover, there: Content | None, action: PutFile, images: Images, torn_before: int | None
+    folder: int,
+    leftover: _Leftover,
+    there: Content | None,
+    action: PutFile,
+    images: Images,
+    torn_before: int | None,
 ) -> str | None:
     """Somebody else's content was displaced: it gets its place back if we hold it, else a visible name of its own."""
     target = action.path.name
-    if there is not None and (there.hash == action.after or is_torn_of(there, action, images, torn_before)):
+    if there is not None and (
+        there.hash == action.after or is_torn_of(there, action, images, torn_before)
+    ):
         if exchange(folder, leftover.name, target):
             os.unlink(leftover.name, dir_fd=folder)
         else:

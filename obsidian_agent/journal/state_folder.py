@@ -34,7 +34,9 @@ from obsidian_agent.vault.paths.path import APP_FOLDER, clean_component, custom_
 
 JOURNAL_FILE: Final = "journal.db"
 ID_FILE: Final = "vault.json"
-_NOT_TAKEN: Final = frozenset({ID_FILE, "lock", JOURNAL_FILE, f"{JOURNAL_FILE}-wal", f"{JOURNAL_FILE}-shm", integrity.FILE})
+_NOT_TAKEN: Final = frozenset(
+    {ID_FILE, "lock", JOURNAL_FILE, f"{JOURNAL_FILE}-wal", f"{JOURNAL_FILE}-shm", integrity.FILE}
+)
 _ID_LIMIT: Final = 4096
 
 
@@ -90,10 +92,16 @@ def label(folder: Path, store: VaultStore) -> None:
     """Give a vault and its state folder a common id. Where that cannot be, a move will not be recognised, and nothing else is lost."""
     with suppress(OSError, VaultError):
         known, mine = _label(folder), vault_id(store)
-        wanted = Label(mine or (known.id if known else uuid.uuid4().hex), store.real_path, _inode(store))
+        wanted = Label(
+            mine or (known.id if known else uuid.uuid4().hex), store.real_path, _inode(store)
+        )
         if known == wanted and mine is not None:
             return
-        if any(_lives(other) for other, _ in _labels(folder.parent, wanted.id) if other.path != store.real_path):
+        if any(
+            _lives(other)
+            for other, _ in _labels(folder.parent, wanted.id)
+            if other.path != store.real_path
+        ):
             wanted = Label(uuid.uuid4().hex, wanted.path, wanted.inode)
         if wanted.id != mine:
             _give_id(store, wanted.id)
@@ -104,7 +112,12 @@ def moved(folder: Path, store: VaultStore) -> MovedVault | None:
     """Where a vault was before, if its history is kept for that place and there is no such vault there any more."""
     mine = vault_id(store)
     for other, place in _labels(folder.parent, mine) if mine else ():
-        if place != folder and other.path != store.real_path and not _lives(other) and (place / JOURNAL_FILE).exists():
+        if (
+            place != folder
+            and other.path != store.real_path
+            and not _lives(other)
+            and (place / JOURNAL_FILE).exists()
+        ):
             return MovedVault(other.path, place)
     return None
 
@@ -158,7 +171,9 @@ def _merge(source: Path, target: Path) -> None:
 def _labels(vaults: Path, identity: str | None) -> list[tuple[Label, Path]]:
     """The state folders with an id."""
     found = [(_label(file.parent), file.parent) for file in vaults.glob(f"*/{ID_FILE}")]
-    return [(label, folder) for label, folder in found if label is not None and label.id == identity]
+    return [
+        (label, folder) for label, folder in found if label is not None and label.id == identity
+    ]
 
 
 def _lives(known: Label) -> bool:
@@ -209,7 +224,11 @@ _BUSY = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 @contextlib.contextmanager
 def vault_lock(file: Path, vault_fd: int) -> Iterator[None]:
     """Hold the lock of a vault. JournalError (VAULT_BUSY) that names the holder when it is taken. The lock file stays, unlocked."""
-    fd = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    fd = os.open(
+        file,
+        os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0),
+        0o600,
+    )
     try:
         if not _lock(fd):
             raise _busy(_holder(fd))

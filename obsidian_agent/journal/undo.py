@@ -128,7 +128,9 @@ class _Reversal:
             forced = self._forced(survey, action, origin, finding)
             tasks = None if names.isdisjoint(self.force) else forced
             if tasks is None:
-                self._conflict(UndoConflict(action.path.text, finding.reason or _NOT_KEPT, forced is not None))
+                self._conflict(
+                    UndoConflict(action.path.text, finding.reason or _NOT_KEPT, forced is not None)
+                )
                 self._leave(action)
                 return
         for task in tasks:
@@ -170,17 +172,27 @@ class _Reversal:
                 return None
         return [_Task(held_by(self.editing, action), origin)]
 
-    def _forced(self, survey: Survey, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
+    def _forced(
+        self, survey: Survey, action: Action, origin: int, finding: Finding
+    ) -> list[_Task] | None:
         """The same against what is there now; None where even that cannot be done (a folder in the way, the content not kept)."""
         match action:
             case PutFile(after=after):
                 if finding.state is State.MISSING and after is not None:
                     tasks = self._ready(replace(action, before=None), origin, None)
-                    return None if tasks is None else [*self._folders(survey, action.path.parent, origin), *tasks]
+                    return (
+                        None
+                        if tasks is None
+                        else [*self._folders(survey, action.path.parent, origin), *tasks]
+                    )
                 if finding.content is None:
                     return None
                 there = finding.content
-                tasks = self._ready(replace(action, before=there.hash, was=stamp_of(there.status)), origin, _mode(finding))
+                tasks = self._ready(
+                    replace(action, before=there.hash, was=stamp_of(there.status)),
+                    origin,
+                    _mode(finding),
+                )
                 if tasks is not None:
                     tasks[0].overwritten = (there.hash, there.data)
                 return tasks
@@ -190,8 +202,13 @@ class _Reversal:
                 way = survey.look(PutFile(action.new_path, None, None))
                 if way.content is None:
                     return None
-                clear = PutFile(action.new_path, way.content.hash, None, way.content.status.st_mode & 0o7777)
-                return [_Task(clear, origin, (way.content.hash, way.content.data)), _Task(action, origin)]
+                clear = PutFile(
+                    action.new_path, way.content.hash, None, way.content.status.st_mode & 0o7777
+                )
+                return [
+                    _Task(clear, origin, (way.content.hash, way.content.data)),
+                    _Task(action, origin),
+                ]
             case _:
                 return None
 
@@ -234,7 +251,9 @@ class _Reversal:
                 self.skipped[action.path.text] = None
         return applied, self.settled - failed
 
-    def _failed(self, task: _Task, error: VaultError | JournalError, handles: FolderHandles) -> bool:
+    def _failed(
+        self, task: _Task, error: VaultError | JournalError, handles: FolderHandles
+    ) -> bool:
         """Say why an action was not possible; True when that is because it was not needed."""
         action = task.action
         if error.code != "CONFLICT":
@@ -251,7 +270,9 @@ class _Reversal:
             self._as_wanted(action, task.origin)
             return True
         self._leave(action)
-        self._conflict(UndoConflict(action.path.text, finding.reason or error.message, forced is not None))
+        self._conflict(
+            UndoConflict(action.path.text, finding.reason or error.message, forced is not None)
+        )
         return False
 
     def fail(self, action: Action, error: VaultError | JournalError) -> None:
@@ -264,14 +285,22 @@ class _Reversal:
     def note(self, action: Action) -> None:
         """Count an action as restored."""
         if isinstance(action, MoveEntry):
-            self.restored = {_moved(path, action): None for path in self.restored} | {action.new_path.text: None}
+            self.restored = {_moved(path, action): None for path in self.restored} | {
+                action.new_path.text: None
+            }
         elif not is_trash(action.path):
             self.restored[action.path.text] = None
 
     def result(self, run_id: str) -> UndoResult:
         """What came of it, for the run with this id."""
         conflicts = tuple(self.conflicts[path] for path in sorted(self.conflicts))
-        return UndoResult(run_id, tuple(sorted(self.restored)), tuple(sorted(self.skipped)), conflicts, tuple(self.errors))
+        return UndoResult(
+            run_id,
+            tuple(sorted(self.restored)),
+            tuple(sorted(self.skipped)),
+            conflicts,
+            tuple(self.errors),
+        )
 
 
 def undo(
@@ -293,10 +322,14 @@ def undo(
     with journal.lock():
         settle(journal, store)
         record = _undoable(journal, run_id)
-        return _take_back(journal, store, record, "undo", force, skip, _kept(journal, record, to_step))
+        return _take_back(
+            journal, store, record, "undo", force, skip, _kept(journal, record, to_step)
+        )
 
 
-def redo(journal: Journal, store: VaultStore, *, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
+def redo(
+    journal: Journal, store: VaultStore, *, force: Collection[str] = (), skip: Collection[str] = ()
+) -> UndoResult:
     """Take back the last undo, or the rest of it, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
     with journal.lock():
         settle(journal, store)
@@ -305,12 +338,19 @@ def redo(journal: Journal, store: VaultStore, *, force: Collection[str] = (), sk
 
 
 def undo_preview(
-    journal: Journal, store: VaultStore, run_id: str | None = None, *, redoing: bool = False, to_step: str | None = None
+    journal: Journal,
+    store: VaultStore,
+    run_id: str | None = None,
+    *,
+    redoing: bool = False,
+    to_step: str | None = None,
 ) -> UndoResult:
     """What `undo` (or `redo`) would restore, skip and leave as conflicts just now. Changes nothing."""
     record = _redoable(journal) if redoing else _undoable(journal, run_id)
     with FolderHandles(store) as handles:
-        reversal = _planned(journal, handles, record, (), (), _kept(journal, record, to_step), seen=True)
+        reversal = _planned(
+            journal, handles, record, (), (), _kept(journal, record, to_step), seen=True
+        )
     for task in reversal.tasks:
         reversal.note(task.action)
     return reversal.result(_behind(journal, record).run_id)
@@ -323,17 +363,26 @@ def _undoable(journal: Journal, run_id: str | None) -> Record:
     if record is None and journal.unfinished():
         raise _half_done(journal)
     if record is None or not record.in_effect:
-        message = "There is no run to undo." if run_id is None else f"Run {run_id} has nothing left to undo."
+        message = (
+            "There is no run to undo."
+            if run_id is None
+            else f"Run {run_id} has nothing left to undo."
+        )
         raise JournalError(message, code="NOTHING_TO_UNDO")
     if not record.has_images:
-        raise JournalError(f"Run {record.run_id} is too old to undo: its contents are no longer kept.", code="NOTHING_TO_UNDO")
+        raise JournalError(
+            f"Run {record.run_id} is too old to undo: its contents are no longer kept.",
+            code="NOTHING_TO_UNDO",
+        )
     return record
 
 
 def _half_done(journal: Journal) -> JournalError:
     """Why the only run there is cannot be undone: it is at work, or a crash cut it short."""
     if journal.locked:
-        return JournalError("A run is at work just now.", code="VAULT_BUSY", hint="Wait until it has finished.")
+        return JournalError(
+            "A run is at work just now.", code="VAULT_BUSY", hint="Wait until it has finished."
+        )
     hint = "obsidian-agent recover finishes it or rolls it back."
     return JournalError("The last run was cut short.", code="RECOVERY_NEEDED", hint=hint)
 
@@ -353,23 +402,42 @@ def _behind(journal: Journal, record: Record) -> Record:
 
 def _kept(journal: Journal, record: Record, to_step: str | None) -> int:
     """How many of a run's actions stay in effect."""
-    return 0 if to_step is None else cut_after(journal.plan_of(record.run_id).cuts, to_step, record.run_id).actions
+    return (
+        0
+        if to_step is None
+        else cut_after(journal.plan_of(record.run_id).cuts, to_step, record.run_id).actions
+    )
 
 
 def _planned(
-    journal: Journal, handles: FolderHandles, record: Record, force: Collection[str], skip: Collection[str], kept: int, *, seen: bool
+    journal: Journal,
+    handles: FolderHandles,
+    record: Record,
+    force: Collection[str],
+    skip: Collection[str],
+    kept: int,
+    *,
+    seen: bool,
 ) -> _Reversal:
     """The actions that take a record back, but for the first `kept`; with `seen` each is looked at first."""
     actions, images = journal.load(record)
-    reversal = _Reversal(images, force, skip, settle_open(handles.store, [stored.action for stored in actions]))
+    reversal = _Reversal(
+        images, force, skip, settle_open(handles.store, [stored.action for stored in actions])
+    )
     survey = Survey(handles)
     in_effect = record.in_effect
     if record.kind == "undo":
         # An undo is in effect where no redo has brought back what it took back.
         standing = _behind(journal, record).reversed
-        in_effect = frozenset(one.number for one in actions if one.number in in_effect and one.origin in standing)
+        in_effect = frozenset(
+            one.number for one in actions if one.number in in_effect and one.origin in standing
+        )
     # What is left of an earlier try has moved with the folders that were moved back meanwhile.
-    moved = [(one.number, reverse(one.action)) for one in actions if one.number not in in_effect and isinstance(one.action, MoveEntry)]
+    moved = [
+        (one.number, reverse(one.action))
+        for one in actions
+        if one.number not in in_effect and isinstance(one.action, MoveEntry)
+    ]
     for stored in reversed(actions):
         if stored.number in in_effect and stored.number >= kept:
             action = first = reverse(stored.action)
@@ -387,7 +455,13 @@ def _planned(
 
 
 def _take_back(
-    journal: Journal, store: VaultStore, record: Record, kind: Kind, force: Collection[str], skip: Collection[str], kept: int = 0
+    journal: Journal,
+    store: VaultStore,
+    record: Record,
+    kind: Kind,
+    force: Collection[str],
+    skip: Collection[str],
+    kept: int = 0,
 ) -> UndoResult:
     run = _behind(journal, record)
     with FolderHandles(store) as handles:
@@ -402,12 +476,16 @@ def _take_back(
             applied, origins = reversal.carry_out(applier, handles)
             applier.complete()
             warnings = tuple(applier.warnings)
-        status: Status = "conflict" if reversal.conflicts else "failed" if reversal.errors else "done"
+        status: Status = (
+            "conflict" if reversal.conflicts else "failed" if reversal.errors else "done"
+        )
         journal.finish(new, status, applied, origins=origins or None)
     return replace(reversal.result(run.run_id), warnings=warnings)
 
 
-def undo_content(journal: Journal, run_id: str | None, path: str, *, redoing: bool = False) -> bytes | None:
+def undo_content(
+    journal: Journal, run_id: str | None, path: str, *, redoing: bool = False
+) -> bytes | None:
     """What undoing a run (None: the last one), or redoing, would put at a path that it wrote; None where it would remove the file.
 
     JournalError (RUN_NOT_FOUND, NOTHING_TO_UNDO) also when the run did not write that file.
@@ -418,11 +496,17 @@ def undo_content(journal: Journal, run_id: str | None, path: str, *, redoing: bo
         action = stored.action
         if isinstance(action, PutFile) and action.path.text == path:
             return images.get(action.before) if action.before is not None else None
-    raise JournalError(f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path)
+    raise JournalError(
+        f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path
+    )
 
 
 def _names(action: Action) -> set[str]:
-    return {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
+    return (
+        {action.path.text, action.new_path.text}
+        if isinstance(action, MoveEntry)
+        else {action.path.text}
+    )
 
 
 def _at_or_below(path: VaultPath, places: Collection[str]) -> bool:

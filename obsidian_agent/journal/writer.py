@@ -24,7 +24,17 @@ from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import db, integrity, state_folder
 from obsidian_agent.journal.blobs import Part, PartBuilder
 from obsidian_agent.journal.reader import JournalReader, record_at
-from obsidian_agent.journal.records import Cut, Effects, NewRecord, Record, Status, bits, numbers, pack_cuts, pack_effects
+from obsidian_agent.journal.records import (
+    Cut,
+    Effects,
+    NewRecord,
+    Record,
+    Status,
+    bits,
+    numbers,
+    pack_cuts,
+    pack_effects,
+)
 from obsidian_agent.journal.state_folder import vault_lock
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem import system_calls
@@ -124,7 +134,12 @@ class Journal(JournalReader):
             try:
                 connection.execute(
                     "UPDATE record SET status = ?, applied = ?, effects = ? WHERE seq = ?",
-                    (status, bits(applied, record.count), None if effects is None else pack_effects(effects), record.seq),
+                    (
+                        status,
+                        bits(applied, record.count),
+                        None if effects is None else pack_effects(effects),
+                        record.seq,
+                    ),
                 )
                 if record.kind != "run" and origins is not None:
                     self._mark_run(connection, record, frozenset(origins))
@@ -138,17 +153,29 @@ class Journal(JournalReader):
                 if db.checkpoint(connection):
                     self._note(connection)
 
-    def _mark_run(self, connection: sqlite3.Connection, record: Record, origins: frozenset[int]) -> None:
-        row = connection.execute("SELECT reversed, applied, count FROM record WHERE seq = ?", (record.run,)).fetchone()
+    def _mark_run(
+        self, connection: sqlite3.Connection, record: Record, origins: frozenset[int]
+    ) -> None:
+        row = connection.execute(
+            "SELECT reversed, applied, count FROM record WHERE seq = ?", (record.run,)
+        ).fetchone()
         if row is None:
             return
         before, applied = numbers(row[0] or b""), numbers(row[1] or b"")
         after = before | origins if record.kind == "undo" else before - origins
         marks = (bits(after, row[2]), applied <= after, record.run)
         connection.execute("UPDATE record SET reversed = ?, undone = ? WHERE seq = ?", marks)
-        source = self.record(record.source) if record.kind == "redo" and record.source is not None else None
+        source = (
+            self.record(record.source)
+            if record.kind == "redo" and record.source is not None
+            else None
+        )
         if source is not None:
-            left = any(one.origin in after for one in self.load(source)[0] if one.number in source.in_effect)
+            left = any(
+                one.origin in after
+                for one in self.load(source)[0]
+                if one.number in source.in_effect
+            )
             connection.execute("UPDATE record SET undone = ? WHERE seq = ?", (not left, source.seq))
 
     def make_durable(self) -> None:
@@ -174,9 +201,15 @@ class Journal(JournalReader):
 
     def _last(self, connection: sqlite3.Connection) -> tuple[int, bytes]:
         """Number and hash of the last record there ever was, in the database or only in the register."""
-        there = connection.execute("SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1").fetchone() or (0, integrity.START)
+        there = connection.execute(
+            "SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1"
+        ).fetchone() or (0, integrity.START)
         listed = self._register.read()
-        return (listed.last, listed.entries[listed.last].hash) if listed.last and listed.last >= there[0] else there
+        return (
+            (listed.last, listed.entries[listed.last].hash)
+            if listed.last and listed.last >= there[0]
+            else there
+        )
 
     def _flush(self) -> None:
         """Make the last commit survive a power loss, and note in the register that it did. OSError when that cannot be."""
@@ -224,13 +257,17 @@ class RecordWriter:
         self._pool = pool
         self._waiting: deque[tuple[int, int, Future[Part]]] = deque()
 
-    def add(self, action: Action, images: Iterable[tuple[str, bytes]] = (), origin: int | None = None) -> int:
+    def add(
+        self, action: Action, images: Iterable[tuple[str, bytes]] = (), origin: int | None = None
+    ) -> int:
         """Add an action with the contents it is about; its number."""
         number = self._count
         self._builder.add(action, number if origin is None else origin, images)
         self._count += 1
         if self._builder.full:
-            self._waiting.append((self._packed, self._builder.size, self._pool.submit(self._builder.pack)))
+            self._waiting.append(
+                (self._packed, self._builder.size, self._pool.submit(self._builder.pack))
+            )
             self._packed, self._builder = self._count, PartBuilder()
             while sum(size for _, size, _ in self._waiting) > _WAITING_BYTES:
                 self._write_oldest()
@@ -246,7 +283,11 @@ class RecordWriter:
         if not self._builder.empty:
             self._write(self._packed, self._builder.pack())
         new, moment = self._new, datetime.now(UTC)
-        plan = None if new.plan is None else zlib.compress(json.dumps(dict(new.plan), ensure_ascii=False).encode(), 1)
+        plan = (
+            None
+            if new.plan is None
+            else zlib.compress(json.dumps(dict(new.plan), ensure_ascii=False).encode(), 1)
+        )
         values = {
             "seq": self._seq,
             "run_id": f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
@@ -347,7 +388,10 @@ def prune(connection: sqlite3.Connection, now: float) -> int:
     for seq in old[-AT_MOST:]:
         (plan,) = connection.execute("SELECT plan FROM record WHERE seq = ?", (seq,)).fetchone()
         connection.execute("UPDATE part SET images = NULL WHERE record = ?", (seq,))
-        connection.execute("UPDATE record SET bytes = 0, kept = 0, plan = ? WHERE seq = ?", (_without_texts(plan), seq))
+        connection.execute(
+            "UPDATE record SET bytes = 0, kept = 0, plan = ? WHERE seq = ?",
+            (_without_texts(plan), seq),
+        )
     integrity.seal(connection, old[-AT_MOST:])
     return len(old[-AT_MOST:])
 
@@ -356,7 +400,10 @@ def _without_texts(stored: bytes | None) -> bytes | None:
     """A stored plan with its goal, tools and order, but nothing of what was to be written, found or asked; None when it cannot be read."""
     try:
         plan: dict[str, Any] = json.loads(zlib.decompress(stored or b""))
-        steps = [{name: step[name] for name in _KEPT_OF_STEP if name in step} | {"args": {}} for step in plan["steps"]]
+        steps = [
+            {name: step[name] for name in _KEPT_OF_STEP if name in step} | {"args": {}}
+            for step in plan["steps"]
+        ]
         kept = {name: plan[name] for name in _KEPT_OF_PLAN if name in plan} | {"steps": steps}
     except (zlib.error, ValueError, KeyError, TypeError):
         return None

@@ -168,14 +168,23 @@ class CompanionClient:
         """Run a command that has this id and this name; whether Obsidian did."""
         return self._ask("run", _Executed, id=id, name=name).executed
 
-    def _ask(self, action: str, kind: type[_AnyReply], delay: float = 0.0, **fields: Any) -> _AnyReply:
-        request = json.dumps({"protocol": PROTOCOL, "vault": self.vault.written, "action": action, **fields}).encode("ascii")
+    def _ask(
+        self, action: str, kind: type[_AnyReply], delay: float = 0.0, **fields: Any
+    ) -> _AnyReply:
+        request = json.dumps(
+            {"protocol": PROTOCOL, "vault": self.vault.written, "action": action, **fields}
+        ).encode("ascii")
         packed = base64.urlsafe_b64encode(request).decode("ascii").rstrip("=")
-        reply = _parse(self.transport.ask([f"vault={self.vault.id}", PLUGIN_ID, f"req={packed}"], delay), kind)
+        reply = _parse(
+            self.transport.ask([f"vault={self.vault.id}", PLUGIN_ID, f"req={packed}"], delay), kind
+        )
         if not reply.ok and reply.code == "PROTOCOL":
             raise _other_protocol()
         if os.path.realpath(reply.vault) != self.folder or reply.code == "OTHER_VAULT":
-            raise NoCompanion("The Obsidian that answers has another vault open.", hint="Open this vault in Obsidian.")
+            raise NoCompanion(
+                "The Obsidian that answers has another vault open.",
+                hint="Open this vault in Obsidian.",
+            )
         if not reply.ok:
             raise ObsidianError(f"Obsidian refused: {reply.message}", code=reply.code)
         return reply
@@ -192,14 +201,18 @@ def _parse(answer: str, kind: type[_AnyReply]) -> _AnyReply:
     try:
         document = json.loads(line[len(_PREFIX) :])
     except (ValueError, RecursionError) as error:
-        raise NoCompanion("The companion's reply was cut off.", hint="Try again.", sent=True) from error
+        raise NoCompanion(
+            "The companion's reply was cut off.", hint="Try again.", sent=True
+        ) from error
     if isinstance(document, dict) and document.get("protocol") != PROTOCOL:
         raise _other_protocol()
     try:
         return kind.model_validate(document)
     except ValidationError as error:
         raise NoCompanion(
-            "The companion's reply is not what was agreed.", hint="Run `obsidian-agent companion install` again.", sent=True
+            "The companion's reply is not what was agreed.",
+            hint="Run `obsidian-agent companion install` again.",
+            sent=True,
         ) from error
 
 

@@ -16,7 +16,12 @@ from typing import Final
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Conflict, ObsidianError, Problem, VaultError
-from obsidian_agent.obsidian.companion_client import CompanionClient, NoCompanion, SettledFile, TextChange
+from obsidian_agent.obsidian.companion_client import (
+    CompanionClient,
+    NoCompanion,
+    SettledFile,
+    TextChange,
+)
 from obsidian_agent.obsidian.live import Obsidian
 from obsidian_agent.obsidian.transport import Unreachable
 
@@ -25,7 +30,9 @@ LARGEST: Final = 200_000
 
 _BOM: Final = "\ufeff".encode()
 _CLOSED: Final = frozenset({"NOT_OPEN", "NOT_SOURCE"})
-_UNDONE: Final = frozenset({"DIFFERENT", "BAD_REQUEST", "PROTOCOL", "OTHER_VAULT", "UNKNOWN_ACTION", "TOO_LARGE"})
+_UNDONE: Final = frozenset(
+    {"DIFFERENT", "BAD_REQUEST", "PROTOCOL", "OTHER_VAULT", "UNKNOWN_ACTION", "TOO_LARGE"}
+)
 
 
 @dataclass(slots=True)
@@ -44,7 +51,11 @@ class OpenNotes:
         """Have an open note changed; False when that has to be done on the disk. Raises as `Editing.put`."""
         if self.companion is None:
             return False
-        why = "it is not open for editing" if self.files[path].mode != "source" else _unfit(before) or _unfit(after)
+        why = (
+            "it is not open for editing"
+            if self.files[path].mode != "source"
+            else _unfit(before) or _unfit(after)
+        )
         if why is None:
             old, new = before.decode(), after.decode()
             try:
@@ -59,9 +70,13 @@ class OpenNotes:
                 why = "the plugin was switched off meanwhile"
             except ObsidianError as error:
                 if error.code == "STALE":
-                    raise Conflict(f"{path} was changed in Obsidian meanwhile.", path=path) from error
+                    raise Conflict(
+                        f"{path} was changed in Obsidian meanwhile.", path=path
+                    ) from error
                 if error.code in _UNDONE:
-                    raise VaultError(f"{path} could not be changed in Obsidian: {error.message}", path=path) from error
+                    raise VaultError(
+                        f"{path} could not be changed in Obsidian: {error.message}", path=path
+                    ) from error
                 if error.code not in _CLOSED:
                     raise
                 why = "it is not open for editing any more"
@@ -159,11 +174,16 @@ def text_changes(old: str, new: str) -> list[TextChange]:
 
 def _hunks(old: str, new: str) -> Iterator[_Hunk]:
     start, end, _, new_end = _cut(old, new, (0, len(old), 0, len(new)))
-    lines, new_lines = old[start:end].splitlines(keepends=True), new[start:new_end].splitlines(keepends=True)
+    lines, new_lines = (
+        old[start:end].splitlines(keepends=True),
+        new[start:new_end].splitlines(keepends=True),
+    )
     places = list(accumulate(map(len, lines), initial=start))
     new_places = list(accumulate(map(len, new_lines), initial=start))
     for first, last, new_first, new_last in _blocks(lines, new_lines):
-        yield _cut(old, new, (places[first], places[last], new_places[new_first], new_places[new_last]))
+        yield _cut(
+            old, new, (places[first], places[last], new_places[new_first], new_places[new_last])
+        )
 
 
 def _cut(old: str, new: str, hunk: _Hunk) -> _Hunk:
@@ -184,7 +204,9 @@ def _blocks(lines: list[str], new_lines: list[str]) -> Iterator[_Hunk]:
                 at = list(run)
                 yield at[0], at[-1] + 1, at[0], at[-1] + 1
     elif len(lines) * len(new_lines) <= _MOST_PAIRS:
-        for what, first, last, new_first, new_last in SequenceMatcher(None, lines, new_lines, autojunk=False).get_opcodes():
+        for what, first, last, new_first, new_last in SequenceMatcher(
+            None, lines, new_lines, autojunk=False
+        ).get_opcodes():
             if what != "equal":
                 yield first, last, new_first, new_last
     else:

@@ -23,7 +23,12 @@ from urllib.parse import quote
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError
-from obsidian_agent.obsidian.companion_client import CompanionClient, LiveContext, NoCompanion, ObsidianCommand
+from obsidian_agent.obsidian.companion_client import (
+    CompanionClient,
+    LiveContext,
+    NoCompanion,
+    ObsidianCommand,
+)
 from obsidian_agent.obsidian.registry import KnownVault, active_file, known_vault
 from obsidian_agent.obsidian.transport import ANSWER_SECONDS, Transport, Unreachable, find_transport
 
@@ -78,7 +83,9 @@ class Obsidian:
     `patience` is how many seconds an answer may take.
     """
 
-    def __init__(self, folder: str, workspace: Callable[[], object], patience: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, folder: str, workspace: Callable[[], object], patience: float = ANSWER_SECONDS
+    ) -> None:
         self._folder = folder
         self._patience = patience
         self._workspace = workspace
@@ -96,7 +103,10 @@ class Obsidian:
         transport = find_transport(self._patience)
         vault = known_vault(self._folder)
         if vault is None:
-            raise Unreachable("Obsidian does not know this folder as a vault.", hint="Open it there once as a vault.")
+            raise Unreachable(
+                "Obsidian does not know this folder as a vault.",
+                hint="Open it there once as a vault.",
+            )
         return transport, vault
 
     def context(self) -> LiveContext | None:
@@ -153,16 +163,24 @@ class Obsidian:
         except NoCompanion:
             core = self._core()
             if all((command.id, command.name) != (id, name) for command in core.commands()):
-                raise ObsidianError(f"There is no command {id} called {name} now.", code="COMMAND_NOT_FOUND") from None
+                raise ObsidianError(
+                    f"There is no command {id} called {name} now.", code="COMMAND_NOT_FOUND"
+                ) from None
             core.run(id)
         else:
             if not executed:
-                raise ObsidianError(f"Obsidian did not execute {id}: it cannot be run just now.", code="FAILED")
+                raise ObsidianError(
+                    f"Obsidian did not execute {id}: it cannot be run just now.", code="FAILED"
+                )
 
     def status(self) -> Status:
         """How each way stands now. Asks Obsidian."""
         companion, cli = self._asked()
-        uri = Way("uri", True, "The desktop opens it.") if opener() is not None else Way("uri", False, "There is no desktop here.")
+        uri = (
+            Way("uri", True, "The desktop opens it.")
+            if opener() is not None
+            else Way("uri", False, "There is no desktop here.")
+        )
         known = active_file(self._workspace())
         why = "It names no open file." if known is None else f"It names {known}, which may be old."
         return Status((companion, cli, uri, Way("workspace", known is not None, why)))
@@ -195,7 +213,13 @@ def opener() -> str | None:
     """The program of the desktop that opens addresses ("" on Windows, where the system does); None without a desktop."""
     if sys.platform == "win32":
         return ""
-    name = "open" if sys.platform == "darwin" else "xdg-open" if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") else ""
+    name = (
+        "open"
+        if sys.platform == "darwin"
+        else "xdg-open"
+        if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        else ""
+    )
     return shutil.which(name) if name else None
 
 
@@ -208,12 +232,18 @@ def open_by_uri(place: str, *, new_pane: bool = False) -> bool:
         os.startfile(address)
         return True
     subprocess.Popen(
-        [program, address], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        [program, address],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     return True
 
 
-_FAILED: Final = re.compile(r'Error\b|Command ".*" not found|Missing required parameter|Vault not found', re.DOTALL)
+_FAILED: Final = re.compile(
+    r'Error\b|Command ".*" not found|Missing required parameter|Vault not found', re.DOTALL
+)
 _PATH_ROW: Final = re.compile(r"^path[:\t ]+(.+)$", re.MULTILINE)
 _UNSAFE: Final = re.compile(r"[\\\x00-\x1f\x7f]")
 
@@ -230,7 +260,10 @@ class CoreCommands:
         """Whether this vault is what answers."""
         found = self._call("vault", "info=path")
         if os.path.realpath(found) != self.folder:
-            raise ObsidianError("The Obsidian that answers has another vault open.", hint="Open this vault in Obsidian.")
+            raise ObsidianError(
+                "The Obsidian that answers has another vault open.",
+                hint="Open this vault in Obsidian.",
+            )
 
     def active_file(self) -> str | None:
         """The vault path of the active file; None when there is none."""
@@ -271,5 +304,8 @@ def source_of(id: str) -> str:
 
 def _safe(value: str) -> str:
     if _UNSAFE.search(value):
-        raise ObsidianError("Obsidian's command line cannot take a backslash or a control character.", code="BAD_REQUEST")
+        raise ObsidianError(
+            "Obsidian's command line cannot take a backslash or a control character.",
+            code="BAD_REQUEST",
+        )
     return value

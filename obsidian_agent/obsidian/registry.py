@@ -64,7 +64,9 @@ def _read(file: Path) -> Iterator[KnownVault]:
         return
     vaults = document.get("vaults") if isinstance(document, dict) else None
     for id, entry in vaults.items() if isinstance(vaults, dict) else ():
-        path, opened = (entry.get("path"), entry.get("ts", 0)) if isinstance(entry, dict) else (None, 0)
+        path, opened = (
+            (entry.get("path"), entry.get("ts", 0)) if isinstance(entry, dict) else (None, 0)
+        )
         if isinstance(path, str) and (folder := Path(_here(path))).is_dir():
             yield KnownVault(folder, opened if isinstance(opened, int) else 0, id, path)
 
@@ -82,8 +84,14 @@ def _registry_files() -> Iterator[Path]:
     elif sys.platform == "win32":
         yield Path(os.environ.get("APPDATA", home)) / "obsidian" / "obsidian.json"
     else:
-        yield Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "obsidian" / "obsidian.json"
-        yield home / ".var" / "app" / "md.obsidian.Obsidian" / "config" / "obsidian" / "obsidian.json"
+        yield (
+            Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+            / "obsidian"
+            / "obsidian.json"
+        )
+        yield (
+            home / ".var" / "app" / "md.obsidian.Obsidian" / "config" / "obsidian" / "obsidian.json"
+        )
         yield home / "snap" / "obsidian" / "current" / ".config" / "obsidian" / "obsidian.json"
         if "WSL_DISTRO_NAME" in os.environ:
             yield from Path(_WSL_USERS).glob("*/AppData/Roaming/obsidian/obsidian.json")
@@ -93,7 +101,9 @@ def active_file(document: object) -> str | None:
     """The vault path of the file that was in front; None when that was no file."""
     if not isinstance(document, Mapping):
         return None
-    leaf = next((leaf for leaf in _leaves(document) if leaf.get("id") == document.get("active")), None)
+    leaf = next(
+        (leaf for leaf in _leaves(document) if leaf.get("id") == document.get("active")), None
+    )
     return _file(leaf) or _file(_front(document.get("main")))
 
 

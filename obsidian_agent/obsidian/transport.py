@@ -64,7 +64,10 @@ def find_transport(patience: float = ANSWER_SECONDS) -> Transport:
     program = shutil.which("obsidian-cli")
     if program is not None:
         return ProgramTransport(program, patience)
-    raise Unreachable("Obsidian is not running, or it is too old to have a command line.", hint="Start Obsidian 1.12.7 or newer.")
+    raise Unreachable(
+        "Obsidian is not running, or it is too old to have a command line.",
+        hint="Start Obsidian 1.12.7 or newer.",
+    )
 
 
 def socket_place() -> str | None:
@@ -107,7 +110,12 @@ class SocketTransport:
 
     def ask(self, argv: Sequence[str], wait: float = 0.0) -> str:
         """What Obsidian prints. Raises `Unreachable`."""
-        request = json.dumps({"argv": list(argv), "tty": False, "cwd": os.path.expanduser("~")}).encode("ascii") + b"\n"
+        request = (
+            json.dumps({"argv": list(argv), "tty": False, "cwd": os.path.expanduser("~")}).encode(
+                "ascii"
+            )
+            + b"\n"
+        )
         talk = _ask_pipe if sys.platform == "win32" else _ask_socket
         return _understood(talk(self.place, request, self.patience + wait))
 
@@ -137,7 +145,9 @@ def _ask_socket(place: str, request: bytes, seconds: float) -> bytes:
         except TimeoutError as error:
             raise _hangs(seconds) from error
         except OSError as error:
-            raise Unreachable(f"Obsidian broke off while it was asked ({error.strerror or error}).", sent=True) from error
+            raise Unreachable(
+                f"Obsidian broke off while it was asked ({error.strerror or error}).", sent=True
+            ) from error
 
 
 def _ask_pipe(place: str, request: bytes, seconds: float) -> bytes:
@@ -186,7 +196,12 @@ class ProgramTransport:
 
         with tempfile.TemporaryFile() as output:
             try:
-                child = subprocess.Popen([self.program, *argv], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+                child = subprocess.Popen(
+                    [self.program, *argv],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                )
             except OSError as error:
                 raise _not_running() from error
             try:
@@ -205,7 +220,10 @@ def _understood(answer: bytes) -> str:
     text = answer.decode("utf-8", "replace").strip()
     first = text[:200]
     if _TURNED_OFF in first:
-        raise Unreachable("Obsidian's command line is off.", hint="Turn it on in Settings > General > Command line interface.")
+        raise Unreachable(
+            "Obsidian's command line is off.",
+            hint="Turn it on in Settings > General > Command line interface.",
+        )
     if first.startswith(_NO_VAULT):
         raise Unreachable("Obsidian does not have this vault open.", hint="Open it there once.")
     if _NOT_RUNNING in first:
@@ -218,8 +236,14 @@ def _not_running() -> Unreachable:
 
 
 def _hangs(seconds: float) -> Unreachable:
-    return Unreachable(f"Obsidian did not answer within {seconds:g} seconds.", hint="A dialog may be open in it.", sent=True)
+    return Unreachable(
+        f"Obsidian did not answer within {seconds:g} seconds.",
+        hint="A dialog may be open in it.",
+        sent=True,
+    )
 
 
 def _too_long() -> Unreachable:
-    return Unreachable(f"Obsidian's answer is longer than {MAX_ANSWER >> 20} MB, so it was not read.", sent=True)
+    return Unreachable(
+        f"Obsidian's answer is longer than {MAX_ANSWER >> 20} MB, so it was not read.", sent=True
+    )

@@ -29,7 +29,9 @@ _TRIAL_SECONDS: Final = 0.8
 class Watcher:
     """Calls `tell`, in a thread, with what the person looks at whenever that changes; None while no companion answers."""
 
-    def __init__(self, open_obsidian: Callable[[], Obsidian], tell: Callable[[LiveContext | None], None]) -> None:
+    def __init__(
+        self, open_obsidian: Callable[[], Obsidian], tell: Callable[[LiveContext | None], None]
+    ) -> None:
         self._open_obsidian = open_obsidian
         self._tell = tell
         self._looking = threading.Event()

@@ -57,18 +57,34 @@ class Chooser:
     @cached_property
     def prompt(self) -> str:
         """What is told before every sentence; the same bytes for the same recipes."""
-        told = json.loads(resources.files("obsidian_agent.offline").joinpath("choices.json").read_text(encoding="utf-8"))
+        told = json.loads(
+            resources.files("obsidian_agent.offline")
+            .joinpath("choices.json")
+            .read_text(encoding="utf-8")
+        )
         examples = [
             f"{each['request']}\n{json.dumps({'actions': each['actions']}, ensure_ascii=False, separators=(',', ':'))}"
             for each in told["examples"]
         ]
-        return "\n\n".join([told["role"], "\n".join([*map(_line, self.recipes), told["other"]]), told["notes"], *examples])
+        return "\n\n".join(
+            [
+                told["role"],
+                "\n".join([*map(_line, self.recipes), told["other"]]),
+                told["notes"],
+                *examples,
+            ]
+        )
 
     @cached_property
     def schema(self) -> Mapping[str, Any]:
         """The JSON Schema of an answer: one to three actions, each with its own parameters."""
         ways = [*map(_alternative, self.recipes), _shape({"action": {"const": OTHER}}, ["action"])]
-        actions = {"type": "array", "minItems": 1, "maxItems": MOST_ACTIONS, "items": {"anyOf": ways}}
+        actions = {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_ACTIONS,
+            "items": {"anyOf": ways},
+        }
         return {**_shape({"actions": actions}, ["actions"]), "$defs": {"notes": _shape(_NOTES, [])}}
 
     def chosen(self, answer: str) -> tuple[Chosen, ...]:
@@ -81,7 +97,9 @@ class Chooser:
     def _one(self, action: Mapping[str, Any]) -> Chosen:
         recipe = next((each for each in self.recipes if each.name == action.get("action")), None)
         if recipe is None:
-            raise NotChosen(f"It chose “{str(action.get('action'))[:40]}”, which is not in the menu.")
+            raise NotChosen(
+                f"It chose “{str(action.get('action'))[:40]}”, which is not in the menu."
+            )
         texts: dict[str, str] = {}
         for name, value in action.items():
             if name == "action":
@@ -112,17 +130,27 @@ def menu_request(sentence: str, names: Iterable[Found], context: RunContext) -> 
 
 def _line(recipe: Recipe) -> str:
     """A recipe in one line: its name, its inputs (those in brackets may be left out), its title, and an example."""
-    inputs = ", ".join(name if wanted.needed else f"[{name}]" for name, wanted in recipe.inputs.items())
+    inputs = ", ".join(
+        name if wanted.needed else f"[{name}]" for name, wanted in recipe.inputs.items()
+    )
     return f"{recipe.name}({inputs}): {recipe.title}. {' / '.join(recipe.examples[:1])}"
 
 
 def _alternative(recipe: Recipe) -> Mapping[str, Any]:
     values = {name: _value_shape(wanted) for name, wanted in recipe.inputs.items()}
-    return _shape({"action": {"const": recipe.name}, **values}, ["action", *(name for name, each in recipe.inputs.items() if each.needed)])
+    return _shape(
+        {"action": {"const": recipe.name}, **values},
+        ["action", *(name for name, each in recipe.inputs.items() if each.needed)],
+    )
 
 
 def _shape(properties: Mapping[str, Any], required: Sequence[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": dict(properties), "required": list(required), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 def _value_shape(wanted: Input) -> Mapping[str, Any]:
@@ -150,7 +178,11 @@ def _actions(answer: str) -> list[dict[str, Any]]:
     if isinstance(document, dict) and "action" in document:
         document = {"actions": [document]}
     actions = document.get("actions") if isinstance(document, dict) else None
-    if not isinstance(actions, list) or not 1 <= len(actions) <= MOST_ACTIONS or not all(isinstance(each, dict) for each in actions):
+    if (
+        not isinstance(actions, list)
+        or not 1 <= len(actions) <= MOST_ACTIONS
+        or not all(isinstance(each, dict) for each in actions)
+    ):
         raise NotChosen("Its answer is no choice from the menu.")
     return actions
 
@@ -173,7 +205,9 @@ def _query(fields: Mapping[str, Any]) -> str | None:
     try:
         for field in (each for each in SLOTS if fields.get(each) not in (None, "", [])):
             for value in fields[field] if isinstance(fields[field], list) else [fields[field]]:
-                described = with_field(described, field, plain(str(value)) if field == "value" else str(value))
+                described = with_field(
+                    described, field, plain(str(value)) if field == "value" else str(value)
+                )
     except Unread as error:
         raise NotChosen(error.message) from error
     return described.query() if described.terms or fields.get("all") is True else None

@@ -24,7 +24,9 @@ _ALL: Final[frozenset[NameKind]] = frozenset(get_args(NameKind))
 _OF_NOTES: Final[frozenset[NameKind]] = frozenset({"tag", "property", "value"})
 
 _LONGEST_VALUE: Final = 60
-_NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})  # properties whose values are names of another kind
+_NAMED_ELSEWHERE: Final = frozenset(
+    {"tags", "tag", "aliases", "alias"}
+)  # properties whose values are names of another kind
 _LINK: Final = expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 
@@ -50,7 +52,11 @@ class Names:
         key = key_of(text)
         if not key:
             return ()
-        found = [name for name in self._found(key, frozenset(kinds) or _ALL) if not kinds or name.kind in kinds]
+        found = [
+            name
+            for name in self._found(key, frozenset(kinds) or _ALL)
+            if not kinds or name.kind in kinds
+        ]
         by_name = any(name.kind == "note" for name in found)
         return tuple(name for name in found if not by_name or name.kind != "alias")
 
@@ -79,13 +85,23 @@ class Names:
         """The paths of the folders, sorted."""
         folders = {*self._top, *(path.text.rpartition("/")[0] for path in self.index.files())}
         parts = (folder.split("/") for folder in folders)
-        return tuple(sorted({"/".join(each[:count]) for each in parts for count in range(1, len(each) + 1)} - {""}))
+        return tuple(
+            sorted(
+                {"/".join(each[:count]) for each in parts for count in range(1, len(each) + 1)}
+                - {""}
+            )
+        )
 
     def _files(self, key: str) -> Iterator[Name]:
         """Notes and other files of a name or path, with or without the ending of a note."""
         for path in self.index.named(name_key(key)):
             full = key_of(path.text)
-            if key in (full, full.removesuffix(".md"), key_of(path.name), key_of(path.stem) if path.is_note else full):
+            if key in (
+                full,
+                full.removesuffix(".md"),
+                key_of(path.name),
+                key_of(path.stem) if path.is_note else full,
+            ):
                 yield Name("note" if path.is_note else "file", path.text)
 
     @cached_property
@@ -109,7 +125,11 @@ class Names:
 
     @cached_property
     def _folders_by_key(self) -> Mapping[str, Sequence[Name]]:
-        return _by_key((Name("folder", folder), text) for folder in self.folders for text in (folder.rpartition("/")[2], folder))
+        return _by_key(
+            (Name("folder", folder), text)
+            for folder in self.folders
+            for text in (folder.rpartition("/")[2], folder)
+        )
 
     @cached_property
     def _aliases_by_key(self) -> Mapping[str, Sequence[Name]]:
@@ -151,7 +171,10 @@ class Surroundings:
         index = self.view.index
         if self.known is not None and self.known.index is index:
             return self.known
-        return Names(index, tuple(entry.path.text for entry in self.view.children(ROOT) if entry.kind == "folder"))
+        return Names(
+            index,
+            tuple(entry.path.text for entry in self.view.children(ROOT) if entry.kind == "folder"),
+        )
 
     @property
     def active_file(self) -> str | None:

@@ -25,7 +25,20 @@ THIS_NOTE: Final = frozenset({"this note", "the open note", "the current note"})
 EVERYTHING: Final = frozenset({"*", "all", "all notes"})
 
 Key = Literal[
-    "note", "folder", "in", "tag", "property", "name", "text", "changed", "created", "dated", "links-to", "linked-from", "is", "tasks"
+    "note",
+    "folder",
+    "in",
+    "tag",
+    "property",
+    "name",
+    "text",
+    "changed",
+    "created",
+    "dated",
+    "links-to",
+    "linked-from",
+    "is",
+    "tasks",
 ]
 Op = Literal[":", ">=", "<=", ">", "<", "has", "lacks"]
 
@@ -79,7 +92,9 @@ KEYS: Final[Mapping[Key, tuple[Kind, str, str]]] = {
 
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 TASKS: Final = ("open", "done", "any", "none")
-_PLAIN: Final = unicode_expression(r'[^\s"\[<>=]\S*')  # values that need no quotes, and names of properties
+_PLAIN: Final = unicode_expression(
+    r'[^\s"\[<>=]\S*'
+)  # values that need no quotes, and names of properties
 _PLAIN_NAME: Final = unicode_expression(r'[^\]"<>:=\s][^\]"<>:=]*')
 _NUMBER: Final = unicode_expression(r"-?\d{1,15}(?:\.\d{1,10})?")
 
@@ -112,7 +127,9 @@ class NoteSet:
         named = [term.value for term in self.terms if term.key == "note" and not term.negated]
         parts: list[dict[str, Any]] = [{"paths": named}] if named else []
         others = [term for term in self.terms if term.key != "note" or term.negated]
-        parts += ({"not": _condition(term)} if term.negated else _condition(term) for term in others)
+        parts += (
+            {"not": _condition(term)} if term.negated else _condition(term) for term in others
+        )
         keys = [key for part in parts for key in part]
         if len(keys) == len(set(keys)):
             return {key: value for part in parts for key, value in part.items()}
@@ -135,9 +152,12 @@ class NoteSet:
         """The notes that are meant now. Raises `ObsidianAgentError` for a note or folder that is gone. May block."""
         where = json.loads(json.dumps(self.condition()).replace(ACTIVE, around.active_file or ""))
         found = TOOLS["vault.find"].propose(
-            TOOLS["vault.find"].input.model_validate({"where": where}), ToolContext(around.view, around.view, around.context)
+            TOOLS["vault.find"].input.model_validate({"where": where}),
+            ToolContext(around.view, around.view, around.context),
         )
-        return tuple(file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"])
+        return tuple(
+            file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"]
+        )
 
 
 def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
@@ -155,7 +175,10 @@ def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
 def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
     """What a sentence describes by a tag, a property or a folder, without templates: they are hardly ever meant, and the words say so."""
     folder = around.context.notes.templates
-    named = any(term.key in ("note", "links-to", "linked-from") or term.value == folder for term in described.terms)
+    named = any(
+        term.key in ("note", "links-to", "linked-from") or term.value == folder
+        for term in described.terms
+    )
     if not folder or not described.terms or named:
         return described
     within = NoteSet((*described.terms, Term("folder", folder)))
@@ -189,7 +212,9 @@ def _condition(term: Term) -> dict[str, Any]:
         case "property":
             return {_COMPARED.get(term.op, "property"): {term.property: term.value}}
         case "changed" | "created" | "dated":
-            return {f"{KEYS[term.key][1]}{'Before' if term.op in ('<', '<=') else 'After'}": term.value}
+            return {
+                f"{KEYS[term.key][1]}{'Before' if term.op in ('<', '<=') else 'After'}": term.value
+            }
         case "is":
             return dict(STATES[term.value][0])
         case _:
@@ -201,16 +226,22 @@ def _said(term: Term) -> str:
         case "property" if term.op in ("has", "lacks"):
             words = f"{'with' if term.op == 'has' else 'without'} {term.property}"
         case "property":
-            words = f"with {term.property} {'' if term.op == ':' else term.op + ' '}{shown(term.value)}"
+            words = (
+                f"with {term.property} {'' if term.op == ':' else term.op + ' '}{shown(term.value)}"
+            )
         case "is":
             words = STATES[term.value][1]
         case "tasks":
-            words = {"none": "without tasks", "any": "with tasks"}.get(term.value, f"with {term.value} tasks")
+            words = {"none": "without tasks", "any": "with tasks"}.get(
+                term.value, f"with {term.value} tasks"
+            )
         case "folder" | "in" if not term.value:
             words = "in the vault" if term.key == "folder" else "right in the vault's root"
         case _:
             when = "before" if term.op in ("<", "<=") else "since"
-            words = KEYS[term.key][2].format(value=term.value, name=note_name(str(term.value)), when=when)
+            words = KEYS[term.key][2].format(
+                value=term.value, name=note_name(str(term.value)), when=when
+            )
     return f"{'not ' if term.negated else ''}{words}"
 
 
@@ -222,9 +253,17 @@ def shown(value: Any) -> str:
 def _typed(term: Term) -> str:
     sign = "-" if term.negated else ""
     if term.key == "property":
-        name = term.property if _PLAIN_NAME.fullmatch(term.property or "") else _quoted(term.property or "")
-        compared = f"{term.op}{_quoted(term.value) if isinstance(term.value, str) else shown(term.value)}"
-        return f"{sign}[{name}{'' if term.op == 'has' else ':' if term.op == 'lacks' else compared}]"
+        name = (
+            term.property
+            if _PLAIN_NAME.fullmatch(term.property or "")
+            else _quoted(term.property or "")
+        )
+        compared = (
+            f"{term.op}{_quoted(term.value) if isinstance(term.value, str) else shown(term.value)}"
+        )
+        return (
+            f"{sign}[{name}{'' if term.op == 'has' else ':' if term.op == 'lacks' else compared}]"
+        )
     value = f"#{term.value}" if term.key == "tag" else str(term.value)
     op = "" if term.op == ":" else term.op
     return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else _quoted(value)}"

@@ -47,12 +47,23 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
             first, *rest = parts
             if not folded.startswith(first) or not all(part in folded for part in rest):
                 continue
-            for spans in _spans(folded, len(first), rest) if rest else [()] if folded == first else ():
-                said = [(plain[start:end].strip(), plain.count(HELD, 0, start)) for start, end in spans]
-                texts = [(quoted[number].text, False) if text == HELD else (text, True) for text, number in said]
+            for spans in (
+                _spans(folded, len(first), rest) if rest else [()] if folded == first else ()
+            ):
+                said = [
+                    (plain[start:end].strip(), plain.count(HELD, 0, start)) for start, end in spans
+                ]
+                texts = [
+                    (quoted[number].text, False) if text == HELD else (text, True)
+                    for text, number in said
+                ]
                 if not any(HELD in text and known for text, known in texts):
                     values = _values(recipe, slots, texts, parts, around)
-                    found += [reading] if values is not None and (reading := Reading(recipe, values)) not in found else []
+                    found += (
+                        [reading]
+                        if values is not None and (reading := Reading(recipe, values)) not in found
+                        else []
+                    )
     return found
 
 
@@ -77,7 +88,11 @@ def _spans(text: str, place: int, parts: Sequence[str]) -> Iterator[tuple[tuple[
 
 
 def _values(
-    recipe: Recipe, slots: Sequence[tuple[str, str | None]], texts: Sequence[tuple[str, bool]], parts: Sequence[str], around: Surroundings
+    recipe: Recipe,
+    slots: Sequence[tuple[str, str | None]],
+    texts: Sequence[tuple[str, bool]],
+    parts: Sequence[str],
+    around: Surroundings,
 ) -> dict[str, Any] | None:
     """The values of the slots, those that others depend on first; each text with whether it must be known, and the part of the example that
     it stands behind. None when one cannot be read.
@@ -85,23 +100,32 @@ def _values(
     values: dict[str, Any] = {}
     said = zip(slots, texts, parts[:-1], strict=True)
     try:
-        for (name, field), (text, known), before in sorted(said, key=lambda each: bool(recipe.inputs[each[0][0]].of)):
+        for (name, field), (text, known), before in sorted(
+            said, key=lambda each: bool(recipe.inputs[each[0][0]].of)
+        ):
             wanted = recipe.inputs[name]
             if wanted.kind == "entry":
                 wanted = _entry(wanted, text, before, around)
             if field is None:
                 values[name] = read(wanted, text, around, values, known=known)
-                if wanted.kind == "heading" and _is_one_of_many(values[name], values.get(wanted.of or ""), around):
+                if wanted.kind == "heading" and _is_one_of_many(
+                    values[name], values.get(wanted.of or ""), around
+                ):
                     raise Unread(f"There is more than one heading “{text}”.")
                 continue
             described = values.get(name, NoteSet())
             of = described.terms[-1].property if described.terms else None
-            slot = Input(name=field, kind=SLOTS[field][2], description=wanted.description, of="property")
+            slot = Input(
+                name=field, kind=SLOTS[field][2], description=wanted.description, of="property"
+            )
             value = read(slot, text, around, {"property": of}, known=known or slot.kind == "folder")
             values[name] = with_field(described, field, value)
     except Unread:
         return None
-    return {name: without_templates(value, around) if isinstance(value, NoteSet) else value for name, value in values.items()}
+    return {
+        name: without_templates(value, around) if isinstance(value, NoteSet) else value
+        for name, value in values.items()
+    }
 
 
 def _entry(wanted: Input, text: str, before: str, around: Surroundings) -> Input:
@@ -115,4 +139,7 @@ def _entry(wanted: Input, text: str, before: str, around: Surroundings) -> Input
 
 
 def _is_one_of_many(heading: str, note: Any, around: Surroundings) -> bool:
-    return isinstance(note, str) and sum(key_of(each) == key_of(heading) for each in headings(note, around)) > 1
+    return (
+        isinstance(note, str)
+        and sum(key_of(each) == key_of(heading) for each in headings(note, around)) > 1
+    )

@@ -16,14 +16,29 @@ from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from obsidian_agent.plan.model import ParameterType
 
-_Named = Literal["note", "entry", "folder", "newNote", "newName", "template", "tag", "tags", "property", "properties", "value", "heading"]
+_Named = Literal[
+    "note",
+    "entry",
+    "folder",
+    "newNote",
+    "newName",
+    "template",
+    "tag",
+    "tags",
+    "property",
+    "properties",
+    "value",
+    "heading",
+]
 Kind = Literal[ParameterType, _Named, "choice", "notes", "field"]
 """What a parameter takes. `entry`: a note, folder or other file that exists; `newNote`: the path of a note to be made; `newName`: another
 path for the entry `of` names, given by its name; `value`: what a property is set to; `heading`: one of the note `of` names; `notes`: a
 description of notes (`note_set.py`); `field`: what notes are sorted or grouped by. The others are types of the plan language,
 or plain."""
 
-Subject = Literal["Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Saved"]
+Subject = Literal[
+    "Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Saved"
+]
 """Where a recipe stands in the menu; `Saved` are the macros."""
 
 SUBJECTS: Final[tuple[Subject, ...]] = get_args(Subject)
@@ -102,16 +117,27 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     @field_validator("inputs", mode="before")
     @classmethod
     def _named(cls, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {name: {"name": name, **each} if isinstance(each, Mapping) else each for name, each in inputs.items()}
+        return {
+            name: {"name": name, **each} if isinstance(each, Mapping) else each
+            for name, each in inputs.items()
+        }
 
     @property
     def defaults(self) -> dict[str, Any]:
         """The values that hold when none are given."""
-        return {name: wanted.default for name, wanted in self.inputs.items() if wanted.default is not None}
+        return {
+            name: wanted.default
+            for name, wanted in self.inputs.items()
+            if wanted.default is not None
+        }
 
     def missing(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """The inputs that still need a value."""
-        return tuple(name for name, wanted in self.inputs.items() if wanted.needed and values.get(name) is None)
+        return tuple(
+            name
+            for name, wanted in self.inputs.items()
+            if wanted.needed and values.get(name) is None
+        )
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -123,11 +149,16 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
 def packaged() -> tuple[Recipe, ...]:
     """The recipes that ship, by name; read and checked at the first call."""
     folder = resources.files("obsidian_agent.offline").joinpath("recipes")
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
+    files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".json")),
+        key=lambda file: file.name,
+    )
     return tuple(Recipe.model_validate_json(file.read_bytes()) for file in files)
 
 
 def recipe_named(name: str, recipes: Iterable[Recipe]) -> Recipe | None:
     """The recipe of a name or title, case ignored."""
     wanted = name.strip().casefold()
-    return next((each for each in recipes if wanted in (each.name.casefold(), each.title.casefold())), None)
+    return next(
+        (each for each in recipes if wanted in (each.name.casefold(), each.title.casefold())), None
+    )

@@ -21,25 +21,46 @@ _REFERENCE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)((?:\|[^}]*)?
 _PERHAPS: Final = re.compile(r"\[([^\[\]]*\$\{([A-Za-z][A-Za-z0-9_]*)[^\[\]]*)\]")
 _BARE: Final = re.compile(r"\$+(?:steps|vars)\b\S*")
 # A name that a text refers to: of a step, of something captured, or of a parameter, which is only referred to in braces.
-_NAME: Final = re.compile(r"(?:(?<!\$)\$\{(?:\$?(steps|vars)\.)?|\A\$(steps|vars)\.)([A-Za-z][A-Za-z0-9_]*)")
+_NAME: Final = re.compile(
+    r"(?:(?<!\$)\$\{(?:\$?(steps|vars)\.)?|\A\$(steps|vars)\.)([A-Za-z][A-Za-z0-9_]*)"
+)
 _PLACES: Final = ("args", "foreach", "when")
 _RISKS: Final = ("read-only", "writes", "commands")
 
 
 def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
     """The plan of a recipe for values as `values.read` gives them, of which none is missing; defaults hold for what is not given."""
-    known = recipe.defaults | {name: value for name, value in values.items() if name in recipe.inputs and value is not None}
+    known = recipe.defaults | {
+        name: value for name, value in values.items() if name in recipe.inputs and value is not None
+    }
     absent = recipe.inputs.keys() - known.keys()
-    words = {name: recipe.inputs[name].options.get(str(value), value) for name, value in known.items()}
+    words = {
+        name: recipe.inputs[name].options.get(str(value), value) for name, value in known.items()
+    }
     # A step may be there for an optional input only.
-    steps = [_step(step, known, absent) for step in recipe.plan["steps"] if not _names(step.get("when")) & absent]
+    steps = [
+        _step(step, known, absent)
+        for step in recipe.plan["steps"]
+        if not _names(step.get("when")) & absent
+    ]
     used = _names([step.get(place) for step in steps for place in _PLACES])
     document = {
         **recipe.plan,
         "goal": told(recipe.plan["goal"], words),
-        "assumptions": [told(each, words) for each in recipe.plan.get("assumptions", []) if not _names(each) & absent],
-        "parameters": {name: _declared(wanted, known[name]) for name, wanted in recipe.inputs.items() if name in used and name in known},
-        "steps": [step | ({"preview": told(step["preview"], words)} if step.get("preview") else {}) for step in steps],
+        "assumptions": [
+            told(each, words)
+            for each in recipe.plan.get("assumptions", [])
+            if not _names(each) & absent
+        ],
+        "parameters": {
+            name: _declared(wanted, known[name])
+            for name, wanted in recipe.inputs.items()
+            if name in used and name in known
+        },
+        "steps": [
+            step | ({"preview": told(step["preview"], words)} if step.get("preview") else {})
+            for step in steps
+        ],
     }
     return ActionPlan.model_validate(document)
 
@@ -56,7 +77,9 @@ def told(text: str, values: Mapping[str, Any]) -> str:
             return note_name(words)
         return words or filters.partition("default:")[2] or "the vault"
 
-    return _REFERENCE.sub(value, _PERHAPS.sub(lambda found: found[1] if found[2] in values else "", text))
+    return _REFERENCE.sub(
+        value, _PERHAPS.sub(lambda found: found[1] if found[2] in values else "", text)
+    )
 
 
 def escaped(text: str) -> str:
@@ -77,13 +100,17 @@ def rewritten(value: Any, change: Callable[[str], Any]) -> Any:
             return value
 
 
-def _step(step: Mapping[str, Any], known: Mapping[str, Any], absent: Collection[str]) -> dict[str, Any]:
+def _step(
+    step: Mapping[str, Any], known: Mapping[str, Any], absent: Collection[str]
+) -> dict[str, Any]:
     """A step with its descriptions of notes and its keys written out, references to what is the open note pointed at it, and without the
     arguments that hold only an optional value which was not given."""
     gone = {f"${{{name}}}" for name in absent}
     keys = {f"${{{name}}}": value for name, value in known.items() if isinstance(value, str)}
     sets = {
-        f"${{{name}}}": rewritten(value.condition(), lambda text: text if text == ACTIVE else escaped(text))
+        f"${{{name}}}": rewritten(
+            value.condition(), lambda text: text if text == ACTIVE else escaped(text)
+        )
         for name, value in known.items()
         if isinstance(value, NoteSet)
     }
@@ -91,22 +118,39 @@ def _step(step: Mapping[str, Any], known: Mapping[str, Any], absent: Collection[
     def change(text: str) -> Any:
         if text in sets:
             return sets[text]
-        return _REFERENCE.sub(lambda found: f"${{activeFile{found[2]}}}" if known.get(found[1]) == ACTIVE else found[0], text)
+        return _REFERENCE.sub(
+            lambda found: (
+                f"${{activeFile{found[2]}}}" if known.get(found[1]) == ACTIVE else found[0]
+            ),
+            text,
+        )
 
     def kept(value: Any) -> Any:
         if isinstance(value, list):
             return [kept(each) for each in value]
         if not isinstance(value, dict):
             return value
-        return {keys.get(key, key): kept(each) for key, each in value.items() if not gone & {key, each if isinstance(each, str) else key}}
+        return {
+            keys.get(key, key): kept(each)
+            for key, each in value.items()
+            if not gone & {key, each if isinstance(each, str) else key}
+        }
 
-    return {key: rewritten(kept(value), change) if key in _PLACES else value for key, value in step.items()}
+    return {
+        key: rewritten(kept(value), change) if key in _PLACES else value
+        for key, value in step.items()
+    }
 
 
 def _declared(wanted: Input, value: Any) -> dict[str, Any]:
     type_ = wanted.type
     if wanted.kind in ("value", "choice"):
-        kinds: list[tuple[type, ParameterType]] = [(bool, "boolean"), (int, "number"), (float, "number"), (list, "list")]
+        kinds: list[tuple[type, ParameterType]] = [
+            (bool, "boolean"),
+            (int, "number"),
+            (float, "number"),
+            (list, "list"),
+        ]
         type_ = next((name for kind, name in kinds if isinstance(value, kind)), "text")
     return {"description": wanted.description, "type": type_, "default": value}
 
@@ -118,14 +162,22 @@ def _names(value: Any) -> set[str]:
 
 def joined(plans: Sequence[ActionPlan]) -> ActionPlan:
     """One plan with the steps of all, in order; ids, captured names and parameters get the number of their part."""
-    documents = [_numbered(plan.to_json(), f"_part{number}") for number, plan in enumerate(plans, 1)]
+    documents = [
+        _numbered(plan.to_json(), f"_part{number}") for number, plan in enumerate(plans, 1)
+    ]
     return ActionPlan.model_validate(
         {
             "version": documents[0]["version"],
             "goal": "; ".join(document["goal"] for document in documents),
-            "assumptions": [text for document in documents for text in document.get("assumptions", [])],
+            "assumptions": [
+                text for document in documents for text in document.get("assumptions", [])
+            ],
             "riskLevel": max((document["riskLevel"] for document in documents), key=_RISKS.index),
-            "parameters": {name: declared for document in documents for name, declared in document["parameters"].items()},
+            "parameters": {
+                name: declared
+                for document in documents
+                for name, declared in document["parameters"].items()
+            },
             "steps": [step for document in documents for step in document["steps"]],
         }
     )
@@ -133,7 +185,11 @@ def joined(plans: Sequence[ActionPlan]) -> ActionPlan:
 
 def _numbered(document: dict[str, Any], ending: str) -> dict[str, Any]:
     steps, parameters = document["steps"], document.get("parameters", {})
-    known = {"steps": {step["id"] for step in steps}, "vars": {step.get("captureAs") for step in steps}, None: set(parameters)}
+    known = {
+        "steps": {step["id"] for step in steps},
+        "vars": {step.get("captureAs") for step in steps},
+        None: set(parameters),
+    }
 
     def named(found: re.Match[str]) -> str:
         return f"{found[0]}{ending}" if found[3] in known[found[1] or found[2]] else found[0]
@@ -142,5 +198,15 @@ def _numbered(document: dict[str, Any], ending: str) -> dict[str, Any]:
     for step in steps:
         new = rewritten(step, lambda text: _NAME.sub(named, text))
         new |= {key: f"{step[key]}{ending}" for key in ("id", "captureAs") if step.get(key)}
-        made.append(new | ({"dependsOn": [f"{name}{ending}" for name in step["dependsOn"]]} if step.get("dependsOn") else {}))
-    return document | {"steps": made, "parameters": {f"{name}{ending}": each for name, each in parameters.items()}}
+        made.append(
+            new
+            | (
+                {"dependsOn": [f"{name}{ending}" for name in step["dependsOn"]]}
+                if step.get("dependsOn")
+                else {}
+            )
+        )
+    return document | {
+        "steps": made,
+        "parameters": {f"{name}{ending}": each for name, each in parameters.items()},
+    }

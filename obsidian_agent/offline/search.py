@@ -17,7 +17,17 @@ from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Name, Surroundings, said_of
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
-from obsidian_agent.offline.sentence import FUNCTION_WORDS, JOINED, WORD, Found, Sentence, joined_words, meanings, stem, words
+from obsidian_agent.offline.sentence import (
+    FUNCTION_WORDS,
+    JOINED,
+    WORD,
+    Found,
+    Sentence,
+    joined_words,
+    meanings,
+    stem,
+    words,
+)
 from obsidian_agent.offline.values import read
 
 MOST: Final = 3
@@ -29,10 +39,14 @@ _B: Final = 0.6
 _TITLE: Final = 2  # so many times the words of a title count
 _MEANT: Final = 0.8  # what a word counts that stands for one of the menu,
 _NEAR: Final = 0.7  # one that is only written like it,
-_KIND: Final = 0.5  # and what may be of a kind: a text a new name, a day a condition or what is to be written
+_KIND: Final = (
+    0.5  # and what may be of a kind: a text a new name, a day a condition or what is to be written
+)
 _LOOKED_AT: Final = 16  # of so many recipes the form is filled in:
 _LACKING: Final = 0.9  # each input that stays empty,
-_UNUSED: Final = 0.8  # and each name or text that finds no place, makes it less likely that one is meant
+_UNUSED: Final = (
+    0.8  # and each name or text that finds no place, makes it less likely that one is meant
+)
 # What people do most, for sentences that all recipes fit alike.
 _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
 
@@ -57,7 +71,12 @@ _FREE: Final = frozenset({"folder", "newNote", "newName", "value", "text", "list
 """The kinds of names that an input of a kind takes; the kinds that take a name that is to be made, and those that take a quoted text."""
 
 # What a quoted text may be.
-_TEXT: Final[Mapping[str, float]] = {"‹text›": 1, "‹folder›": _KIND, "‹tag›": _KIND, "‹value›": _KIND}
+_TEXT: Final[Mapping[str, float]] = {
+    "‹text›": 1,
+    "‹folder›": _KIND,
+    "‹tag›": _KIND,
+    "‹value›": _KIND,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +99,19 @@ class Menu:
         self._counts = [Counter(_terms(recipe)) for recipe in self.recipes]
         used = Counter(term for counts in self._counts for term in counts)
         total = len(self.recipes)
-        self._weights = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in used.items()}
+        self._weights = {
+            term: math.log(1 + (total - count + 0.5) / (count + 0.5))
+            for term, count in used.items()
+        }
         self._mean = sum(counts.total() for counts in self._counts) / max(total, 1)
-        texts = (SLOT.sub(" ", text) for recipe in self.recipes for text in (recipe.title, *recipe.examples))
-        self.common = frozenset(word.casefold() for text in texts for word in _PLAIN_WORD.findall(text))
+        texts = (
+            SLOT.sub(" ", text)
+            for recipe in self.recipes
+            for text in (recipe.title, *recipe.examples)
+        )
+        self.common = frozenset(
+            word.casefold() for text in texts for word in _PLAIN_WORD.findall(text)
+        )
 
     def nearest(self, sentence: str, around: Surroundings, most: int = MOST) -> list[Suggestion]:
         """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
@@ -91,8 +119,13 @@ class Menu:
         spoken = self._spoken(_bare_words(said))
         meant = [*spoken, *_kinds(said)]
         scores = [self._score(meant, counts) for counts in self._counts]
-        first = [_FIRST.index(recipe.name) if recipe.name in _FIRST else len(_FIRST) for recipe in self.recipes]
-        order = sorted(range(len(scores)), key=lambda number: (-scores[number], first[number], number))
+        first = [
+            _FIRST.index(recipe.name) if recipe.name in _FIRST else len(_FIRST)
+            for recipe in self.recipes
+        ]
+        order = sorted(
+            range(len(scores)), key=lambda number: (-scores[number], first[number], number)
+        )
         found = []
         for number in order[: max(_LOOKED_AT, most)]:
             recipe = self.recipes[number]
@@ -100,7 +133,11 @@ class Menu:
             values = rest.values(recipe)
             missing = recipe.missing(values)
             score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
-            found.append(Suggestion(recipe, values, missing, score, self._score(spoken, self._counts[number]) > 0))
+            found.append(
+                Suggestion(
+                    recipe, values, missing, score, self._score(spoken, self._counts[number]) > 0
+                )
+            )
         return sorted(found, key=lambda each: -each.score)[:most]
 
     def ranked(self, text: str) -> list[tuple[float, Recipe]]:
@@ -111,7 +148,11 @@ class Menu:
 
     def _spoken(self, text: str) -> list[Mapping[str, float]]:
         """For each word what it may stand for in the menu, and how much that counts."""
-        said = [*dict.fromkeys(found[0].casefold() for found in WORD.finditer(text) if not JOINED.match(found[0]))]
+        said = [
+            *dict.fromkeys(
+                found[0].casefold() for found in WORD.finditer(text) if not JOINED.match(found[0])
+            )
+        ]
         spoken: list[Mapping[str, float]] = []
         for word in (*said, *dict.fromkeys(joined_words(text))):
             own = stem(word)
@@ -129,7 +170,12 @@ class Menu:
             return None
         from rapidfuzz import fuzz, process
 
-        found = process.extractOne(word, [term for term in self._weights if len(term) > 3], scorer=fuzz.ratio, score_cutoff=80)
+        found = process.extractOne(
+            word,
+            [term for term in self._weights if len(term) > 3],
+            scorer=fuzz.ratio,
+            score_cutoff=80,
+        )
         return str(found[0]) if found else None
 
     def _score(self, said: Sequence[Mapping[str, float]], counts: Counter[str]) -> float:
@@ -138,7 +184,12 @@ class Menu:
         def worth(term: str) -> float:
             return self._weights[term] * counts[term] * (_K1 + 1) / (counts[term] + _K1 * length)
 
-        return sum(max((share * worth(term) for term, share in each.items() if term in counts), default=0.0) for each in said)
+        return sum(
+            max(
+                (share * worth(term) for term, share in each.items() if term in counts), default=0.0
+            )
+            for each in said
+        )
 
 
 @cache
@@ -167,7 +218,9 @@ def _bare_words(said: Sentence) -> str:
 
 def _kinds(said: Sentence) -> Iterator[Mapping[str, float]]:
     """For each kind of name, text or day in a sentence what it may be."""
-    found: list[Mapping[str, float]] = [_TEXT for each in said.quotes if not said.around.names.find(each.text)][:1]
+    found: list[Mapping[str, float]] = [
+        _TEXT for each in said.quotes if not said.around.names.find(each.text)
+    ][:1]
     for each in said.names:
         found.append(dict.fromkeys((_SIGNS[name.kind] for name in each.names), 1))
         found += [{"‹property›": 1}] if each.bound else []
@@ -188,17 +241,35 @@ class _Rest:
     def of(cls, said: Sentence, kinds: Collection[Kind]) -> _Rest:
         """For inputs of these kinds: templates are there only where one is wanted or their folder is named."""
         folder = said.around.context.notes.templates or "Templates"
-        named = any(name.value == folder or each.text.startswith(f"{folder}/") for each in said.names for name in each.names)
+        named = any(
+            name.value == folder or each.text.startswith(f"{folder}/")
+            for each in said.names
+            for name in each.names
+        )
         names = list(said.names)
         if not named and "template" not in kinds:
             kept = [
-                replace(each, names=tuple(name for name in each.names if not str(name.value).startswith(f"{folder}/"))) for each in names
+                replace(
+                    each,
+                    names=tuple(
+                        name for name in each.names if not str(name.value).startswith(f"{folder}/")
+                    ),
+                )
+                for each in names
             ]
             names = [each for each in kept if each.names]
         # A text in quotes that belongs to a condition is not there to be written; a day in a name is none.
         owned = [each for each in said.names if each.bound or each.negated]
-        texts = [quote.text for quote in said.quotes if not any(each.start <= quote.start < each.end for each in owned)]
-        days = [day.text for day in said.days if not any(each.start <= day.start < each.end for each in said.names)]
+        texts = [
+            quote.text
+            for quote in said.quotes
+            if not any(each.start <= quote.start < each.end for each in owned)
+        ]
+        days = [
+            day.text
+            for day in said.days
+            if not any(each.start <= day.start < each.end for each in said.names)
+        ]
         return cls(said.around, _apart(names) if "value" in kinds else names, texts, days)
 
     def __len__(self) -> int:
@@ -208,7 +279,9 @@ class _Rest:
     def values(self, recipe: Recipe) -> dict[str, Any]:
         """The inputs that it is clear for. A folder goes to an input of its own before it describes notes."""
         values: dict[str, Any] = {}
-        for wanted in sorted(recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))):
+        for wanted in sorted(
+            recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))
+        ):
             value = self._value(wanted, values)
             if value is not None:
                 values[wanted.name] = value
@@ -222,21 +295,35 @@ class _Rest:
                 described = self._described()
                 return without_templates(described, self.around) if described.terms else None
             case "tags" | "properties":
-                one = wanted.model_copy(update={"kind": "tag" if wanted.kind == "tags" else "property"})
+                one = wanted.model_copy(
+                    update={"kind": "tag" if wanted.kind == "tags" else "property"}
+                )
                 return list(dict.fromkeys(iter(lambda: self._read(one, values), None))) or None
             case _:
-                return self._read(wanted, {wanted.of: ACTIVE, **values} if wanted.kind == "heading" and wanted.of else values)
+                return self._read(
+                    wanted,
+                    {wanted.of: ACTIVE, **values}
+                    if wanted.kind == "heading" and wanted.of
+                    else values,
+                )
 
     def _read(self, wanted: Input, others: Mapping[str, Any]) -> Any:
         """The value of the first name or quoted text that is not used yet and that the input takes."""
         kinds = _NAMES.get(wanted.kind, ())
         free = [found for found in self.names if not found.negated and not found.bound]
         fitting = [
-            each for each in free if any(name.kind in kinds for name in each.names) or (each.new and wanted.kind in _MADE and not kinds)
+            each
+            for each in free
+            if any(name.kind in kinds for name in each.names)
+            or (each.new and wanted.kind in _MADE and not kinds)
         ]
-        named = [(each.text, not each.new) for each in fitting if not each.new or wanted.kind in _MADE]
+        named = [
+            (each.text, not each.new) for each in fitting if not each.new or wanted.kind in _MADE
+        ]
         texts = [(text, False) for text in self.texts if wanted.kind in _FREE]
-        for text, known in [*reversed(named), *texts] if wanted.kind == "folder" else [*texts, *named]:
+        for text, known in (
+            [*reversed(named), *texts] if wanted.kind == "folder" else [*texts, *named]
+        ):
             try:
                 value = read(wanted, text, self.around, others, known=known)
             except Unread:
@@ -254,30 +341,48 @@ class _Rest:
         for found in self.names:
             senses = _senses(found)
             folder = f"{senses[0].value}/" if senses and senses[0].key == "folder" else ""
-            if found.new or (folder and not found.negated and not all(term.value.startswith(folder) for term in notes)):
-                left.append(found)  # It is to be made, or for something else: the note that is named does not lie in it.
+            if found.new or (
+                folder
+                and not found.negated
+                and not all(term.value.startswith(folder) for term in notes)
+            ):
+                left.append(
+                    found
+                )  # It is to be made, or for something else: the note that is named does not lie in it.
             elif found.negated:
                 places = [term for term in senses if term.key != "property"]
-                terms += (replace(term, negated=True) for term in places or [term for term in senses if term.op == ":"] or senses)
+                terms += (
+                    replace(term, negated=True)
+                    for term in places or [term for term in senses if term.op == ":"] or senses
+                )
             elif senses and senses[0].key == "note":
                 notes.append(senses[0])
             elif senses and (found.bound or senses[0].key != "property" or senses[0].op == "has"):
                 terms.append(senses[0])
             elif terms and terms[-1].property:
-                terms[-1] = next((term for term in senses if term.property == terms[-1].property), terms[-1])
+                terms[-1] = next(
+                    (term for term in senses if term.property == terms[-1].property), terms[-1]
+                )
         self.names = left
         return NoteSet(tuple(dict.fromkeys((*notes, *terms))))
 
 
 def _apart(names: list[Found]) -> list[Found]:
     """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
-    place = next((place for place, found in enumerate(names) if found.bound and not found.negated), None)
-    if place is None or any(name.kind == "property" for found in names for name in found.names if not found.negated):
+    place = next(
+        (place for place, found in enumerate(names) if found.bound and not found.negated), None
+    )
+    if place is None or any(
+        name.kind == "property" for found in names for name in found.names if not found.negated
+    ):
         return names
     found = names[place]
     owners = tuple(Name("property", name.property) for name in found.names)
     texts = str(owners[0].value), said_of(found.names[0].value) or ""
-    pair = replace(found, text=texts[0], names=owners, bound=False), replace(found, text=texts[1], bound=False)
+    pair = (
+        replace(found, text=texts[0], names=owners, bound=False),
+        replace(found, text=texts[1], bound=False),
+    )
     return [*names[:place], *pair, *names[place + 1 :]]
 
 
@@ -286,7 +391,13 @@ def _senses(found: Found) -> list[Term]:
     tags = [Term("tag", name.value) for name in found.names if name.kind == "tag"]
     folders = [Term("folder", name.value) for name in found.names if name.kind == "folder"]
     notes = [Term("note", name.value) for name in found.names if name.kind in ("note", "alias")]
-    having = [Term("property", None, "has", name.value) for name in found.names if name.kind == "property"]
-    values = [Term("property", name.value, ":", name.property) for name in found.names if name.kind == "value"]
+    having = [
+        Term("property", None, "has", name.value) for name in found.names if name.kind == "property"
+    ]
+    values = [
+        Term("property", name.value, ":", name.property)
+        for name in found.names
+        if name.kind == "value"
+    ]
     first, last = (tags, []) if found.text.startswith("#") else ([], tags)
     return [*first, *folders, *notes, *having, *values, *last]

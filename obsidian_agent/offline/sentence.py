@@ -24,7 +24,9 @@ _SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
 JOINED: Final = unicode_expression(f"[{_SCRIPTS}]")
 _STRETCH: Final = unicode_expression(f"[{_SCRIPTS}]+")
 _LONGEST_JOINED: Final = 5
-WORD: Final = unicode_expression(rf"(?V1)[[\p{{L}}\p{{N}}\p{{M}}]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?|[{_SCRIPTS}]")
+WORD: Final = unicode_expression(
+    rf"(?V1)[[\p{{L}}\p{{N}}\p{{M}}]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?|[{_SCRIPTS}]"
+)
 
 _FUNCTION: Final = (
     "a an the of in on at to for from by with and or into onto as it its is are be that which this these those them they there i me my you your "
@@ -75,7 +77,9 @@ def meanings(word: str) -> frozenset[str]:
     plain, known = _plain(word), vocabulary()
     # A short entry is the whole word; where words are written without blanks, it may stand anywhere.
     begins = (plain[:length] for length in range(len(plain), 3, -1))
-    return next((known[part] for part in (plain, stem(plain), *begins) if part in known), frozenset())
+    return next(
+        (known[part] for part in (plain, stem(plain), *begins) if part in known), frozenset()
+    )
 
 
 def joined_words(text: str) -> list[str]:
@@ -84,7 +88,14 @@ def joined_words(text: str) -> list[str]:
     for stretch in _STRETCH.findall(_plain(text)):
         place = 0
         while place < len(stretch):
-            word = next((stretch[place:end] for end in range(place + _LONGEST_JOINED, place, -1) if stretch[place:end] in vocabulary()), "")
+            word = next(
+                (
+                    stretch[place:end]
+                    for end in range(place + _LONGEST_JOINED, place, -1)
+                    if stretch[place:end] in vocabulary()
+                ),
+                "",
+            )
             found += [word] if word else []
             place += len(word) or 1
     return found
@@ -92,13 +103,21 @@ def joined_words(text: str) -> list[str]:
 
 def _plain(word: str) -> str:
     """Without case and accents."""
-    return "".join(char for char in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(char))
+    return "".join(
+        char
+        for char in unicodedata.normalize("NFKD", word.casefold())
+        if not unicodedata.combining(char)
+    )
 
 
 @cache
 def vocabulary() -> dict[str, frozenset[str]]:
     """What the words of `vocabulary.json` stand for: it lists, by a word of the menu, how else people call the same thing."""
-    listed: dict[str, str] = json.loads(resources.files("obsidian_agent.offline").joinpath("vocabulary.json").read_text(encoding="utf-8"))
+    listed: dict[str, str] = json.loads(
+        resources.files("obsidian_agent.offline")
+        .joinpath("vocabulary.json")
+        .read_text(encoding="utf-8")
+    )
     known: dict[str, set[str]] = {}
     for head, others in listed.items():
         for other in others.split():
@@ -115,7 +134,9 @@ _QUOTED: Final = expression(
     r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
 HELD: Final = "\ue000"  # stands for each character of a quoted text: no word, and no name
-_NAME_WORD: Final = unicode_expression(rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?")
+_NAME_WORD: Final = unicode_expression(
+    rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?"
+)
 # A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`.
 _JOINT: Final = unicode_expression("[/-]")
 _GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
@@ -178,10 +199,16 @@ class Sentence:
     def names(self) -> tuple[Found, ...]:
         """The names of the vault, quoted or not, none within another: a property with its value as one, and what is negated."""
         names = self.around.names
-        found = [Found(each.start, each.end, each.text, known) for each in self.quotes if (known := names.find(each.text))]
+        found = [
+            Found(each.start, each.end, each.text, known)
+            for each in self.quotes
+            if (known := names.find(each.text))
+        ]
         found += names_in(self.bare, names, self.common)
         taken = {place for each in found for place in range(each.start, each.end)}
-        found += (each for each in _new(self.bare, names) if taken.isdisjoint(range(each.start, each.end)))
+        found += (
+            each for each in _new(self.bare, names) if taken.isdisjoint(range(each.start, each.end))
+        )
         return self._in_context(sorted(found, key=lambda each: each.start))
 
     @cached_property
@@ -191,7 +218,11 @@ class Sentence:
         today = self.around.context.now.date()
         found: list[Stretch] = []
         for number, first in enumerate(words):
-            for last in reversed(words[number : number + _LONGEST_DAY] if not found or first.start() >= found[-1].end else []):
+            for last in reversed(
+                words[number : number + _LONGEST_DAY]
+                if not found or first.start() >= found[-1].end
+                else []
+            ):
                 day = parse_day(self.bare[first.start() : last.end()], today)
                 if day is not None:
                     found.append(Stretch(first.start(), last.end(), day.isoformat()))
@@ -211,15 +242,32 @@ class Sentence:
             start = before.end if before else 0
             gap = self.bare[start : each.start]
             between = [word[0].casefold().replace("’", "'") for word in WORD.finditer(gap)]
-            owners = {name.value for name in before.names if name.kind == "property"} if before and not before.bound else set()
-            values = tuple(name for name in each.names if name.kind == "value" and name.property in owners)
-            if before and values and not _STOP.search(gap) and NEGATIONS.union(_IS).issuperset(between):
+            owners = (
+                {name.value for name in before.names if name.kind == "property"}
+                if before and not before.bound
+                else set()
+            )
+            values = tuple(
+                name for name in each.names if name.kind == "value" and name.property in owners
+            )
+            if (
+                before
+                and values
+                and not _STOP.search(gap)
+                and NEGATIONS.union(_IS).issuperset(between)
+            ):
                 whole = self.text[before.start : each.end]
                 turned = before.negated or (whole if NEGATIONS.intersection(between) else "")
                 made[-1] = Found(before.start, each.end, whole, values, turned, bound=True)
                 continue
             turned = self._turned(start, each)
-            if not turned and before and before.negated and _AND.issuperset(between) and not _STOP.search(gap.replace(",", "")):
+            if (
+                not turned
+                and before
+                and before.negated
+                and _AND.issuperset(between)
+                and not _STOP.search(gap.replace(",", ""))
+            ):
                 turned = each.text
             made.append(replace(each, negated=turned))
         return tuple(made)
@@ -242,7 +290,9 @@ def quotes(sentence: str) -> Iterator[Stretch]:
     for found in _QUOTED.finditer(sentence):
         if found[0][0] not in "'\"‘" or not sentence[: found.start()][-1:].isalnum():
             text = str(next(group for group in found.groups() if group is not None))
-            yield Stretch(found.start(), found.end(), text.strip() if found[0].startswith("«") else text)
+            yield Stretch(
+                found.start(), found.end(), text.strip() if found[0].startswith("«") else text
+            )
 
 
 def names_in(sentence: str, names: Names, common: Collection[str] = ()) -> Iterator[Found]:
@@ -256,7 +306,8 @@ def names_in(sentence: str, names: Names, common: Collection[str] = ()) -> Itera
             text = sentence[start:end]
             known = names.find(text)
             if known and (
-                _is_told(text, common, first=number == 0) or _is_owned(known, before, sentence[before.end if before else 0 : start])
+                _is_told(text, common, first=number == 0)
+                or _is_owned(known, before, sentence[before.end if before else 0 : start])
             ):
                 before = Found(start, end, text, known)
                 yield before
@@ -269,9 +320,15 @@ def _new(sentence: str, names: Names) -> Iterator[Found]:
         yield Found(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),))
     for token in _TOKEN.finditer(sentence):
         for sign in reversed(list(_JOINT.finditer(token[0]))):
-            known = [name for name in names.find(token[0][: sign.start()], "tag", "folder") if name.kind == "tag" or sign[0] == "/"]
+            known = [
+                name
+                for name in names.find(token[0][: sign.start()], "tag", "folder")
+                if name.kind == "tag" or sign[0] == "/"
+            ]
             if known:
-                made = tuple(replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known)
+                made = tuple(
+                    replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known
+                )
                 yield Found(token.start(), token.end(), token[0], made, new=True)
                 break
 
@@ -280,9 +337,15 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
     """Where names may begin and end: at words, at signs behind them, and at each character of scripts that write without blanks."""
     words = list(_NAME_WORD.finditer(sentence))
     joined = [match.start() for match in JOINED.finditer(sentence)]
-    starts = {match.start() for match in words} | {match.start() + 1 for match in words if match[0].startswith("#")} | set(joined)
+    starts = (
+        {match.start() for match in words}
+        | {match.start() + 1 for match in words if match[0].startswith("#")}
+        | set(joined)
+    )
     ends = {match.end() for match in words} | {place + 1 for place in joined}
-    ends |= {end for run in _CLOSING.finditer(sentence) for end in range(run.start() + 1, run.end() + 1)}
+    ends |= {
+        end for run in _CLOSING.finditer(sentence) for end in range(run.start() + 1, run.end() + 1)
+    }
     within = {match.start() for match in _GOES_ON.finditer(sentence)}
     return sorted(start for start in starts if start - 1 not in within), sorted(ends - within)
 
@@ -303,15 +366,42 @@ def _is_told(text: str, common: Collection[str], *, first: bool) -> bool:
     return bare.casefold() not in common or (not first and bare != bare.lower())
 
 
-_MONTHS: Final = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+_MONTHS: Final = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_NAMED: Final = {"today": 0, "now": 0, "yesterday": -1, "tomorrow": 1, "day before yesterday": -2, "day after tomorrow": 2}
-NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})  # words that can be nothing else than a day
+_NAMED: Final = {
+    "today": 0,
+    "now": 0,
+    "yesterday": -1,
+    "tomorrow": 1,
+    "day before yesterday": -2,
+    "day after tomorrow": 2,
+}
+NEAR: Final = frozenset(
+    {"today", "yesterday", "tomorrow"}
+)  # words that can be nothing else than a day
 _NUMBERS: Final = {"a": 1, "an": 1} | {
-    word: count for count, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1)
+    word: count
+    for count, word in enumerate(
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
+    )
 }
 
-_MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS)
+_MONTH: Final = "|".join(
+    f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS
+)
 _COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
 _UNIT: Final = "day|week|month|year"
 _ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
@@ -319,27 +409,37 @@ _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _CALENDAR: Final = unicode_expression(
     rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
 )
-_AWAY: Final = unicode_expression(rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)")
+_AWAY: Final = unicode_expression(
+    rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)"
+)
 _WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(_WEEKDAYS)})")
 
 
 def parse_day(text: str, today: date) -> date | None:
     """The day that a whole phrase names, or None when it is none. A weekday alone is the next one; a day without a year lies in this one."""
-    phrase = " ".join(text.casefold().replace("’", "'").removesuffix("'s").split()).removeprefix("the ")
+    phrase = " ".join(text.casefold().replace("’", "'").removesuffix("'s").split()).removeprefix(
+        "the "
+    )
     if phrase in _NAMED:
         return today + timedelta(days=_NAMED[phrase])
     try:
         if match := _ISO.fullmatch(phrase):
             return date(int(match[1]), int(match[2]), int(match[3]))
         if match := _CALENDAR.fullmatch(phrase):
-            month = next(number for number, name in enumerate(_MONTHS, 1) if name.startswith(match["month"][:3]))
+            month = next(
+                number
+                for number, name in enumerate(_MONTHS, 1)
+                if name.startswith(match["month"][:3])
+            )
             return date(int(match["year"] or today.year), month, int(match["day"]))
         if match := _AWAY.fullmatch(phrase):
             count = int(match["count"]) if match["count"].isdigit() else _NUMBERS[match["count"]]
             return shift(today, count if match["in"] else -count, match["unit"])
         if match := _WEEKDAY.fullmatch(phrase):
             ahead = (_WEEKDAYS.index(match[2]) - today.weekday()) % 7
-            return today + timedelta(days=ahead - 7 if match[1] == "last" else ahead or (7 if match[1] == "next" else 0))
+            return today + timedelta(
+                days=ahead - 7 if match[1] == "last" else ahead or (7 if match[1] == "next" else 0)
+            )
     except (ValueError, OverflowError):
         pass
     return None

@@ -10,17 +10,36 @@ from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline import note_set, sentence
 from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
-from obsidian_agent.offline.note_set import ACTIVE, EVERYTHING, KEYS, STATES, TASKS, THIS_NOTE, NoteSet, Op, Term, Unread, plain
+from obsidian_agent.offline.note_set import (
+    ACTIVE,
+    EVERYTHING,
+    KEYS,
+    STATES,
+    TASKS,
+    THIS_NOTE,
+    NoteSet,
+    Op,
+    Term,
+    Unread,
+    plain,
+)
 from obsidian_agent.offline.recipe import Input
 from obsidian_agent.plan.parameters import fitted
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.text import decode
 
-PLACES: Final = frozenset({"path", "folder", "newNote", "newName"})  # kinds that are a place in the vault, perhaps a new one
+PLACES: Final = frozenset(
+    {"path", "folder", "newNote", "newName"}
+)  # kinds that are a place in the vault, perhaps a new one
 # What notes can be sorted or grouped by, besides their properties.
-FIELDS_OF_NOTES: Final = frozenset({"name", "path", "folder", "tags", "modified", "created", "day", "size"})
-_CHOICES: Final = {"is": {state: state for state in STATES}, "tasks": {state: state for state in TASKS}}
+FIELDS_OF_NOTES: Final = frozenset(
+    {"name", "path", "folder", "tags", "modified", "created", "day", "size"}
+)
+_CHOICES: Final = {
+    "is": {state: state for state in STATES},
+    "tasks": {state: state for state in TASKS},
+}
 _TERM: Final = unicode_expression(
     r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
     r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
@@ -31,7 +50,14 @@ _ESCAPED: Final = expression(r"\\(.)")
 _DATE: Final = expression(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
 
 
-def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, Any] | None = None, *, known: bool = False) -> Any:
+def read(
+    wanted: Input,
+    given: Any,
+    around: Surroundings,
+    others: Mapping[str, Any] | None = None,
+    *,
+    known: bool = False,
+) -> Any:
     """The value of a text for an input; `others` are values read before it, by name. What is no text must fit already.
 
     `known`: only what the vault knows will do, as for words of a sentence that are not in quotes. Raises `Unread`.
@@ -54,8 +80,12 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
         case "notes":
             return read_set(text, around, known=known)
         case "note" | "template" | "entry":
-            kinds: tuple[NameKind, ...] = ("note", "alias", "folder", "file") if wanted.kind == "entry" else ("note", "alias")
-            below = (around.context.notes.templates or "Templates") if wanted.kind == "template" else ""
+            kinds: tuple[NameKind, ...] = (
+                ("note", "alias", "folder", "file") if wanted.kind == "entry" else ("note", "alias")
+            )
+            below = (
+                (around.context.notes.templates or "Templates") if wanted.kind == "template" else ""
+            )
             return _one(text, around, *kinds, below=below)
         case "folder":
             return _folder(text, around, known=known)
@@ -64,7 +94,12 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
             if wanted.kind in ("tag", "property"):
                 return one(text, around, known)
             # Between commas, and tags with their sign also between blanks.
-            parts = [part for each in text.split(",") for part in (each.split() if "#" in text else [each.strip()]) if part]
+            parts = [
+                part
+                for each in text.split(",")
+                for part in (each.split() if "#" in text else [each.strip()])
+                if part
+            ]
             return list(dict.fromkeys(one(part, around, known) for part in parts))
         case "field":
             return _field(text, around)
@@ -98,7 +133,11 @@ def shown(wanted: Input, value: Any) -> str:
         case None:
             return ""
         case list():
-            return ", ".join(map(str, value)) if not any("," in str(each) for each in value) else json.dumps(value, ensure_ascii=False)
+            return (
+                ", ".join(map(str, value))
+                if not any("," in str(each) for each in value)
+                else json.dumps(value, ensure_ascii=False)
+            )
         case _:
             return note_set.shown(value)
 
@@ -119,7 +158,9 @@ def headings(note: str, around: Surroundings) -> list[str]:
     path = around.active_file if note == ACTIVE else note
     try:
         where = parse(path or "", PathUse.READ)
-        return [heading.text for heading in edits.headings(decode(around.view.read(where), where.text))]
+        return [
+            heading.text for heading in edits.headings(decode(around.view.read(where), where.text))
+        ]
     except VaultError:
         return []
 
@@ -130,12 +171,18 @@ def _one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> 
         if around.active_file is None:
             raise Unread("No note is open: name one.")
         return ACTIVE
-    bare = (text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text).rstrip("/")
+    bare = (
+        text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
+    ).rstrip("/")
     found = list(dict.fromkeys(str(name.value) for name in around.names.find(bare, *kinds)))
     if len(found) > 1:
         found = [path for path in found if below and path.startswith(f"{below}/")] or found
     whole = [path for path in found if path == bare]
-    whole = whole or [path for path in found if key_of(path.removesuffix(".md")) == key_of(bare.removesuffix(".md"))]
+    whole = whole or [
+        path
+        for path in found
+        if key_of(path.removesuffix(".md")) == key_of(bare.removesuffix(".md"))
+    ]
     if len(whole) == 1 or len(found) == 1:
         return (whole or found)[0]
     if found:
@@ -184,7 +231,11 @@ def _beside(name: str, old: Any, around: Surroundings) -> str:
     if not isinstance(path, str):
         raise Unread("Name first what gets another name.")
     folder, _, file = path.rpartition("/")
-    ending = file[file.rfind(".") :] if "." in file.lstrip(".") and not folder_exists(around.view, path) else ""
+    ending = (
+        file[file.rfind(".") :]
+        if "." in file.lstrip(".") and not folder_exists(around.view, path)
+        else ""
+    )
     made = name if not ending or name.lower().endswith(ending.lower()) else f"{name}{ending}"
     return made if "/" in made or not folder else f"{folder}/{made}"
 
@@ -194,7 +245,12 @@ def _tag(text: str, around: Surroundings, known: bool) -> str:
     found = around.names.find(bare, "tag")
     if found:
         return str(found[0].value)
-    if not bare or any(char.isspace() for char in bare) or bare.isdigit() or (known and not text.startswith("#")):
+    if (
+        not bare
+        or any(char.isspace() for char in bare)
+        or bare.isdigit()
+        or (known and not text.startswith("#"))
+    ):
         raise Unread(f"“{text}” is no tag." if not known else f"No note has a tag “{text}”.")
     return bare
 
@@ -209,7 +265,9 @@ def _property(text: str, around: Surroundings, known: bool) -> str:
 
 
 def _field(text: str, around: Surroundings) -> str:
-    if text.casefold().lstrip("-") in FIELDS_OF_NOTES or text.lstrip("-").startswith("frontmatter."):
+    if text.casefold().lstrip("-") in FIELDS_OF_NOTES or text.lstrip("-").startswith(
+        "frontmatter."
+    ):
         return text.lower() if not text.lstrip("-").startswith("frontmatter.") else text
     return f"frontmatter.{_property(text, around, known=True)}"
 
@@ -221,7 +279,10 @@ def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
         found = [each for each in there if key_of(each) == key_of(bare)]
         if found:
             return found[0]
-        raise Unread(f"There is no heading “{bare}” in it.", hint=f"It has {', '.join(there[:6])}." if there else "It has no headings.")
+        raise Unread(
+            f"There is no heading “{bare}” in it.",
+            hint=f"It has {', '.join(there[:6])}." if there else "It has no headings.",
+        )
     if known:
         raise Unread("A heading is certain only in quotes.")
     return bare
@@ -234,7 +295,9 @@ def _choice(text: str, wanted: Input) -> Any:
     raise Unread(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
 
 
-def _value(text: str, name: Any, around: Surroundings, known: bool = False, *, quoted: bool = False) -> Any:
+def _value(
+    text: str, name: Any, around: Surroundings, known: bool = False, *, quoted: bool = False
+) -> Any:
     """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; a day where it has days.
 
     What must be `known` is a value it has, or no plain text; in quotes it is one that it has, or a text.
@@ -247,7 +310,9 @@ def _value(text: str, name: Any, around: Surroundings, known: bool = False, *, q
     day = sentence.parse_day(text, around.context.now.date()) if isinstance(value, str) else None
     if known and day is None and isinstance(value, str):
         raise Unread(f"No note has the value “{text}”.")
-    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in sentence.NEAR)
+    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (
+        not there and key_of(text) in sentence.NEAR
+    )
     return day.isoformat() if day is not None and dated else value
 
 
@@ -262,7 +327,11 @@ def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet
     if named is not None:
         return NoteSet((named,))
     parts = wanted.split(",")
-    notes = [term for part in parts if (term := _named(part.strip(), around)) is not None and term.key == "note"]
+    notes = [
+        term
+        for part in parts
+        if (term := _named(part.strip(), around)) is not None and term.key == "note"
+    ]
     if len(notes) == len(parts):
         return NoteSet(tuple(notes))
     terms: list[Term] = []
@@ -303,27 +372,43 @@ def _term(found: Any, around: Surroundings) -> Term:
         return Term("tag", found["tag"].lstrip("#"), negated=negated)
     if found["property"]:
         name = found["property"].strip()
-        name = _property(_unquoted(name[1:-1]) if name.startswith('"') else name, around, known=False)
+        name = _property(
+            _unquoted(name[1:-1]) if name.startswith('"') else name, around, known=False
+        )
         if found["compared"] is None:
             return Term("property", None, "has", name, negated)
         op: Op = found["compared"].lstrip(":") or ":"
         if found["plain"] is None:
-            return Term("property", _value(_unquoted(found["value"]), name, around, quoted=True), op, name, negated)
+            return Term(
+                "property",
+                _value(_unquoted(found["value"]), name, around, quoted=True),
+                op,
+                name,
+                negated,
+            )
         value = found["plain"].strip()
         if op == ":" and value in ("", "null", "*"):
             return Term("property", None, "has" if value == "*" else "lacks", name, negated)
         if not value or " OR " in value:
             raise Unread(
-                f"“{found[0].strip()}” describes no notes.", hint="Compare with one value, for example [rating:>=4] or [due:<today]."
+                f"“{found[0].strip()}” describes no notes.",
+                hint="Compare with one value, for example [rating:>=4] or [due:<today].",
             )
         return Term("property", _value(value, name, around), op, name, negated)
-    key, value = found["key"], found["bare"] if found["bare"] is not None else _unquoted(found["quoted"])
+    key, value = (
+        found["key"],
+        found["bare"] if found["bare"] is not None else _unquoted(found["quoted"]),
+    )
     if key not in KEYS:
-        raise Unread(f"“{key}:” is no field of a description.", hint=f"There are {', '.join(KEYS)}.")
+        raise Unread(
+            f"“{key}:” is no field of a description.", hint=f"There are {', '.join(KEYS)}."
+        )
     kind = KEYS[key][0]
     wanted = Input(name=key, kind=kind, description=f"{key}:", options=_CHOICES.get(key, {}))
     op = found["op"] or (">=" if kind == "date" else ":")
-    return Term(key, _read(wanted, value, around, None, known=kind == "folder"), op, negated=negated)
+    return Term(
+        key, _read(wanted, value, around, None, known=kind == "folder"), op, negated=negated
+    )
 
 
 def _unquoted(text: str) -> str:

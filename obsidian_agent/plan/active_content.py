@@ -17,7 +17,16 @@ from typing import Any, Final
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
-from obsidian_agent.plan.active_markdown import Found, Tangled, addresses, host_of, is_quiet, read_css, read_markdown, read_markup
+from obsidian_agent.plan.active_markdown import (
+    Found,
+    Tangled,
+    addresses,
+    host_of,
+    is_quiet,
+    read_css,
+    read_markdown,
+    read_markup,
+)
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 from obsidian_agent.vault.text import BOM
 
@@ -27,15 +36,32 @@ CLOSELY: Final = 200_000
 _CANVAS: Final = (".canvas", ".excalidraw")
 _DRAWING: Final = ".excalidraw.md"
 _PAGES: Final = (".html", ".htm", ".xhtml", ".svg", ".xml", ".mhtml")
-_SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx", ".py", ".sh", ".bat", ".cmd", ".ps1", ".wasm")
+_SCRIPTS: Final = (
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".jsx",
+    ".tsx",
+    ".py",
+    ".sh",
+    ".bat",
+    ".cmd",
+    ".ps1",
+    ".wasm",
+)
 _DATA: Final = (".json", ".jsonl", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".bib", ".log")
 """Text that Obsidian shows nothing of."""
 
 _WORDS: Final = frozenset({"text", "label", "id", "type", "color", "fromNode", "toNode"})
 """Keys of a canvas whose values are words; what Markdown is in them counts, an address alone does not."""
-_PICTURE: Final = expression(r"banner|cover|image|img|thumb|poster|photo|picture|avatar|icon|logo|background", re.I)
+_PICTURE: Final = expression(
+    r"banner|cover|image|img|thumb|poster|photo|picture|avatar|icon|logo|background", re.I
+)
 _DECLARATION: Final = expression(r"<(?:!ENTITY|\?xml-stylesheet)[^>]*", re.I)
-_FORMULA: Final = expression(r"\b(?:image|html|icon)\s*\([^)\"']{0,200}[\"'][^)+]{0,200}\+|\+\s*[\"'][^\"']{0,200}//", re.I)
+_FORMULA: Final = expression(
+    r"\b(?:image|html|icon)\s*\([^)\"']{0,200}[\"'][^)+]{0,200}\+|\+\s*[\"'][^\"']{0,200}//", re.I
+)
 _ROUGH_CODE: Final = expression(
     r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[^\S\n]*+[^\s`]+|<%|`\s*\$?=|<script|\bon[a-z]+\s*=|script\s*:(?=\S)|(?:button|view)\[|obsidian:[\\/]*[\w-]+\?",
     re.I,
@@ -52,7 +78,9 @@ class ActiveContent:
     code: tuple[str, ...] = ()
 
 
-def added_content(path: str, after: bytes, read_before: Callable[[], bytes], path_before: str | None = None) -> ActiveContent:
+def added_content(
+    path: str, after: bytes, read_before: Callable[[], bytes], path_before: str | None = None
+) -> ActiveContent:
     """What is active in `after` and was not in the bytes before (b"": there was no file), which are read where that matters.
 
     `path_before`: the name that the file had then.
@@ -71,10 +99,15 @@ def added_content(path: str, after: bytes, read_before: Callable[[], bytes], pat
             return ActiveContent()
         known = _read(name_before, new[1])
     except Tangled:
-        found, known = _roughly(name, text), _roughly(name, old) if _only_words(text, old) else Found()
+        found, known = (
+            _roughly(name, text),
+            _roughly(name, old) if _only_words(text, old) else Found(),
+        )
         known = known if old else Found()
     hosts = {host_of(address) or address[:80] for address in found.remote - known.remote}
-    return ActiveContent(tuple(sorted(hosts)), tuple(sorted({kind for kind, _ in found.code - known.code})))
+    return ActiveContent(
+        tuple(sorted(hosts)), tuple(sorted({kind for kind, _ in found.code - known.code}))
+    )
 
 
 def _text(data: bytes) -> str:
@@ -191,9 +224,14 @@ def _roughly(name: str, text: str) -> Found:
     found = Found()
     if not text or name.endswith(_DATA) or (_is_note(name) and is_quiet(text)):
         return found
-    plain = html.unescape(_JSON_ESCAPE.sub(lambda hit: chr(int(hit[1], 16)) if hit[1] else hit[2], text))
+    plain = html.unescape(
+        _JSON_ESCAPE.sub(lambda hit: chr(int(hit[1], 16)) if hit[1] else hit[2], text)
+    )
     found.remote |= set(addresses(plain))
-    found.code |= {(hit[0].strip()[:20], plain[hit.start() : hit.end() + 200]) for hit in _ROUGH_CODE.finditer(plain)}
+    found.code |= {
+        (hit[0].strip()[:20], plain[hit.start() : hit.end() + 200])
+        for hit in _ROUGH_CODE.finditer(plain)
+    }
     return found
 
 
@@ -201,5 +239,7 @@ def _only_words(text: str, old: str) -> bool:
     """Whether the part that differs, has no sign in it that could shift where something begins or ends."""
     shorter = min(len(text), len(old))
     start = bisect_left(range(1, shorter + 1), True, key=lambda size: text[:size] != old[:size])
-    end = bisect_left(range(1, shorter - start + 1), True, key=lambda size: text[-size:] != old[-size:])
+    end = bisect_left(
+        range(1, shorter - start + 1), True, key=lambda size: text[-size:] != old[-size:]
+    )
     return _SHAPING.search(text[start : len(text) - end] + old[start : len(old) - end]) is None

@@ -36,15 +36,33 @@ _HOST = expression(r"^(?:[a-z]+:)?[\\/]*([^\\/?#\s\"'<>()]*)", re.I)
 _DROPPED = expression(r"[\t\n\r]")
 _BLANK = "".join(map(chr, range(0x21)))
 
-_SCRIPT = expression(r"(?:java|vb|live)script:\s*\S|data:\s*(?:text/(?:html|xml)|application/(?:xhtml|xml))", re.I)
+_SCRIPT = expression(
+    r"(?:java|vb|live)script:\s*\S|data:\s*(?:text/(?:html|xml)|application/(?:xhtml|xml))", re.I
+)
 _SVG_DATA = expression(r"data:\s*image/svg", re.I)
-_COMMAND = expression(r"obsidian:[\\/]*(?!(?:open|search|daily|new|choose-vault|vault|show-plugin)\b)[\w-]", re.I)
+_COMMAND = expression(
+    r"obsidian:[\\/]*(?!(?:open|search|daily|new|choose-vault|vault|show-plugin)\b)[\w-]", re.I
+)
 """Links that plugins take as commands (Advanced URI, Shell commands, …); the actions of Obsidian itself run nothing."""
 
 _TAG = expression(r"<([a-z][^\s/>]*)", re.I)
 _ATTRIBUTE = expression(r"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?")
 _INERT_ATTRIBUTES: Final = frozenset(
-    {"title", "alt", "class", "id", "cite", "xmlns", "placeholder", "lang", "rel", "name", "label", "summary", "d"}
+    {
+        "title",
+        "alt",
+        "class",
+        "id",
+        "cite",
+        "xmlns",
+        "placeholder",
+        "lang",
+        "rel",
+        "name",
+        "label",
+        "summary",
+        "d",
+    }
 )
 """Attributes whose addresses nobody loads."""
 _INERT_PREFIXES = ("aria-", "data-", "xmlns:")
@@ -201,9 +219,27 @@ _LOADING_MARK: Final = expression(
     """,
     re.I | re.X,
 )
-_PICTURES: Final = ("banner", "cover", "image", "img", "thumb", "poster", "photo", "picture", "avatar", "icon", "logo", "background")
-_PICTURE_KEY: Final = expression(rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:", re.I)
-_LINK_CODE: Final = expression(r"script:|data:|obsidian:|\](?:\( *<?|: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)")
+_PICTURES: Final = (
+    "banner",
+    "cover",
+    "image",
+    "img",
+    "thumb",
+    "poster",
+    "photo",
+    "picture",
+    "avatar",
+    "icon",
+    "logo",
+    "background",
+)
+_PICTURE_KEY: Final = expression(
+    rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:",
+    re.I,
+)
+_LINK_CODE: Final = expression(
+    r"script:|data:|obsidian:|\](?:\( *<?|: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)"
+)
 _LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
 _SCHEME: Final = expression(rb":(?:(?<=ttp:|tps:|ftp:|ipt:|ata:|ian:)|(?<=ws:|ss:))")
 """The ends of the schemes of remote addresses, and of those that a link runs."""
@@ -213,9 +249,13 @@ _TEMPLATER: Final = expression(r"<%")
 _WEB_EMBED: Final = expression(r"!\[\[([^\]\n]+)")
 _LOOSE_IMAGE: Final = expression(r"!\[[^\n]{0,500}?\]\(\s*<?([^)\n]{1,4000})")
 _LOOSE_REFERENCE: Final = expression(r"!\[([^\]\n]{0,300})\](?:\[([^\]\n]{0,300})\])?")
-_LOOSE_DEFINITION: Final = expression(r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \t]*\n?[ \t>]*<?(\S+)", re.M)
+_LOOSE_DEFINITION: Final = expression(
+    r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \t]*\n?[ \t>]*<?(\S+)", re.M
+)
 _DEEP: Final = expression(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
-_MARKER: Final = expression(r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M)
+_MARKER: Final = expression(
+    r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M
+)
 """Footnotes and boxes of tasks, which CommonMark does not know: blocks may begin behind them."""
 _QUOTE_MARK: Final = re.compile(r"\n[ \t]*>[> \t]*")
 _STRUCTURE: Final = "<>`![]()"
@@ -225,11 +265,15 @@ def is_quiet(text: str) -> bool:
     """Whether nothing in a note can load or run anything: a quick look, before any parsing."""
     # Looking for signs costs a tenth of matching patterns, and for one character a tenth of that.
     infos = _infos(text)
-    if any(_runs(info) or _MARKUP.search(info) for info in infos) or ("`" in text and _CODE_SPAN.search(text)):
+    if any(_runs(info) or _MARKUP.search(info) for info in infos) or (
+        "`" in text and _CODE_SPAN.search(text)
+    ):
         return False
     # No sign holds a letter that is the lower case of one beyond ASCII; bytes are searched at a fifth of the cost.
     signs = text.encode(errors="replace").translate(_LOWER, b"\n\t\r")
-    if "<" in text and (_SCRIPT_SIGN.search(signs) or ("=" in text and _HANDLER.search(text.lower()))):
+    if "<" in text and (
+        _SCRIPT_SIGN.search(signs) or ("=" in text and _HANDLER.search(text.lower()))
+    ):
         return False
     escaped = b"&" in signs or b"\\" in signs
     addressed = (b"/" in signs and (b"//" in signs or b"/\\" in signs)) or _SCHEME.search(signs)
@@ -241,18 +285,24 @@ def is_quiet(text: str) -> bool:
     if not addressed and not _ADDRESS_ESCAPE.search(plain):
         return True
     # A plugin may draw a block whose language is more than coloured.
-    if not _ONLY_COLOURED.issuperset(words[0] for info in infos if (words := _words(info))) or _LOADING_MARK.search(text):
+    if not _ONLY_COLOURED.issuperset(
+        words[0] for info in infos if (words := _words(info))
+    ) or _LOADING_MARK.search(text):
         return False
     if not any(word in plain for word in _PICTURES):
         return True
     return not any(_PICTURE_KEY.match(line) for line in text.split("\n") if ":" in line)
 
 
-def read_markdown(text: str, found: Found, special: Callable[[str, str], bool] = lambda language, content: False) -> None:
+def read_markdown(
+    text: str, found: Found, special: Callable[[str, str], bool] = lambda language, content: False
+) -> None:
     """Everything in a note's text. `special` may read the content of a block by its language; True when it did. Raises `Tangled`."""
     for script in _TEMPLATER.finditer(text):
         # Templater takes a file as it is, in code and anywhere.
-        found.code.add(("<% %>", text[script.end() : script.end() + 5_000].partition("%>")[0].strip()))
+        found.code.add(
+            ("<% %>", text[script.end() : script.end() + 5_000].partition("%>")[0].strip())
+        )
     definitions = {_label(label): address for label, address in _LOOSE_DEFINITION.findall(text)}
     try:
         _Reading(found, definitions, special).blocks(text, 0)
@@ -264,13 +314,22 @@ def _infos(text: str) -> list[str]:
     """What stands behind every mark that may begin a block of code; with backticks in it also the part before them."""
     infos: list[str] = _FENCE_INFO.findall(text) if "`" in text and "```" in text else []
     if "~" in text and "~~~" in text:
-        infos += [info for found in _TILDE_INFO.findall(text) for info in {found, found.partition("`")[0]} if info]
+        infos += [
+            info
+            for found in _TILDE_INFO.findall(text)
+            for info in {found, found.partition("`")[0]}
+            if info
+        ]
     return infos
 
 
 def _runs(info: str) -> bool:
     """Whether a block of code with this behind its fence is run by a plugin. An entity may stand for anything."""
-    return "&" in info or "\\" in info or any(word not in _NOT_RUN and _RUNS.fullmatch(word) for word in _words(info))
+    return (
+        "&" in info
+        or "\\" in info
+        or any(word not in _NOT_RUN and _RUNS.fullmatch(word) for word in _words(info))
+    )
 
 
 def _words(info: str) -> list[str]:
@@ -278,16 +337,24 @@ def _words(info: str) -> list[str]:
 
 
 class _Reading:
-    def __init__(self, found: Found, definitions: dict[str, str], special: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self, found: Found, definitions: dict[str, str], special: Callable[[str, str], bool]
+    ) -> None:
         self._found = found
         self._definitions = definitions
         self._special = special
 
     def blocks(self, text: str, depth: int) -> None:
-        if depth > _MOST_REREAD or text.count("[") - text.count("]") > _MOST_OPEN or _DEEP.search(text):
+        if (
+            depth > _MOST_REREAD
+            or text.count("[") - text.count("]") > _MOST_OPEN
+            or _DEEP.search(text)
+        ):
             raise Tangled
         tokens = _parser().parse(_without_markers(text) + "\n")
-        doubtful = _MATHS_OR_COMMENT.search(text) is not None or any(token.type == "html_block" for token in tokens)
+        doubtful = _MATHS_OR_COMMENT.search(text) is not None or any(
+            token.type == "html_block" for token in tokens
+        )
         for token in tokens:
             match token.type:
                 case "inline":
@@ -314,7 +381,9 @@ class _Reading:
         language = (_words(info) or [""])[0]
         if _runs(info):
             self._found.code.add((f"{language[:40]} block", token.content))
-        closed = token.map is not None and token.map[1] - token.map[0] == token.content.count("\n") + 2
+        closed = (
+            token.map is not None and token.map[1] - token.map[0] == token.content.count("\n") + 2
+        )
         if not language or language in _ONLY_COLOURED:
             if doubtful or not closed:
                 self.blocks(token.content, depth + 1)

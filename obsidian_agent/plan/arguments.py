@@ -53,7 +53,11 @@ def flaw(document: object) -> Flaw | None:
     """The first flaw of a document, or None. Works for every Python value, however deep."""
     for path, value in _walk(document):
         if len(path) > MAX_DEPTH:
-            return Flaw("TOO_DEEP", f"The document is nested deeper than {MAX_DEPTH} levels.", pointer(path[:4]) + "/…")
+            return Flaw(
+                "TOO_DEEP",
+                f"The document is nested deeper than {MAX_DEPTH} levels.",
+                pointer(path[:4]) + "/…",
+            )
         if found := _value_flaw(value):
             return Flaw(found[0], found[1], pointer(path))
     return None
@@ -71,9 +75,15 @@ def _walk(document: object) -> Iterator[tuple[tuple[str | int, ...], Any]]:
         yield path, value
         if isinstance(value, dict):
             open_values.extend(((*path, str(key)), below) for key, below in value.items())
-            yield from (((*path, "(name)"), key) for key in value if not isinstance(key, str) or _text_flaw(key))
+            yield from (
+                ((*path, "(name)"), key)
+                for key in value
+                if not isinstance(key, str) or _text_flaw(key)
+            )
         elif isinstance(value, list):
-            open_values.extend(((*path, index), below) for index, below in enumerate(value) if below is not None)
+            open_values.extend(
+                ((*path, index), below) for index, below in enumerate(value) if below is not None
+            )
 
 
 def _value_flaw(value: object) -> tuple[str, str] | None:
@@ -85,7 +95,11 @@ def _value_flaw(value: object) -> tuple[str, str] | None:
         case int():
             return ("NUMBER", "A number is too large.") if abs(value) > MAX_INTEGER else None
         case float():
-            return None if math.isfinite(value) else ("NUMBER", "NaN and infinite numbers are not JSON.")
+            return (
+                None
+                if math.isfinite(value)
+                else ("NUMBER", "NaN and infinite numbers are not JSON.")
+            )
         case _:
             return "NOT_JSON", f"{type(value).__name__} is not a JSON value."
 
@@ -102,7 +116,16 @@ Model = TypeVar("Model", bound=BaseModel)
 Path = tuple[str | int, ...]
 
 _STRUCTURE = frozenset({"missing", "extra_forbidden"})
-_TEXT_RULES = frozenset({"literal_error", "string_pattern_mismatch", "string_too_short", "string_too_long", "value_error", "enum"})
+_TEXT_RULES = frozenset(
+    {
+        "literal_error",
+        "string_pattern_mismatch",
+        "string_too_short",
+        "string_too_long",
+        "value_error",
+        "enum",
+    }
+)
 _KINDS: Mapping[str, str] = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -126,19 +149,33 @@ def parse_input(tool: Tool, args: Mapping[str, Any]) -> BaseModel:
     if model is None and (scalars := _scalars_for_text(tool.input, args)):
         model, problems = check(tool.input, {**args, **scalars})
     if model is None:
-        raise ToolError(" ".join(each.message for each in problems), code="ARGUMENT_INVALID", path=problems[0].path)
+        raise ToolError(
+            " ".join(each.message for each in problems),
+            code="ARGUMENT_INVALID",
+            path=problems[0].path,
+        )
     return model
 
 
 def _scalars_for_text(model: type[BaseModel], args: Mapping[str, Any]) -> dict[str, str]:
     """Arguments that are numbers or booleans where the model wants nothing but text, as the text they have inside other text."""
-    texts = {info.alias or name for name, info in model.model_fields.items() if info.annotation in (str, str | None)}
-    return {name: text_of(value) for name, value in args.items() if name in texts and isinstance(value, bool | int | float)}
+    texts = {
+        info.alias or name
+        for name, info in model.model_fields.items()
+        if info.annotation in (str, str | None)
+    }
+    return {
+        name: text_of(value)
+        for name, value in args.items()
+        if name in texts and isinstance(value, bool | int | float)
+    }
 
 
 def argument_problems(tool: Tool, args: dict[str, Any], base: Path = ()) -> list[Problem]:
     """What is wrong with a step's arguments as written; a reference may stand for a value of any type. `base` is the place of `args`."""
-    _, problems = check(tool.input, args, base=base, code="ARGUMENT_INVALID", excuse=_excused_by_reference)
+    _, problems = check(
+        tool.input, args, base=base, code="ARGUMENT_INVALID", excuse=_excused_by_reference
+    )
     return problems
 
 
@@ -176,14 +213,20 @@ def _locate(document: Any, loc: tuple[str | int, ...]) -> tuple[Path, Any]:
     path: list[str | int] = []
     value = document
     for part in loc:
-        held = part in value if isinstance(value, dict) else isinstance(value, list) and isinstance(part, int) and part < len(value)
+        held = (
+            part in value
+            if isinstance(value, dict)
+            else isinstance(value, list) and isinstance(part, int) and part < len(value)
+        )
         if held:
             value = value[part]
             path.append(part)
     return tuple(path), value
 
 
-def _problems(model: type[BaseModel], document: Any, details: list[ErrorDetails], base: Path, code: str) -> list[Problem]:
+def _problems(
+    model: type[BaseModel], document: Any, details: list[ErrorDetails], base: Path, code: str
+) -> list[Problem]:
     found: dict[tuple[str, str], Problem] = {}
     for error in details:
         path, value = _locate(document, error["loc"])
@@ -201,12 +244,18 @@ def _sentence(error: ErrorDetails, value: Any, path: Path, model: type[BaseModel
     if kind == "missing":
         return f"{name} is missing."
     if kind == "extra_forbidden":
-        known = [info.alias or each for each, info in model.model_fields.items()] if len(path) == 1 else []
+        known = (
+            [info.alias or each for each, info in model.model_fields.items()]
+            if len(path) == 1
+            else []
+        )
         return f"Unknown field {name}.{did_you_mean(str(path[-1]), known)}"
     if kind in _KINDS:
         return f"{name} must be {_KINDS[kind]}, not {_described(value)}."
     if kind in ("literal_error", "enum"):
-        return f"{name} must be {context.get('expected', 'another value')}, not {_described(value)}."
+        return (
+            f"{name} must be {context.get('expected', 'another value')}, not {_described(value)}."
+        )
     if kind == "string_pattern_mismatch":
         return f"{name} is {_described(value)}: it must begin with a letter and hold only letters, digits and _."
     if kind in ("greater_than_equal", "less_than_equal"):
@@ -304,5 +353,10 @@ def _merge(marks: list[ArgMarks]) -> ArgMarks:
         for name, below in each.fields.items():
             fields[name] = _merge([fields[name], below]) if name in fields else below
     items = [each.items for each in marks if each.items is not None]
-    merged = ArgMarks(any(m.path for m in marks), any(m.long_text for m in marks), _merge(items) if items else None, fields)
+    merged = ArgMarks(
+        any(m.path for m in marks),
+        any(m.long_text for m in marks),
+        _merge(items) if items else None,
+        fields,
+    )
     return merged if merged != NO_MARKS else NO_MARKS

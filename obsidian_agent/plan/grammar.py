@@ -87,7 +87,15 @@ def parse_reference(body: str, source: str, long_text: bool = False) -> Referenc
         kind: Kind = "vars" if head == "$vars" else "steps"
         if not parts:
             what = "a captured name" if kind == "vars" else "a step's id"
-            return Reference(source, kind, "", (), parsed, f"{head} must be followed by a dot and {what}", long_text)
+            return Reference(
+                source,
+                kind,
+                "",
+                (),
+                parsed,
+                f"{head} must be followed by a dot and {what}",
+                long_text,
+            )
         return Reference(source, kind, parts[0], parts[1:], parsed, flaw, long_text)
     return Reference(source, "name", head, parts, parsed, flaw, long_text)
 
@@ -106,7 +114,9 @@ def filter_flaw(call: FilterCall) -> str | None:
     wants = FILTER_TEXTS.get(call.name)
     if wants is None:
         near = nearest(call.name, FILTER_TEXTS)
-        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(sorted(FILTER_TEXTS))}."
+        hint = (
+            f"did you mean '{near}'?" if near else f"there are {', '.join(sorted(FILTER_TEXTS))}."
+        )
         return f"unknown filter '{call.name}': {hint}"
     if wants == "required" and call.argument is None:
         return f"the filter '{call.name}' needs a text: '{call.name}:…'"
@@ -123,9 +133,15 @@ def _cut(text: str, long_text: bool) -> Iterator[Piece]:
             start = opened + 2
             continue
         yield text[start:opened]
-        closed = text.find("}", opened + 2, opened + 3 + MAX_REFERENCE) if _BEGINNING.match(text, opened + 2) else -1
+        closed = (
+            text.find("}", opened + 2, opened + 3 + MAX_REFERENCE)
+            if _BEGINNING.match(text, opened + 2)
+            else -1
+        )
         source = text[opened : closed + 1]
-        reference = parse_reference(text[opened + 2 : closed], source, long_text) if closed >= 0 else None
+        reference = (
+            parse_reference(text[opened + 2 : closed], source, long_text) if closed >= 0 else None
+        )
         if reference is not None:
             yield reference
             start = closed + 1

@@ -22,13 +22,21 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 def read_json(data: bytes, name: str) -> Any:
     """The JSON value of a file. PlanError SCHEMA_INVALID names the file, the line and what is wrong: also a doubled key, NaN, bad UTF-8."""
     if len(data) > MAX_FILE_BYTES:
-        raise PlanError(f"{name} is larger than {MAX_FILE_BYTES // 2**20} MB.", code="SCHEMA_INVALID")
+        raise PlanError(
+            f"{name} is larger than {MAX_FILE_BYTES // 2**20} MB.", code="SCHEMA_INVALID"
+        )
     try:
-        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
+        return json.loads(
+            data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant
+        )
     except json.JSONDecodeError as error:
-        raise PlanError(f"{name} is not JSON: {error.msg} in line {error.lineno}.", code="SCHEMA_INVALID") from error
+        raise PlanError(
+            f"{name} is not JSON: {error.msg} in line {error.lineno}.", code="SCHEMA_INVALID"
+        ) from error
     except UnicodeDecodeError as error:
-        raise PlanError(f"{name} is not UTF-8 text (byte {error.start}).", code="SCHEMA_INVALID") from error
+        raise PlanError(
+            f"{name} is not UTF-8 text (byte {error.start}).", code="SCHEMA_INVALID"
+        ) from error
     except RecursionError as error:
         raise PlanError(f"{name} is nested too deeply.", code="SCHEMA_INVALID") from error
     except ValueError as error:
@@ -220,7 +228,9 @@ class _Decoder:
             self._refuse("SYNTAX" if closed else "TRUNCATED", "a string has no end")
         raw = found[1] if double else self._single(found[1])
         if control := _CONTROL.search(raw):
-            self._refuse("SYNTAX", f"a string holds a raw control character (U+{ord(control[0]):04X})")
+            self._refuse(
+                "SYNTAX", f"a string holds a raw control character (U+{ord(control[0]):04X})"
+            )
         if _RAW.search(raw):
             self.repairs.add(RAW_TEXT)
         if "\\" in raw:

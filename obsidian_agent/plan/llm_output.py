@@ -29,7 +29,9 @@ _THOUGHT = re.compile(r"</(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"(```|~~~)[ \t]*\w*[ \t]*")
 _OPENING_FENCE = re.compile(r"\s*(?:```|~~~)[^\n{\[]*\n?")
 _UNQUOTED_NAME = re.compile(r"\{[^\w{}]{0,10}\w[\w ]{0,40}[^\w{}]{0,2}\s*:")
-_PLAN_LINE = re.compile(r"^\W{0,10}(version|goal|riskLevel|steps|tool|args)\W{0,2}\s*:", re.MULTILINE)
+_PLAN_LINE = re.compile(
+    r"^\W{0,10}(version|goal|riskLevel|steps|tool|args)\W{0,2}\s*:", re.MULTILINE
+)
 _MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
 _CALL_MARKUP = re.compile(r"<\s*/?\s*(tool_call|function_call|invoke|plan|steps)\b", re.IGNORECASE)
 
@@ -62,11 +64,16 @@ Parsed = ParsedPlan | ParsedProse | ParseFailed
 
 
 def _no_plan(message: str) -> ParseFailed:
-    return ParseFailed("SCHEMA_INVALID", f"{message} Output only one JSON object with version, goal, riskLevel and steps.")
+    return ParseFailed(
+        "SCHEMA_INVALID",
+        f"{message} Output only one JSON object with version, goal, riskLevel and steps.",
+    )
 
 
 _STEPS: Final = _no_plan("The answer holds steps without a plan around them.")
-_MANY_PLANS: Final = ParseFailed("MULTIPLE_PLANS", "The answer holds more than one plan. Write exactly one.")
+_MANY_PLANS: Final = ParseFailed(
+    "MULTIPLE_PLANS", "The answer holds more than one plan. Write exactly one."
+)
 
 # --- one JSON value -----------------------------------------------------------------------------------------------------------
 
@@ -86,7 +93,9 @@ def _classify(value: Any) -> ParsedPlan | ParseFailed | None:
     if "tool" in value and "args" in value:
         return _STEPS
     if isinstance(value.get("error"), dict | str):
-        return ParseFailed("UPSTREAM", "The service sent an error report instead of an answer.", retry=False)
+        return ParseFailed(
+            "UPSTREAM", "The service sent an error report instead of an answer.", retry=False
+        )
     return None
 
 
@@ -96,7 +105,11 @@ def _is_plan(value: dict[str, Any]) -> bool:
 
 
 def _list(items: list[Any]) -> ParsedPlan | ParseFailed | None:
-    found = [each for each in map(_classify, (item for item in items if isinstance(item, dict))) if each is not None]
+    found = [
+        each
+        for each in map(_classify, (item for item in items if isinstance(item, dict)))
+        if each is not None
+    ]
     only = _one(found)
     if isinstance(only, ParsedPlan):
         return ParsedPlan(only.document, ("taken out of a list",)) if len(items) == 1 else None
@@ -117,7 +130,9 @@ def _calls(value: dict[str, Any]) -> list[Any] | None:
         return calls
     if isinstance(value.get("function_call"), dict):
         return [value["function_call"]]
-    named = isinstance(value.get("name"), str) and ("arguments" in value or "input" in value or "parameters" in value)
+    named = isinstance(value.get("name"), str) and (
+        "arguments" in value or "input" in value or "parameters" in value
+    )
     return [value] if named or isinstance(value.get("function"), dict) else None
 
 
@@ -130,8 +145,12 @@ def _call(call: Any) -> ParsedPlan | ParseFailed | None:
     name = call["name"]
     if name not in OFFERED:
         if _OWN_TOOL.fullmatch(name):
-            return _no_plan(f"The answer calls {name[:60]} directly; tools are called only by the steps of a plan.")
-        return ParseFailed("UNKNOWN_TOOL", f"The answer calls {name[:60]!r}, which was never offered.", retry=False)
+            return _no_plan(
+                f"The answer calls {name[:60]} directly; tools are called only by the steps of a plan."
+            )
+        return ParseFailed(
+            "UNKNOWN_TOOL", f"The answer calls {name[:60]!r}, which was never offered.", retry=False
+        )
     given = next((call[key] for key in ("arguments", "input", "parameters") if key in call), None)
     why = "they are no JSON object"
     if isinstance(given, str):
@@ -143,7 +162,10 @@ def _call(call: Any) -> ParsedPlan | ParseFailed | None:
     if not isinstance(given, dict):
         return ParseFailed("SYNTAX", f"The arguments of the call cannot be read: {why}.")
     inner = _classify(given) if len(given) == 1 else None
-    return ParsedPlan(inner.document if isinstance(inner, ParsedPlan) else given, (f"taken out of a call of {name}",))
+    return ParsedPlan(
+        inner.document if isinstance(inner, ParsedPlan) else given,
+        (f"taken out of a call of {name}",),
+    )
 
 
 # --- a whole answer -----------------------------------------------------------------------------------------------------------
@@ -156,7 +178,9 @@ def parse_plan(raw: str | bytes, finish_reason: str | None = None) -> Parsed:
         return text
     match finish_reason:
         case "length" | "max_tokens":
-            return ParseFailed("TRUNCATED", "The answer was cut at its length limit. Write a shorter plan.")
+            return ParseFailed(
+                "TRUNCATED", "The answer was cut at its length limit. Write a shorter plan."
+            )
         case "content_filter" | "refusal":
             return ParseFailed("REFUSED", "The service withheld the answer.", retry=False)
         case "error":
@@ -167,11 +191,15 @@ def parse_plan(raw: str | bytes, finish_reason: str | None = None) -> Parsed:
 
 def _text(raw: str | bytes) -> str | ParseFailed:
     if len(raw) > MAX_BYTES:
-        return ParseFailed("TOO_LARGE", f"The answer is larger than {MAX_BYTES} bytes.", retry=False)
+        return ParseFailed(
+            "TOO_LARGE", f"The answer is larger than {MAX_BYTES} bytes.", retry=False
+        )
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
         if len(text.encode("utf-8")) > MAX_BYTES:
-            return ParseFailed("TOO_LARGE", f"The answer is larger than {MAX_BYTES} bytes.", retry=False)
+            return ParseFailed(
+                "TOO_LARGE", f"The answer is larger than {MAX_BYTES} bytes.", retry=False
+            )
     except UnicodeError:
         return ParseFailed("ENCODING", "The answer is not valid UTF-8 text.")
     return text
@@ -183,7 +211,9 @@ def _parse(text: str) -> Parsed:
         text = text[1:]
         repairs.append("byte order mark left out")
     if _MARKUP.match(text):
-        return ParseFailed("UPSTREAM", "The service sent a web page instead of an answer.", retry=False)
+        return ParseFailed(
+            "UPSTREAM", "The service sent a web page instead of an answer.", retry=False
+        )
     answer = _after_thinking(text)
     if answer is None:
         return ParseFailed("TRUNCATED", "The answer ended while the model was still thinking.")
@@ -204,7 +234,11 @@ def _after_thinking(text: str) -> str | None:
         closed = _THOUGHT.search(text)
         if closed is None:
             opened = _THINKING.search(text)
-            return None if opened is not None and not re.search(r"[{\[]", text[: opened.start()]) else text
+            return (
+                None
+                if opened is not None and not re.search(r"[{\[]", text[: opened.start()])
+                else text
+            )
         text = text[closed.end() :]
     return text
 
@@ -232,7 +266,9 @@ def _json_string(text: str) -> str | None:
 class _Found:
     """What an answer holds: JSON values with their places, and the first thing that should have been one."""
 
-    contents: list[tuple[ParsedPlan | ParseFailed | None, frozenset[str]]] = field(default_factory=list)
+    contents: list[tuple[ParsedPlan | ParseFailed | None, frozenset[str]]] = field(
+        default_factory=list
+    )
     outside: list[str] = field(default_factory=list)
     failure: Refused | None = None
     whole: bool = False
@@ -270,7 +306,11 @@ def _was_meant(text: str, start: int, first: int, error: Refused) -> bool:
     if error.begun or error.code == "TOO_DEEP":
         return text[start] in "{["
     if text[start] == "{":
-        return start == first or error.code == "TRUNCATED" or _UNQUOTED_NAME.match(text, start) is not None
+        return (
+            start == first
+            or error.code == "TRUNCATED"
+            or _UNQUOTED_NAME.match(text, start) is not None
+        )
     return text[start] == "[" and start == first and error.code != "SYNTAX"
 
 
@@ -292,8 +332,13 @@ def _decide(text: str, found: _Found, repairs: list[str]) -> Parsed:
     if isinstance(content, ParseFailed):
         return content
     if (flaw := arguments.flaw(content.document)) is not None:
-        return ParseFailed(flaw.code, f"{flaw.message} (at {flaw.pointer})", retry=flaw.code != "TOO_DEEP")
-    return ParsedPlan(content.document, (*repairs, *_around(found.outside), *content.repairs, *sorted(meant[0][1])))
+        return ParseFailed(
+            flaw.code, f"{flaw.message} (at {flaw.pointer})", retry=flaw.code != "TOO_DEEP"
+        )
+    return ParsedPlan(
+        content.document,
+        (*repairs, *_around(found.outside), *content.repairs, *sorted(meant[0][1])),
+    )
 
 
 def _without_plan(text: str, found: _Found) -> Parsed:
@@ -313,7 +358,9 @@ def _failed(error: Refused) -> ParseFailed:
         "TOO_DEEP": "The plan is too complicated",
         "SYNTAX": "The plan is no valid JSON",
     }
-    return ParseFailed(error.code, f"{messages[error.code]}: {error.message}.", retry=error.code != "TOO_DEEP")
+    return ParseFailed(
+        error.code, f"{messages[error.code]}: {error.message}.", retry=error.code != "TOO_DEEP"
+    )
 
 
 def _around(outside: list[str]) -> list[str]:

@@ -94,7 +94,9 @@ class ActionPlan(ToolModel):
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON document, without fields that say nothing."""
-        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {"version": self.version}
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {
+            "version": self.version
+        }
 
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

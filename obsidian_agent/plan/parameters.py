@@ -68,7 +68,9 @@ def bind(plan: ActionPlan, given: Mapping[str, Any]) -> Bound:
         try:
             values[name] = typed(given[name], declared.type)
         except _Unfit:
-            message = f"The parameter '{name}' must be {_WANTED[declared.type]}, not {given[name]!r}."
+            message = (
+                f"The parameter '{name}' must be {_WANTED[declared.type]}, not {given[name]!r}."
+            )
             problems.append(Problem("ARGUMENT_INVALID", message, path=name))
     for name in given.keys() - plan.parameters.keys():
         if name in CONTEXT_NAMES:
@@ -83,7 +85,10 @@ def default_problems(plan: ActionPlan) -> Iterator[Problem]:
     """Defaults that are no value of their parameter's type."""
     for name, declared in plan.parameters.items():
         try:
-            if declared.default is not None and typed(declared.default, declared.type) != declared.default:
+            if (
+                declared.default is not None
+                and typed(declared.default, declared.type) != declared.default
+            ):
                 raise _Unfit
         except _Unfit:
             message = f"The default of '{name}' must be {_WANTED[declared.type]}."
@@ -99,11 +104,22 @@ def with_implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> Acti
     for step in plan.steps:
         if step.tool not in tools:
             continue
-        loop = {step.foreach.item_name, step.foreach.index_name} if step.foreach is not None else set()
+        loop = (
+            {step.foreach.item_name, step.foreach.index_name} if step.foreach is not None else set()
+        )
         for place, template in compile_step(step, marks_of(tools[step.tool].input)).templates():
-            known = CONTEXT_NAMES | plan.parameters.keys() | (loop if place != "foreach/from" else set())
+            known = (
+                CONTEXT_NAMES
+                | plan.parameters.keys()
+                | (loop if place != "foreach/from" else set())
+            )
             for each in template.references:
-                if each.kind == "name" and each.head not in known and not each.long_text and not each.head.startswith("$"):
+                if (
+                    each.kind == "name"
+                    and each.head not in known
+                    and not each.long_text
+                    and not each.head.startswith("$")
+                ):
                     found.setdefault(each.head, Parameter())
             source = template.single if place == "foreach/from" else None
             if source is not None and source.head in found and not source.parts:
@@ -136,7 +152,9 @@ def fitted(value: Any, wanted: ParameterType) -> Any:
     try:
         return typed(value, wanted)
     except _Unfit:
-        raise PlanError(f"it must be {_WANTED[wanted]}, not {value!r}.", code="ARGUMENT_INVALID") from None
+        raise PlanError(
+            f"it must be {_WANTED[wanted]}, not {value!r}.", code="ARGUMENT_INVALID"
+        ) from None
 
 
 def _number(value: Any) -> int | float:

@@ -21,7 +21,9 @@ from obsidian_agent.vault.paths.patterns import PathRules
 from obsidian_agent.vault.views.changes import ChangeSet, Move, Operation, WriteFile
 from obsidian_agent.vault.views.view import VaultView
 
-NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "HOOK_REFUSED"})
+NOT_PERMITTED: Final = frozenset(
+    {"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "HOOK_REFUSED"}
+)
 """Codes of problems that the person's settings make: only the person can do something about them."""
 
 Level = Literal["read-only", "scoped-write", "full-write"]
@@ -42,13 +44,20 @@ class SharingRules:
     local: bool = False
 
     @classmethod
-    def of(cls, allow: Collection[str] = (), deny: Collection[str] = (), *, local: bool = False) -> SharingRules:
+    def of(
+        cls, allow: Collection[str] = (), deny: Collection[str] = (), *, local: bool = False
+    ) -> SharingRules:
         """From patterns as people write them. Raises `ConfigError`."""
         return cls(PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), local)
 
-    def verdict(self, path: VaultPath, real: Callable[[VaultPath], VaultPath], *, local: bool = False) -> Verdict:
+    def verdict(
+        self, path: VaultPath, real: Callable[[VaultPath], VaultPath], *, local: bool = False
+    ) -> Verdict:
         """Whether a model may read a file, which may lead elsewhere (`real`); `local`: it is on this machine."""
-        if self.deny and (pattern := self.deny.covering(path) or self.deny.covering(real(path))) is not None:
+        if (
+            self.deny
+            and (pattern := self.deny.covering(path) or self.deny.covering(real(path))) is not None
+        ):
             return Verdict("deny", f"share_deny {pattern}")
         if self.local and local:
             return Verdict("allow", "share_local is on")
@@ -75,17 +84,31 @@ class Limits:
 
     @classmethod
     def of(
-        cls, source: str = SETTINGS, level: Level = "full-write", allow: Iterable[str] = (), deny: Iterable[str] = (), **more: Any
+        cls,
+        source: str = SETTINGS,
+        level: Level = "full-write",
+        allow: Iterable[str] = (),
+        deny: Iterable[str] = (),
+        **more: Any,
     ) -> Limits:
         """From patterns as people write them. Raises `ConfigError`."""
-        return cls(source, level, PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), **more)
+        return cls(
+            source, level, PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), **more
+        )
 
     @property
     def on_changes(self) -> bool:
         """Whether there is a change that they forbid."""
-        return bool(self.level != "full-write" or self.write_deny or self.extensions or self.largest is not None)
+        return bool(
+            self.level != "full-write"
+            or self.write_deny
+            or self.extensions
+            or self.largest is not None
+        )
 
-    def on_change(self, path: VaultPath, size: int | None = None, *, folder: bool = False) -> str | None:
+    def on_change(
+        self, path: VaultPath, size: int | None = None, *, folder: bool = False
+    ) -> str | None:
         """The rule that forbids changing a file or folder, as it stands at the source; None when it may be. `size`: of the new content."""
         if (pattern := self.write_deny.covering(path)) is not None:
             return f"write_deny {pattern}"
@@ -93,7 +116,11 @@ class Limits:
             return "level read-only"
         if self.level == "scoped-write" and not self.write_allow.cover(path):
             return "level scoped-write, and no pattern of write_allow names it"
-        if self.extensions and not folder and (extension := path.name.rpartition(".")[2].lower()) not in self.extensions:
+        if (
+            self.extensions
+            and not folder
+            and (extension := path.name.rpartition(".")[2].lower()) not in self.extensions
+        ):
             return f"write_extensions, without {extension}"
         if self.largest is not None and size is not None and size > self.largest:
             return f"write_largest {self.largest}"
@@ -151,21 +178,28 @@ class Policy:
             return Verdict("allow", f"commands_allow {pattern}")
         return Verdict("ask", "allow_commands is on, and no pattern of commands_allow names it")
 
-    def on_change(self, path: VaultPath, size: int | None = None, *, folder: bool = False) -> Verdict | None:
+    def on_change(
+        self, path: VaultPath, size: int | None = None, *, folder: bool = False
+    ) -> Verdict | None:
         """What forbids changing a file or folder; None where nothing does."""
         for limits in self.limits:
             if (rule := limits.on_change(path, size, folder=folder)) is not None:
                 return Verdict("deny", rule, limits.source)
         return None
 
-    def verdict(self, tool: Tool | None, path: VaultPath, real: Callable[[VaultPath], VaultPath]) -> Verdict:
+    def verdict(
+        self, tool: Tool | None, path: VaultPath, real: Callable[[VaultPath], VaultPath]
+    ) -> Verdict:
         """What becomes of a plan's call of a tool that changes a file (None: any of them), or of a model's call of one that reads it."""
         called = self.on_call(tool.name) if tool is not None else None
         if called is not None and called.decision == "deny":
             return called
         if tool is not None and tool.risk is Risk.READ_ONLY:
             for limits in self.limits:
-                if (pattern := limits.share_deny.covering(path) or limits.share_deny.covering(real(path))) is not None:
+                if (
+                    pattern := limits.share_deny.covering(path)
+                    or limits.share_deny.covering(real(path))
+                ) is not None:
                     return Verdict("deny", f"share_deny {pattern}", limits.source)
             return self.sharing.verdict(path, real)
         if (denied := self.on_change(path) or self.on_change(real(path))) is not None:
@@ -179,7 +213,11 @@ class Policy:
             return unknown
         if called is not None and called.decision == "allow":
             return called
-        return Verdict("ask", "confirm_writes is on") if self.confirm_writes else Verdict("allow", "confirm_writes is off")
+        return (
+            Verdict("ask", "confirm_writes is on")
+            if self.confirm_writes
+            else Verdict("allow", "confirm_writes is off")
+        )
 
     # --- a plan --------------------------------------------------------------------------------------------------------------------
 
@@ -187,15 +225,29 @@ class Policy:
         """What forbids a step, whatever its arguments."""
         called = self.on_call(tool.name)
         if called.decision == "deny":
-            yield Problem("PERMISSION_DENIED", f"{tool.name} may not be used: {called.rule} ({called.source}).")
+            yield Problem(
+                "PERMISSION_DENIED",
+                f"{tool.name} may not be used: {called.rule} ({called.source}).",
+            )
         if tool.deletes and (off := self._off("deletes")) is not None:
-            yield Problem("DELETE_DISABLED", f"{tool.name} deletes, and deletes are off. {self._way_to_allow('deletes', off)}")
+            yield Problem(
+                "DELETE_DISABLED",
+                f"{tool.name} deletes, and deletes are off. {self._way_to_allow('deletes', off)}",
+            )
         if tool.risk is Risk.COMMANDS and (off := self._off("commands")) is not None:
-            yield Problem("COMMANDS_DISABLED", f"{tool.name} runs commands, and they are off. {self._way_to_allow('commands', off)}")
+            yield Problem(
+                "COMMANDS_DISABLED",
+                f"{tool.name} runs commands, and they are off. {self._way_to_allow('commands', off)}",
+            )
         if tool.risk is not Risk.READ_ONLY and not self.allow_writes:
-            yield Problem("PERMISSION_DENIED", f"{tool.name} changes the vault, and only reading is permitted here.")
+            yield Problem(
+                "PERMISSION_DENIED",
+                f"{tool.name} changes the vault, and only reading is permitted here.",
+            )
 
-    def refusals(self, change_set: ChangeSet, instances: Sequence[Instance], view: VaultView) -> Iterator[Problem]:
+    def refusals(
+        self, change_set: ChangeSet, instances: Sequence[Instance], view: VaultView
+    ) -> Iterator[Problem]:
         """What a plan comes to in a vault that is not allowed, whichever call leads there.
 
         Something of the vault that goes to the trash is a delete, though not a file that the plan made itself; a path that a rule protects
@@ -206,35 +258,56 @@ class Policy:
             try:
                 return view.real(path)
             except VaultError:
-                return path  # leads to nowhere or out of the vault, which the view refuses by itself
+                return (
+                    path  # leads to nowhere or out of the vault, which the view refuses by itself
+                )
 
         for item in instances:
-            if item.opaque and item.state == "ready" and (on := self.on_command(_command(item))).decision == "deny":
+            if (
+                item.opaque
+                and item.state == "ready"
+                and (on := self.on_command(_command(item))).decision == "deny"
+            ):
                 message = f"The command {_command(item)} may not be run: {on.rule} ({on.source})."
                 yield Problem("COMMANDS_DISABLED", message).at(item.step_id, item.name)
         off, limited = self._off("deletes"), any(each.on_changes for each in self.limits)
         for owned in change_set.operations if limited or off is not None else ():
             operation, instance = owned.operation, instances[owned.instance]
             if limited:
-                denied = ((path, self._on_place(path, size, folder, real)) for path, size, folder in _changed(operation))
+                denied = (
+                    (path, self._on_place(path, size, folder, real))
+                    for path, size, folder in _changed(operation)
+                )
                 for path, verdict in denied:
                     if verdict is not None:
                         message = f"{path} may not be changed: {verdict.rule} ({verdict.source})."
-                        yield Problem("PERMISSION_DENIED", message, path=path.text).at(instance.step_id, instance.name)
+                        yield Problem("PERMISSION_DENIED", message, path=path.text).at(
+                            instance.step_id, instance.name
+                        )
                         break
             if off is not None and _trashes(operation):
                 path = operation.path
                 message = f"{path} would go to .trash, and deletes are off. {self._way_to_allow('deletes', off)}"
-                yield Problem("DELETE_DISABLED", message, path=path.text).at(instance.step_id, instance.name)
+                yield Problem("DELETE_DISABLED", message, path=path.text).at(
+                    instance.step_id, instance.name
+                )
 
-    def approval(self, change_set: ChangeSet, instances: Sequence[Instance], tools: Mapping[str, Tool]) -> Verdict:
+    def approval(
+        self, change_set: ChangeSet, instances: Sequence[Instance], tools: Mapping[str, Tool]
+    ) -> Verdict:
         """Whether a plan that is not refused runs without a question. Deletes never do."""
-        found = [self._on_instance(item, tools[item.tool]) for item in instances if item.state == "ready"]
+        found = [
+            self._on_instance(item, tools[item.tool]) for item in instances if item.state == "ready"
+        ]
         if (unknown := self._unnamed()) is not None:
             found.append(unknown)
         if any(_trashes(owned.operation) for owned in change_set.operations):
             found.append(Verdict("ask", "deletes are always asked about"))
-        return max(found, key=lambda verdict: _STRENGTH.index(verdict.decision), default=Verdict("ask", "there is nothing to run"))
+        return max(
+            found,
+            key=lambda verdict: _STRENGTH.index(verdict.decision),
+            default=Verdict("ask", "there is nothing to run"),
+        )
 
     def _on_instance(self, item: Instance, tool: Tool) -> Verdict:
         if item.opaque:
@@ -245,7 +318,9 @@ class Policy:
         if called.decision == "allow":
             return called
         on = self.auto_approve_read_only
-        return Verdict("allow" if on else "ask", f"auto_approve_read_only is {'on' if on else 'off'}")
+        return Verdict(
+            "allow" if on else "ask", f"auto_approve_read_only is {'on' if on else 'off'}"
+        )
 
     def _unnamed(self) -> Verdict | None:
         """What has the plans of another program asked about: rules are for the person's own models, unless one names that program whole."""
@@ -254,20 +329,39 @@ class Policy:
             return None
         return Verdict("ask", f"tools_allow does not name {named}")
 
-    def _on_place(self, path: VaultPath, size: int | None, folder: bool, real: Callable[[VaultPath], VaultPath]) -> Verdict | None:
-        return self.on_change(path, size, folder=folder) or self.on_change(real(path), size, folder=folder)
+    def _on_place(
+        self,
+        path: VaultPath,
+        size: int | None,
+        folder: bool,
+        real: Callable[[VaultPath], VaultPath],
+    ) -> Verdict | None:
+        return self.on_change(path, size, folder=folder) or self.on_change(
+            real(path), size, folder=folder
+        )
 
     def _off(self, what: Literal["deletes", "commands"]) -> Verdict | None:
         """What switches deletes or commands off; None where they are on."""
         if not (self.allow_deletes if what == "deletes" else self.allow_commands):
             return Verdict("deny", f"allow_{what} is off")
-        source = next((each.source for each in self.limits if not (each.deletes if what == "deletes" else each.commands)), None)
+        source = next(
+            (
+                each.source
+                for each in self.limits
+                if not (each.deletes if what == "deletes" else each.commands)
+            ),
+            None,
+        )
         return None if source is None else Verdict("deny", f"allow_{what} is off", source)
 
     def _way_to_allow(self, what: Literal["deletes", "commands"], off: Verdict) -> str:
         if off.source != SETTINGS:
             return f"{off.source} says so."
-        return f"Allow them with --allow-{what}." if self.by_options else "Allow them in the settings (F5)."
+        return (
+            f"Allow them with --allow-{what}."
+            if self.by_options
+            else "Allow them in the settings (F5)."
+        )
 
 
 ANYTHING: Final = Policy(allow_deletes=True, allow_commands=True)
@@ -275,7 +369,9 @@ ANYTHING: Final = Policy(allow_deletes=True, allow_commands=True)
 
 
 def _naming(patterns: Sequence[str], name: str) -> str | None:
-    return next((pattern for pattern in patterns if fnmatchcase(name.casefold(), pattern.casefold())), None)
+    return next(
+        (pattern for pattern in patterns if fnmatchcase(name.casefold(), pattern.casefold())), None
+    )
 
 
 def _command(item: Instance) -> str:
@@ -295,7 +391,11 @@ def _changed(operation: Operation) -> Iterator[tuple[VaultPath, int | None, bool
         case Move():
             places = [operation.path] if operation.trash else [operation.path, operation.new_path]
             yield from ((place, None, operation.folder) for place in places)
-            for item in operation.inventory.items if operation.folder and operation.inventory is not None else ():
+            for item in (
+                operation.inventory.items
+                if operation.folder and operation.inventory is not None
+                else ()
+            ):
                 yield from (_inside(place, item.name, item.kind == "folder") for place in places)
         case _:
             yield operation.path, None, True
@@ -340,7 +440,9 @@ def vault_rules(data: bytes | None, source: str, own: Level) -> tuple[Limits, tu
         if not isinstance(document, dict):
             raise ValueError("it is no JSON object")
         taken = {name: value for name, value in document.items() if _narrows(name, value, own)}
-        lists = {name: tuple(map(str, value)) for name, value in taken.items() if isinstance(value, list)}
+        lists = {
+            name: tuple(map(str, value)) for name, value in taken.items() if isinstance(value, list)
+        }
         extensions = tuple(each.lstrip(".").lower() for each in lists.get("write_extensions", ()))
         limits = Limits.of(
             source,
@@ -359,7 +461,10 @@ def vault_rules(data: bytes | None, source: str, own: Level) -> tuple[Limits, tu
         message = f"{source} cannot be read ({error}), so nothing may be changed in this vault. Put it right or delete it."
         return Limits(source, "read-only"), (Problem("CONFIG_INVALID", message, path=source),)
     left = sorted(map(str, document.keys() - taken.keys()))
-    told = (f"{source}: {name} is left out: a vault can take permissions away, and give none." for name in left)
+    told = (
+        f"{source}: {name} is left out: a vault can take permissions away, and give none."
+        for name in left
+    )
     return limits, tuple(Problem("CONFIG_IGNORED", each, path=source) for each in told)
 
 

@@ -31,7 +31,15 @@ from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.vault.index.build import no_collection
-from obsidian_agent.vault.views.changes import ChangeSet, FileChange, MakeDir, Move, NetChange, Operation, WriteFile
+from obsidian_agent.vault.views.changes import (
+    ChangeSet,
+    FileChange,
+    MakeDir,
+    Move,
+    NetChange,
+    Operation,
+    WriteFile,
+)
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.overlay_entries import HashedBase
 from obsidian_agent.vault.views.view import VaultView
@@ -73,7 +81,9 @@ def dry_run(
         raise MissingInput(bound.missing)
     context = replace(context, params={**context.params, **bound.values})
     with no_collection():
-        return _DryRun(checked, checked.plan, tools, view, context, disabled, on_first_screen, done or {}).run(instruction)
+        return _DryRun(
+            checked, checked.plan, tools, view, context, disabled, on_first_screen, done or {}
+        ).run(instruction)
 
 
 @dataclass(slots=True)
@@ -121,7 +131,9 @@ class _DryRun:
 
     def run(self, instruction: str | None) -> Preview:
         for step in self.checked.order:
-            cause = next((each for each in self.instances if each.opaque and each.step_id != step.id), None)
+            cause = next(
+                (each for each in self.instances if each.opaque and each.step_id != step.id), None
+            )
             if step.id in self.done:
                 self._record(step, self.done[step.id])
             elif cause is not None:
@@ -132,7 +144,9 @@ class _DryRun:
                 self._step(step, self.checked.compiled[step.id])
         change_set = self.overlay.change_set()
         policy = self.checked.policy
-        self.errors.extend(islice(policy.refusals(change_set, self.instances, self.base), MAX_PROBLEMS))
+        self.errors.extend(
+            islice(policy.refusals(change_set, self.instances, self.base), MAX_PROBLEMS)
+        )
         self._warn(policy.told)
         self._warn(links_astray(change_set, self.instances))
         flags = (
@@ -158,7 +172,10 @@ class _DryRun:
             approval=policy.approval(change_set, self.instances, self.tools),
             agent=policy.agent,
             after=self.overlay,
-            timings=Timings(preview_ms=elapsed, first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms),
+            timings=Timings(
+                preview_ms=elapsed,
+                first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms,
+            ),
         )
 
     # --- one step --------------------------------------------------------------------------------------------------------------
@@ -201,7 +218,10 @@ class _DryRun:
         try:
             found = compiled.items(self.scope)
             if self.looped + len(found) > MAX_INSTANCES:
-                raise PlanError(f"The loops of a plan may run {MAX_INSTANCES} times in all; these run more often.", code="PLAN_TOO_LARGE")
+                raise PlanError(
+                    f"The loops of a plan may run {MAX_INSTANCES} times in all; these run more often.",
+                    code="PLAN_TOO_LARGE",
+                )
         except ObsidianAgentError as error:
             self._fail(step, None, error)
             return []
@@ -219,7 +239,10 @@ class _DryRun:
                 return None
             args = compiled.args.resolve(scope, notes)
             _refuse_null(step.args, args)
-            proposal = tool.propose(parse_input(tool, args), ToolContext(self.overlay, self.base, self.context, self._show))
+            proposal = tool.propose(
+                parse_input(tool, args),
+                ToolContext(self.overlay, self.base, self.context, self._show),
+            )
             self.overlay.apply(proposal.changes, len(self.instances))
         except ObsidianAgentError as error:
             self._fail(step, index, error)
@@ -227,7 +250,19 @@ class _DryRun:
         self._note(step, name, notes, proposal)
         output = proposal.output.model_dump(mode="json", by_alias=True, exclude_unset=True)
         depends_on = self.checked.needed[step.id]
-        self.instances.append(Instance(name, step.id, index, step.tool, args, "ready", output, opaque=tool.opaque, depends_on=depends_on))
+        self.instances.append(
+            Instance(
+                name,
+                step.id,
+                index,
+                step.tool,
+                args,
+                "ready",
+                output,
+                opaque=tool.opaque,
+                depends_on=depends_on,
+            )
+        )
         return output
 
     # --- the books -------------------------------------------------------------------------------------------------------------
@@ -240,13 +275,17 @@ class _DryRun:
             self._warn([problem])
         elif len(self.errors) < MAX_PROBLEMS:
             self.errors.append(problem)
-        self.instances.append(Instance(name, step.id, index, step.tool, {}, "failed", reason=problem.message))
+        self.instances.append(
+            Instance(name, step.id, index, step.tool, {}, "failed", reason=problem.message)
+        )
         self.failures.setdefault(step.id, problem.message)
         if index is None or self.plan.on_error(step) != "skip":
             self.unavailable[step.id] = problem.message
 
     def _leave_out(self, step: Step, index: int | None, reason: str) -> None:
-        self.instances.append(Instance(_name(step, index), step.id, index, step.tool, {}, "skipped", reason=reason))
+        self.instances.append(
+            Instance(_name(step, index), step.id, index, step.tool, {}, "skipped", reason=reason)
+        )
 
     def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal[Any]) -> None:
         """Warnings of one call: names that were cleaned, and what the tool says."""
@@ -268,7 +307,11 @@ class _DryRun:
 
     def _show(self, changes: Sequence[FileChange]) -> None:
         """The first screen of a plan whose first change is one call with many files."""
-        if self.first_screen_ms is None and len(changes) == FIRST_SCREEN and not self.overlay.change_set().operations:
+        if (
+            self.first_screen_ms is None
+            and len(changes) == FIRST_SCREEN
+            and not self.overlay.change_set().operations
+        ):
             overlay = OverlayVault(self.base, self.context.now.timestamp() * 1000)
             overlay.apply(changes, len(self.instances))
             self._first_screen(overlay)
@@ -284,7 +327,12 @@ class _DryRun:
         if self.on_first_screen is not None:
             timings = Timings(first_screen_ms=self.first_screen_ms)
             partial = Preview(
-                self.plan, self.context, self.checked.risk, instances=tuple(self.instances), change_set=change_set, timings=timings
+                self.plan,
+                self.context,
+                self.checked.risk,
+                instances=tuple(self.instances),
+                change_set=change_set,
+                timings=timings,
             )
             self.on_first_screen(partial)
 
@@ -293,9 +341,15 @@ def _refuse_null(written: Mapping[str, Any], args: Mapping[str, Any]) -> None:
     """A reference that leads to null is no way to leave an argument out: without it a tool may mean the whole vault."""
     for name, value in args.items():
         if value is None and written.get(name) is not None:
-            raise ToolError(f"{name} is null: {written[name]} has no value here.", code="REFERENCE_ERROR")
+            raise ToolError(
+                f"{name} is null: {written[name]} has no value here.", code="REFERENCE_ERROR"
+            )
         if value is None:
-            raise ToolError(f"{name} is null.", code="ARGUMENT_INVALID", hint="Leave it out to mean nothing by it.")
+            raise ToolError(
+                f"{name} is null.",
+                code="ARGUMENT_INVALID",
+                hint="Leave it out to mean nothing by it.",
+            )
 
 
 def _name(step: Step, index: int | None) -> str:
@@ -305,9 +359,13 @@ def _name(step: Step, index: int | None) -> str:
 def plan_hash(instances: list[Instance], change_set: ChangeSet) -> str:
     """SHA-256 over the expanded plan and every operation with its before- and after-hash: what an approval is bound to."""
     digest = hashlib.sha256()
-    encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str).encode
+    encode = json.JSONEncoder(
+        ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str
+    ).encode
     for item in instances:
-        digest.update(encode([item.name, item.tool, item.state, item.args]).encode("utf-8", "surrogatepass"))
+        digest.update(
+            encode([item.name, item.tool, item.state, item.args]).encode("utf-8", "surrogatepass")
+        )
     for owned in change_set.operations:
         digest.update(encode(_facts(owned.operation)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
@@ -319,7 +377,13 @@ def _facts(operation: Operation) -> list[Any]:
             return ["mkdir", path.text]
         case Move():
             inside = operation.inventory.digest if operation.inventory is not None else None
-            return ["trash" if operation.trash else "move", operation.path.text, operation.new_path.text, operation.before_hash, inside]
+            return [
+                "trash" if operation.trash else "move",
+                operation.path.text,
+                operation.new_path.text,
+                operation.before_hash,
+                inside,
+            ]
         case WriteFile():
             return ["write", operation.path.text, operation.before_hash, operation.after_hash]
 
@@ -345,19 +409,26 @@ def links_astray(change_set: ChangeSet, instances: Sequence[Instance]) -> Iterat
             if item.link and item.hash is not None and _astray(move, item.name, item.hash):
                 path, instance = f"{move.new_path}/{item.name}", instances[owned.instance]
                 message = f"{path} is a symbolic link to {item.hash}, which leads elsewhere or nowhere from there."
-                yield Problem("LINKS_UNRESOLVED", message, path=path).at(instance.step_id, instance.name)
+                yield Problem("LINKS_UNRESOLVED", message, path=path).at(
+                    instance.step_id, instance.name
+                )
 
 
 def _astray(move: Move, name: str, target: str) -> bool:
     """Whether a link at `name` in a folder that moves means another place afterwards. An absolute target is not looked into."""
     if target.startswith("/"):
         return False
-    old, new = (posixpath.normpath(posixpath.join(posixpath.dirname(f"{folder}/{name}"), target)) for folder in (move.path, move.new_path))
+    old, new = (
+        posixpath.normpath(posixpath.join(posixpath.dirname(f"{folder}/{name}"), target))
+        for folder in (move.path, move.new_path)
+    )
     inside = old == move.path.text or old.startswith(f"{move.path}/")
     return new != (move.new_path.text + old[len(move.path.text) :] if inside else old)
 
 
-def flags_of(changes: Sequence[NetChange], before: HashedBase, context: RunContext, instruction: str | None) -> tuple[Flag, ...]:
+def flags_of(
+    changes: Sequence[NetChange], before: HashedBase, context: RunContext, instruction: str | None
+) -> tuple[Flag, ...]:
     """The flags of a change set over a vault. `instruction` is what the person said, when the plan came from words."""
     found: list[Flag] = []
     touched = [change for change in changes if change.kind != "mkdir"]
@@ -366,14 +437,24 @@ def flags_of(changes: Sequence[NetChange], before: HashedBase, context: RunConte
     arriving = {change.new_path.key: change for change in touched if change.new_path is not None}
     for change in touched:
         found.extend(_content_flags(change, before) if not change.folder else _folder_flags(change))
-        if change.kind == "delete" and not change.folder and (other := arriving.get(change.path.key)) is not None:
-            found.append(Flag("shrink", f"It goes to .trash: {other.path} takes its place.", change.path.text))
+        if (
+            change.kind == "delete"
+            and not change.folder
+            and (other := arriving.get(change.path.key)) is not None
+        ):
+            found.append(
+                Flag(
+                    "shrink", f"It goes to .trash: {other.path} takes its place.", change.path.text
+                )
+            )
     if instruction is not None:
         found.extend(_not_named(touched, context, instruction))
     return tuple(found)
 
 
-_DESTRUCTIVE: Final = re.compile(r"delet|remov|trash|eras|wipe|purge|clear|reset|revert|overwrit|uninstall", re.IGNORECASE)
+_DESTRUCTIVE: Final = re.compile(
+    r"delet|remov|trash|eras|wipe|purge|clear|reset|revert|overwrit|uninstall", re.IGNORECASE
+)
 """In the id or the name of a command that takes something away, as Obsidian's own and most plugins call theirs."""
 
 
@@ -386,7 +467,9 @@ def opaque_flags(instances: Iterable[Instance], context: RunContext) -> tuple[Fl
         what = "It may delete things, and what" if _DESTRUCTIVE.search(f"{id} {name}") else "What"
         return f"{item.name} runs the command “{name}” ({id}). {what} it does cannot be previewed or undone."
 
-    return tuple(Flag("opaque", detail(item)) for item in instances if item.opaque and item.state == "ready")
+    return tuple(
+        Flag("opaque", detail(item)) for item in instances if item.opaque and item.state == "ready"
+    )
 
 
 def _folder_flags(change: NetChange) -> Iterator[Flag]:
@@ -403,11 +486,20 @@ def _content_flags(change: NetChange, before: HashedBase) -> Iterator[Flag]:
     path = (change.new_path or change.path).text
     old = change.before
     # Obsidian fetches what a note shows when the note is opened: that is how text leaves a vault unasked.
-    active = added_content(path, content, lambda: b"" if old is None else before.read(old), None if old is None else old.text)
+    active = added_content(
+        path,
+        content,
+        lambda: b"" if old is None else before.read(old),
+        None if old is None else old.text,
+    )
     if active.hosts:
         yield Flag("remoteUrl", f"Obsidian would load from {_few(active.hosts)}.", path)
     if active.code:
-        yield Flag("runsAsCode", f"It contains text that plugins may run as code: {_few(active.code)}.", path)
+        yield Flag(
+            "runsAsCode",
+            f"It contains text that plugins may run as code: {_few(active.code)}.",
+            path,
+        )
     size = 0 if old is None else before.size_of(old)
     lost = size - len(content)
     if lost > SHRINK_BYTES and len(content) < SHRINK_RATIO * size:
@@ -415,17 +507,28 @@ def _content_flags(change: NetChange, before: HashedBase) -> Iterator[Flag]:
 
 
 def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+    return ", ".join(names[:MOST_NAMES]) + (
+        f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    )
 
 
-def _not_named(changes: Sequence[NetChange], context: RunContext, instruction: str) -> Iterator[Flag]:
+def _not_named(
+    changes: Sequence[NetChange], context: RunContext, instruction: str
+) -> Iterator[Flag]:
     """Existing files, and folders that move or go, that neither the words, nor the open note, nor the selection point at; a named folder
     names what is in it."""
     said = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
     existing = [change for change in changes if change.before is not None or change.folder]
-    strangers = [change.path for change in existing if change.path != context.active_file and not _named(change, said)]
+    strangers = [
+        change.path
+        for change in existing
+        if change.path != context.active_file and not _named(change, said)
+    ]
     if len(strangers) > FEW_STRANGERS:
-        yield Flag("notNamed", f"The instruction does not name {len(strangers)} of the files that change, such as {strangers[0]}.")
+        yield Flag(
+            "notNamed",
+            f"The instruction does not name {len(strangers)} of the files that change, such as {strangers[0]}.",
+        )
         return
     for path in strangers:
         yield Flag("notNamed", "The instruction does not name it.", path.text)

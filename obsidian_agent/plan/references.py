@@ -14,11 +14,20 @@ from obsidian_agent.plan import grammar
 from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks
 from obsidian_agent.plan.grammar import Malformed, Reference
 from obsidian_agent.plan.model import ActionPlan, Step
-from obsidian_agent.tools.core.filters import MISSING, NO_SELECTION, FilterContext, Missing, apply_filters, text_of
+from obsidian_agent.tools.core.filters import (
+    MISSING,
+    NO_SELECTION,
+    FilterContext,
+    Missing,
+    apply_filters,
+    text_of,
+)
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.paths.rules import clean_component, dash_illegal
 
-CONTEXT_NAMES: Final = frozenset({"selection", "activeFile", "activeFolder", "vaultName", "date", "time", "now"})
+CONTEXT_NAMES: Final = frozenset(
+    {"selection", "activeFile", "activeFolder", "vaultName", "date", "time", "now"}
+)
 """The names of the run's own context; no step, loop or captured value may take them."""
 
 RESERVED_NAMES: Final = CONTEXT_NAMES | {"steps", "vars"}
@@ -65,12 +74,19 @@ class Scope:
     def child(self, item_name: str, item: Any, index_name: str, index: int) -> Scope:
         """The scope of one foreach instance."""
         local = {item_name: item, index_name: index}
-        return Scope(self.context, self.params, self.path_params, self.steps, self.vars, local, self.filters)
+        return Scope(
+            self.context, self.params, self.path_params, self.steps, self.vars, local, self.filters
+        )
 
     def knows(self, reference: Reference) -> bool:
         """Whether the head means anything here. Steps and captured names always do: a wrong one is an error, not text."""
         name = reference.head
-        return reference.kind != "name" or name in self.local or name in self.params or name in self.context
+        return (
+            reference.kind != "name"
+            or name in self.local
+            or name in self.params
+            or name in self.context
+        )
 
     def value(self, reference: Reference) -> Any:
         """The value of the reference before its filters, or a `Missing`."""
@@ -175,7 +191,9 @@ def resolve_reference(reference: Reference, scope: Scope) -> Any:
     try:
         value = apply_filters(value, reference.filters, scope.filters)
     except ToolError as error:
-        raise ToolError(f"{reference.source}: {error.message}", code="REFERENCE_ERROR", hint=error.hint) from error
+        raise ToolError(
+            f"{reference.source}: {error.message}", code="REFERENCE_ERROR", hint=error.hint
+        ) from error
     if isinstance(value, Missing):
         raise _missing(reference, value)
     return value
@@ -183,10 +201,20 @@ def resolve_reference(reference: Reference, scope: Scope) -> Any:
 
 def _missing(reference: Reference, value: Missing) -> MissingValue:
     if value is NO_SELECTION:
-        message, hint = "Nothing is selected, and the plan needs ${selection}.", "Select text and try again."
+        message, hint = (
+            "Nothing is selected, and the plan needs ${selection}.",
+            "Select text and try again.",
+        )
         return MissingValue(message, code="NO_SELECTION", path=reference.name, hint=hint)
-    if reference.kind == "name" and reference.head in ("activeFile", "activeFolder") and not reference.parts:
-        message, hint = f"{reference.source}: no note is active.", "Open a note, or name one with --active-file."
+    if (
+        reference.kind == "name"
+        and reference.head in ("activeFile", "activeFolder")
+        and not reference.parts
+    ):
+        message, hint = (
+            f"{reference.source}: no note is active.",
+            "Open a note, or name one with --active-file.",
+        )
         return MissingValue(message, path=reference.name, hint=hint)
     message = f"{reference.source} leads to nothing: {reference.name} does not exist."
     return MissingValue(message, path=reference.name, hint="Check the path, or add |default:text.")
@@ -232,7 +260,9 @@ class _Text:
                     written.append(piece)
                 case Reference():
                     known = not piece.long_text or scope.knows(piece)
-                    written.append(text_of(resolve_reference(piece, scope)) if known else piece.source)
+                    written.append(
+                        text_of(resolve_reference(piece, scope)) if known else piece.source
+                    )
                 case Malformed():
                     _refuse_malformed(piece)
         return "".join(written)
@@ -255,7 +285,11 @@ class _Path(_Text):
                 case Reference():
                     text = _path_part(piece, scope, notes)
                     if not text and path.endswith("/") and self._ends_component(index):
-                        raise PathRefused(f"{piece.source} is empty and would be a whole part of the path.", code="PATH_INVALID", path=path)
+                        raise PathRefused(
+                            f"{piece.source} is empty and would be a whole part of the path.",
+                            code="PATH_INVALID",
+                            path=path,
+                        )
                     path += text
                 case Malformed():
                     _refuse_malformed(piece)
@@ -268,18 +302,26 @@ class _Path(_Text):
 
 def _refuse_malformed(piece: Malformed) -> None:
     if not piece.long_text:
-        raise ToolError(f"{piece.source} is no reference.", code="REFERENCE_ERROR", hint="Write $${ for a literal ${.")
+        raise ToolError(
+            f"{piece.source} is no reference.",
+            code="REFERENCE_ERROR",
+            hint="Write $${ for a literal ${.",
+        )
 
 
 def _path_part(reference: Reference, scope: Scope, notes: list[str] | None) -> str:
     value = resolve_reference(reference, scope)
     if value is None or isinstance(value, list | dict):
         what = "null" if value is None else "a list or object"
-        raise PathRefused(f"{reference.source} is {what}, which cannot be part of a path.", code="PATH_INVALID")
+        raise PathRefused(
+            f"{reference.source} is {what}, which cannot be part of a path.", code="PATH_INVALID"
+        )
     text = text_of(value)
     if scope.may_hold_slash(reference):
         dated = any(call.name == "date" for call in reference.filters)
-        return "/".join(_dashed(reference, part, notes) for part in text.split("/")) if dated else text
+        return (
+            "/".join(_dashed(reference, part, notes) for part in text.split("/")) if dated else text
+        )
     if "/" in text or "\\" in text or text.strip() in (".", ".."):
         cleaned = clean_component(text)
         raise PathRefused(
@@ -294,7 +336,9 @@ def _path_part(reference: Reference, scope: Scope, notes: list[str] | None) -> s
 def _dashed(reference: Reference, text: str, notes: list[str] | None) -> str:
     dashed = dash_illegal(text)
     if dashed != text and notes is not None:
-        notes.append(f"{reference.source}: {text!r} is written as {dashed!r} in the path, because some systems forbid those characters.")
+        notes.append(
+            f"{reference.source}: {text!r} is written as {dashed!r} in the path, because some systems forbid those characters."
+        )
     return dashed
 
 
@@ -331,11 +375,17 @@ def _node(value: Any, marks: ArgMarks) -> _Node:
             return _text_node(value, marks)
         case list():
             items = tuple(_node(item, marks.item()) for item in value)
-            unchanged = all(isinstance(item, _Static) and item.value is old for item, old in zip(items, value, strict=True))
+            unchanged = all(
+                isinstance(item, _Static) and item.value is old
+                for item, old in zip(items, value, strict=True)
+            )
             return _Static(value) if unchanged else _List(items)
         case dict():
             fields = {name: _node(below, marks.field(name)) for name, below in value.items()}
-            unchanged = all(isinstance(node, _Static) and node.value is value[name] for name, node in fields.items())
+            unchanged = all(
+                isinstance(node, _Static) and node.value is value[name]
+                for name, node in fields.items()
+            )
             return _Static(value) if unchanged else _Object(fields)
         case _:
             return _Static(value)
@@ -389,7 +439,10 @@ class CompiledStep:
         if not isinstance(found, list):
             raise ToolError(f"foreach.from is not an array: {written}", code="REFERENCE_ERROR")
         reference = self.source.single
-        if reference is not None and any(isinstance(each, dict) and each.get("hasMore") is True for each in scope.containers(reference)):
+        if reference is not None and any(
+            isinstance(each, dict) and each.get("hasMore") is True
+            for each in scope.containers(reference)
+        ):
             raise ToolError(
                 f"{written} was cut short (hasMore): the plan would run over a part of the list.",
                 code="TRUNCATED_LIST",

@@ -12,7 +12,9 @@ from obsidian_agent.tools.core.tool import Risk, RunContext
 from obsidian_agent.vault.views.changes import ChangeSet, NetChange, content_hash, unified_diff
 from obsidian_agent.vault.views.view import VaultView
 
-FlagKind = Literal["remoteUrl", "runsAsCode", "shrink", "manyFiles", "notNamed", "opaque", "riskRaised"]
+FlagKind = Literal[
+    "remoteUrl", "runsAsCode", "shrink", "manyFiles", "notNamed", "opaque", "riskRaised"
+]
 InstanceState = Literal["ready", "skipped", "failed"]
 
 
@@ -98,7 +100,9 @@ class Preview:
     @property
     def approved_plan(self) -> ActionPlan:
         """The plan without the steps that are left out: what an approval is about, and what a run is remembered by."""
-        return self.plan.model_copy(update={"steps": [step for step in self.plan.steps if step.id not in self.left_out]})
+        return self.plan.model_copy(
+            update={"steps": [step for step in self.plan.steps if step.id not in self.left_out]}
+        )
 
     @property
     def valid(self) -> bool:
@@ -113,7 +117,9 @@ def diff_of(change: NetChange, base: VaultView) -> str:
         return ""
     before = base.read(change.before) if change.before is not None else None
     if before is not None and change.before_hash not in (None, content_hash(before)):
-        raise VaultError(f"{change.path} has changed since the preview.", code="CONFLICT", path=change.path.text)
+        raise VaultError(
+            f"{change.path} has changed since the preview.", code="CONFLICT", path=change.path.text
+        )
     new_path = change.new_path or change.path
     return unified_diff(before, change.content, change.path.text, new_path.text)
 
@@ -137,9 +143,16 @@ def summary_document(preview: Preview) -> dict[str, Any]:
         "filesCreated": paths("create"),
         "filesModified": paths("modify"),
         "filesDeleted": paths("delete"),
-        "filesRenamed": [{"from": change.path.text, "to": (change.new_path or change.path).text} for change in renames],
+        "filesRenamed": [
+            {"from": change.path.text, "to": (change.new_path or change.path).text}
+            for change in renames
+        ],
         "foldersCreated": paths("mkdir"),
-        "commandsExecuted": [str(item.args.get("id", item.tool)) for item in preview.instances if item.opaque and item.state == "ready"],
+        "commandsExecuted": [
+            str(item.args.get("id", item.tool))
+            for item in preview.instances
+            if item.opaque and item.state == "ready"
+        ],
         "estimatedSteps": len(preview.instances),
     }
 
@@ -160,7 +173,16 @@ def preview_document(preview: Preview, changes: Sequence[dict[str, Any]]) -> dic
 
 def rejected_document(problems: Sequence[Problem]) -> dict[str, Any]:
     """The same document for a plan that cannot even be dry-run."""
-    empty: dict[str, Any] = {name: [] for name in ("filesCreated", "filesModified", "filesDeleted", "filesRenamed", "foldersCreated")}
+    empty: dict[str, Any] = {
+        name: []
+        for name in (
+            "filesCreated",
+            "filesModified",
+            "filesDeleted",
+            "filesRenamed",
+            "foldersCreated",
+        )
+    }
     return {
         "valid": False,
         "errors": [problem.to_json() for problem in problems],

@@ -13,12 +13,25 @@ from typing import Any, Final
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, PlanError, Problem, did_you_mean, nearest
 from obsidian_agent.plan import arguments
-from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, argument_problems, check, control_characters, marks_of
+from obsidian_agent.plan.arguments import (
+    NO_MARKS,
+    ArgMarks,
+    argument_problems,
+    check,
+    control_characters,
+    marks_of,
+)
 from obsidian_agent.plan.grammar import Malformed, Reference, pieces
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, MAX_INSTANCES, MAX_STEPS, ActionPlan, Step
 from obsidian_agent.plan.parameters import default_problems
 from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
-from obsidian_agent.plan.references import BUILTIN_VARS, CONTEXT_NAMES, RESERVED_NAMES, CompiledStep, compile_step
+from obsidian_agent.plan.references import (
+    BUILTIN_VARS,
+    CONTEXT_NAMES,
+    RESERVED_NAMES,
+    CompiledStep,
+    compile_step,
+)
 from obsidian_agent.plan.result import Flag
 from obsidian_agent.tools.core.tool import Risk, Tool
 from obsidian_agent.vault.paths import path
@@ -46,7 +59,9 @@ def shape(document: object) -> Shaped:
         return Shaped(problems=too_large, final=True)
     if flaw := arguments.flaw(document):
         code = "PATH_INVALID" if _PATH_ARGUMENT.fullmatch(flaw.pointer) else "SCHEMA_INVALID"
-        return Shaped(problems=[Problem(code, flaw.message, path=flaw.pointer)], final=flaw.code == "TOO_DEEP")
+        return Shaped(
+            problems=[Problem(code, flaw.message, path=flaw.pointer)], final=flaw.code == "TOO_DEEP"
+        )
     version = document.get("version")
     if isinstance(version, str) and version != VERSION:
         message = f"Version {version[:20]!r} of the plan language is not known; this program reads version {VERSION!r}."
@@ -61,12 +76,27 @@ def _too_large(document: dict[Any, Any]) -> list[Problem]:
     if not isinstance(steps, list):
         return []
     if len(steps) > MAX_STEPS:
-        return [Problem("PLAN_TOO_LARGE", f"The plan has {len(steps)} steps; at most {MAX_STEPS} are allowed.", path="/steps")]
+        return [
+            Problem(
+                "PLAN_TOO_LARGE",
+                f"The plan has {len(steps)} steps; at most {MAX_STEPS} are allowed.",
+                path="/steps",
+            )
+        ]
     lists = [_literal_items(step) for step in steps]
     if sum(lists) > MAX_INSTANCES:
         largest = max(range(len(lists)), key=lists.__getitem__)
-        message = f"The plan's lists make {sum(lists)} instances; at most {MAX_INSTANCES} are allowed."
-        return [Problem("PLAN_TOO_LARGE", message, _step_id(steps[largest]), path=f"/steps/{largest}/foreach/from")]
+        message = (
+            f"The plan's lists make {sum(lists)} instances; at most {MAX_INSTANCES} are allowed."
+        )
+        return [
+            Problem(
+                "PLAN_TOO_LARGE",
+                message,
+                _step_id(steps[largest]),
+                path=f"/steps/{largest}/foreach/from",
+            )
+        ]
     return []
 
 
@@ -83,7 +113,9 @@ def _clamped(document: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     if "defaults" in document:
         clamped["defaults"] = _clamp_retry(document["defaults"], "/defaults", warnings)
     if isinstance(steps := document.get("steps"), list):
-        clamped["steps"] = [_clamp_retry(step, f"/steps/{index}", warnings) for index, step in enumerate(steps)]
+        clamped["steps"] = [
+            _clamp_retry(step, f"/steps/{index}", warnings) for index, step in enumerate(steps)
+        ]
     return clamped, warnings
 
 
@@ -97,7 +129,9 @@ def _clamp_retry(holder: Any, place: str, warnings: list[Problem]) -> Any:
         if isinstance(given, int | float) and not isinstance(given, bool) and given > most:
             clamped[name] = most
             message = f"{name} is lowered from {given} to {most}."
-            warnings.append(Problem("RETRY_LIMIT", message, _step_id(holder), path=f"{place}/retry/{name}"))
+            warnings.append(
+                Problem("RETRY_LIMIT", message, _step_id(holder), path=f"{place}/retry/{name}")
+            )
     return {**holder, "retry": clamped}
 
 
@@ -105,7 +139,13 @@ def _placed(problem: Problem, document: dict[str, Any]) -> Problem:
     """The problem with the id of the step that its pointer leads to."""
     parts = (problem.path or "").split("/")
     steps = document.get("steps")
-    if len(parts) < 3 or parts[1] != "steps" or not parts[2].isdigit() or not isinstance(steps, list) or int(parts[2]) >= len(steps):
+    if (
+        len(parts) < 3
+        or parts[1] != "steps"
+        or not parts[2].isdigit()
+        or not isinstance(steps, list)
+        or int(parts[2]) >= len(steps)
+    ):
         return problem
     step_id = _step_id(steps[int(parts[2])])
     return problem.at(step_id) if step_id else problem
@@ -147,26 +187,55 @@ def _id_problems(plan: ActionPlan) -> Iterator[Problem]:
     for index, step in enumerate(plan.steps):
         where = f"/steps/{index}/id"
         if step.id in RESERVED_NAMES:
-            yield Problem("SCHEMA_INVALID", f"'{step.id}' is a name of the plan language and cannot be a step's id.", step.id, path=where)
+            yield Problem(
+                "SCHEMA_INVALID",
+                f"'{step.id}' is a name of the plan language and cannot be a step's id.",
+                step.id,
+                path=where,
+            )
         if step.id in seen:
-            yield Problem("DUPLICATE_ID", f"Two steps have the id '{step.id}'.", step.id, path=where)
+            yield Problem(
+                "DUPLICATE_ID", f"Two steps have the id '{step.id}'.", step.id, path=where
+            )
         seen.add(step.id)
         stem, _, number = step.id.rpartition("_")
         if stem in loops and re.fullmatch(r"0|[1-9][0-9]*", number):
-            yield Problem("DUPLICATE_ID", f"'{step.id}' is also the id of an instance of the foreach step '{stem}'.", step.id, path=where)
+            yield Problem(
+                "DUPLICATE_ID",
+                f"'{step.id}' is also the id of an instance of the foreach step '{stem}'.",
+                step.id,
+                path=where,
+            )
 
 
 def _loop_problems(plan: ActionPlan, step: Step, where: str) -> Iterator[Problem]:
     if step.foreach is None:
         return
-    for argument, name in (("itemName", step.foreach.item_name), ("indexName", step.foreach.index_name)):
-        hidden = "a parameter" if name in plan.parameters else "a name of the plan language" if name in RESERVED_NAMES else None
+    for argument, name in (
+        ("itemName", step.foreach.item_name),
+        ("indexName", step.foreach.index_name),
+    ):
+        hidden = (
+            "a parameter"
+            if name in plan.parameters
+            else "a name of the plan language"
+            if name in RESERVED_NAMES
+            else None
+        )
         if hidden:
             yield Problem(
-                "SCHEMA_INVALID", f"{argument} '{name}' would hide {hidden}: take another name.", step.id, path=f"{where}/{argument}"
+                "SCHEMA_INVALID",
+                f"{argument} '{name}' would hide {hidden}: take another name.",
+                step.id,
+                path=f"{where}/{argument}",
             )
     if step.foreach.item_name == step.foreach.index_name:
-        yield Problem("SCHEMA_INVALID", f"itemName and indexName are both '{step.foreach.item_name}'.", step.id, path=where)
+        yield Problem(
+            "SCHEMA_INVALID",
+            f"itemName and indexName are both '{step.foreach.item_name}'.",
+            step.id,
+            path=where,
+        )
 
 
 def dependency_problems(plan: ActionPlan) -> Iterator[Problem]:
@@ -175,28 +244,45 @@ def dependency_problems(plan: ActionPlan) -> Iterator[Problem]:
     for index, step in enumerate(plan.steps):
         for place, name in enumerate(step.depends_on):
             if name not in ids:
-                message = f"dependsOn names '{name}', but no step has that id.{did_you_mean(name, ids)}"
-                yield Problem("UNKNOWN_DEPENDENCY", message, step.id, path=f"/steps/{index}/dependsOn/{place}")
+                message = (
+                    f"dependsOn names '{name}', but no step has that id.{did_you_mean(name, ids)}"
+                )
+                yield Problem(
+                    "UNKNOWN_DEPENDENCY", message, step.id, path=f"/steps/{index}/dependsOn/{place}"
+                )
 
 
-def reference_problems(plan: ActionPlan, compiled: Mapping[str, CompiledStep], unjudged: frozenset[str]) -> Iterator[tuple[bool, Problem]]:
+def reference_problems(
+    plan: ActionPlan, compiled: Mapping[str, CompiledStep], unjudged: frozenset[str]
+) -> Iterator[tuple[bool, Problem]]:
     """What is wrong with references, each with whether it is an error (else a warning).
 
     Steps in `unjudged` have no known tool, so nobody knows which of their texts are long; only their `$steps` and `$vars` are judged.
     """
-    captured = {step.capture_as for step in plan.steps if step.capture_as is not None} | set(BUILTIN_VARS)
+    captured = {step.capture_as for step in plan.steps if step.capture_as is not None} | set(
+        BUILTIN_VARS
+    )
     ids = {step.id for step in plan.steps}
     for index, step in enumerate(plan.steps):
-        loop = {step.foreach.item_name, step.foreach.index_name} if step.foreach is not None else set()
+        loop = (
+            {step.foreach.item_name, step.foreach.index_name} if step.foreach is not None else set()
+        )
         for place, template in compiled[step.id].templates():
-            known = CONTEXT_NAMES | set(plan.parameters) | (loop if place != "foreach/from" else set())
+            known = (
+                CONTEXT_NAMES | set(plan.parameters) | (loop if place != "foreach/from" else set())
+            )
             where = f"/steps/{index}/{place}"
             for reference in template.references:
                 if reference.kind == "name" and reference.head not in known:
                     if step.id not in unjudged:
                         yield _unknown_head(plan, reference, known, ids, step.id, where)
                 elif why := reference.flaw or _unknown_target(reference, ids, captured):
-                    yield True, Problem("UNKNOWN_REFERENCE", f"{reference.source}: {why}", step.id, path=where)
+                    yield (
+                        True,
+                        Problem(
+                            "UNKNOWN_REFERENCE", f"{reference.source}: {why}", step.id, path=where
+                        ),
+                    )
             for malformed in template.malformed if step.id not in unjudged else ():
                 yield _malformed(malformed, ids, step.id, where)
 
@@ -209,14 +295,20 @@ def _unknown_target(reference: Reference, ids: set[str], captured: set[str]) -> 
     return None
 
 
-def _unknown_head(plan: ActionPlan, reference: Reference, known: Set[str], ids: Set[str], step_id: str, where: str) -> tuple[bool, Problem]:
+def _unknown_head(
+    plan: ActionPlan, reference: Reference, known: Set[str], ids: Set[str], step_id: str, where: str
+) -> tuple[bool, Problem]:
     if reference.long_text:
         message = f"{reference.source} stays as text: nothing is called '{reference.head}'."
         return False, Problem("UNKNOWN_REFERENCE", message, step_id, path=where)
     hint = did_you_mean(reference.head, known)
     if reference.head in ids:
         hint = f" Write $steps.{reference.head} for the output of that step."
-    elif any(step.foreach is not None and reference.head in (step.foreach.item_name, step.foreach.index_name) for step in plan.steps):
+    elif any(
+        step.foreach is not None
+        and reference.head in (step.foreach.item_name, step.foreach.index_name)
+        for step in plan.steps
+    ):
         hint = " It is the name of an item in another place; loop names hold only in args and when of their own step."
     elif reference.head.lstrip("$") == "vars":
         hint = " Captured values are written $vars.name."
@@ -224,12 +316,16 @@ def _unknown_head(plan: ActionPlan, reference: Reference, known: Set[str], ids: 
     return True, Problem("UNKNOWN_REFERENCE", message, step_id, path=where)
 
 
-def _malformed(malformed: Malformed, ids: Set[str], step_id: str, where: str) -> tuple[bool, Problem]:
+def _malformed(
+    malformed: Malformed, ids: Set[str], step_id: str, where: str
+) -> tuple[bool, Problem]:
     """Notes hold code, so what is no reference stays in long text; but nobody's code asks for a step of this plan."""
     meant = _STEP_OF.match(malformed.source)
     wrong = not malformed.long_text or (meant is not None and meant[1] in ids)
     said = ". Write $${ for a literal ${." if wrong else " and stays as text."
-    return wrong, Problem("UNKNOWN_REFERENCE", f"{malformed.source[:60]} is no reference{said}", step_id, path=where)
+    return wrong, Problem(
+        "UNKNOWN_REFERENCE", f"{malformed.source[:60]} is no reference{said}", step_id, path=where
+    )
 
 
 _RISKS = (Risk.READ_ONLY, Risk.WRITES, Risk.COMMANDS)
@@ -271,14 +367,21 @@ class Validated:
         return self.plan is not None
 
 
-def validate(document: object, tools: Mapping[str, Tool], policy: Policy = _DEFAULT_POLICY) -> Validated:
+def validate(
+    document: object, tools: Mapping[str, Tool], policy: Policy = _DEFAULT_POLICY
+) -> Validated:
     """Judge a JSON document as a plan for these tools (by name) under this policy."""
     shaped = shape(document.to_json() if isinstance(document, ActionPlan) else document)
     plan = shaped.plan
     if plan is None:
         return Validated(None, tuple(shaped.problems), tuple(shaped.warnings), final=shaped.final)
     problems, warnings = list(shaped.problems), list(shaped.warnings)
-    compiled = {step.id: compile_step(step, marks_of(tools[step.tool].input) if step.tool in tools else NO_MARKS) for step in plan.steps}
+    compiled = {
+        step.id: compile_step(
+            step, marks_of(tools[step.tool].input) if step.tool in tools else NO_MARKS
+        )
+        for step in plan.steps
+    }
     problems += name_problems(plan)
     problems += default_problems(plan)
     for index, step in enumerate(plan.steps):
@@ -295,7 +398,11 @@ def validate(document: object, tools: Mapping[str, Tool], policy: Policy = _DEFA
         except PlanError as error:
             problems += error.problems
     warnings += _warnings(plan, order, compiled)
-    computed = max((tools[step.tool].risk for step in plan.steps if step.tool in tools), key=_RISKS.index, default=Risk.READ_ONLY)
+    computed = max(
+        (tools[step.tool].risk for step in plan.steps if step.tool in tools),
+        key=_RISKS.index,
+        default=Risk.READ_ONLY,
+    )
     claimed = Risk(plan.risk_level)
     return Validated(
         None if problems else plan,
@@ -308,13 +415,20 @@ def validate(document: object, tools: Mapping[str, Tool], policy: Policy = _DEFA
         {step_id: frozenset(ids) for step_id, ids in needed.items()},
         compiled,
         plan,
-        tuple(name for name, declared in plan.parameters.items() if declared.default is None and name not in CONTEXT_NAMES),
-        final=any(problem.code in _FINAL_CODES for problem in problems) or any("${" in step.tool for step in plan.steps),
+        tuple(
+            name
+            for name, declared in plan.parameters.items()
+            if declared.default is None and name not in CONTEXT_NAMES
+        ),
+        final=any(problem.code in _FINAL_CODES for problem in problems)
+        or any("${" in step.tool for step in plan.steps),
         policy=policy,
     )
 
 
-def _step_problems(step: Step, index: int, tools: Mapping[str, Tool], policy: Policy) -> Iterator[Problem]:
+def _step_problems(
+    step: Step, index: int, tools: Mapping[str, Tool], policy: Policy
+) -> Iterator[Problem]:
     where = f"/steps/{index}"
     tool = tools.get(step.tool)
     if tool is None:
@@ -345,7 +459,10 @@ def _path_problems(value: object, marks: ArgMarks) -> Iterator[Problem]:
             if len(found) == 1 and not isinstance(found[0], str):
                 return
             try:
-                path.parse("".join(piece if isinstance(piece, str) else _PLACEHOLDER for piece in found), path.PathUse.FOLDER)
+                path.parse(
+                    "".join(piece if isinstance(piece, str) else _PLACEHOLDER for piece in found),
+                    path.PathUse.FOLDER,
+                )
             except PathRefused as error:
                 problem = error.problem()
                 yield Problem(problem.code, problem.message, path=value)
@@ -359,25 +476,40 @@ def _path_problems(value: object, marks: ArgMarks) -> Iterator[Problem]:
             return
 
 
-def _warnings(plan: ActionPlan, order: list[Step], compiled: Mapping[str, CompiledStep]) -> Iterator[Problem]:
+def _warnings(
+    plan: ActionPlan, order: list[Step], compiled: Mapping[str, CompiledStep]
+) -> Iterator[Problem]:
     if not plan.steps:
         yield Problem("NO_STEPS", "The plan has no steps: there is nothing to approve.")
     if order and order != plan.steps:
-        yield Problem("REORDERED", f"The steps run in the order that their references ask for: {', '.join(step.id for step in order)}.")
+        yield Problem(
+            "REORDERED",
+            f"The steps run in the order that their references ask for: {', '.join(step.id for step in order)}.",
+        )
     for index, step in enumerate(plan.steps):
         if isinstance(step.when, str) and step.when and compiled[step.id].when.static:
             message = f"when is the text {step.when[:60]!r}, which is always true; a reference is written ${{…}}."
             yield Problem("SCHEMA_INVALID", message, step.id, path=f"/steps/{index}/when")
-    shown = [("/goal", plan.goal), *((f"/assumptions/{n}", text) for n, text in enumerate(plan.assumptions))]
+    shown = [
+        ("/goal", plan.goal),
+        *((f"/assumptions/{n}", text) for n, text in enumerate(plan.assumptions)),
+    ]
     shown += [(f"/steps/{n}/preview", step.preview or "") for n, step in enumerate(plan.steps)]
     for where, text in shown:
         if control_characters(text):
-            yield Problem("CONTROL_CHARS", "The text holds control characters; they are shown as symbols.", path=where)
+            yield Problem(
+                "CONTROL_CHARS",
+                "The text holds control characters; they are shown as symbols.",
+                path=where,
+            )
 
 
 def _risk_flags(claimed: Risk, computed: Risk) -> Iterator[Flag]:
     if _RISKS.index(computed) > _RISKS.index(claimed):
-        yield Flag("riskRaised", f"The plan says '{claimed.value}', but what it does is '{computed.value}'.")
+        yield Flag(
+            "riskRaised",
+            f"The plan says '{claimed.value}', but what it does is '{computed.value}'.",
+        )
 
 
 def edges(plan: ActionPlan, compiled: Mapping[str, CompiledStep]) -> dict[str, set[str]]:

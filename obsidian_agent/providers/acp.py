@@ -53,12 +53,17 @@ class AcpAgent(OtherAgent):
             from acp.connection import Connection
         except ImportError as error:
             message = "The package agent-client-protocol is not installed."
-            raise ProviderError(message, code="NOT_INSTALLED", hint="Install obsidian-agent[acp,mcp].") from error
+            raise ProviderError(
+                message, code="NOT_INSTALLED", hint="Install obsidian-agent[acp,mcp]."
+            ) from error
         process = await AgentProcess.start(self.command, self.folder / "work", environment())
         link = self._link = _Link(process, Connection(self._asked, process))
         offer = {
             "protocolVersion": 1,
-            "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
+            "clientCapabilities": {
+                "fs": {"readTextFile": False, "writeTextFile": False},
+                "terminal": False,
+            },
             "clientInfo": {"name": SERVER, "version": __version__},
         }
         capabilities = (await self._ask("initialize", offer)).get("agentCapabilities")
@@ -85,7 +90,9 @@ class AcpAgent(OtherAgent):
             hint = "Sign in with it in a terminal first." if error.code == -32000 else None
             details = error.data.get("details") if isinstance(error.data, dict) else None
             said = f"{str(error).rstrip('.')}{f': {details}' if details else ''}"[:300]
-            raise ProviderError(f"{self._who} refused: {said}.", code="AGENT_ERROR", hint=hint) from error
+            raise ProviderError(
+                f"{self._who} refused: {said}.", code="AGENT_ERROR", hint=hint
+            ) from error
         except ConnectionError as error:
             flooded = link.process.flooded
             await self._end()
@@ -107,7 +114,10 @@ class AcpAgent(OtherAgent):
     async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
         prompt = [{"type": "text", "text": piece} for piece in pieces]
         answered = await self._ask("session/prompt", {"sessionId": session, "prompt": prompt})
-        return Finished("length" if answered.get("stopReason") == "max_tokens" else "stop", _usage(answered.get("usage")))
+        return Finished(
+            "length" if answered.get("stopReason") == "max_tokens" else "stop",
+            _usage(answered.get("usage")),
+        )
 
     async def _cancel(self, session: str) -> None:
         if self._link is not None:
@@ -137,7 +147,10 @@ class AcpAgent(OtherAgent):
 def _update(update: Any, turn: Turn) -> None:
     """A `session/update`, of which what is not known is left out."""
     match update:
-        case {"sessionUpdate": "agent_message_chunk" | "agent_thought_chunk" as kind, "content": {"text": str(text)}}:
+        case {
+            "sessionUpdate": "agent_message_chunk" | "agent_thought_chunk" as kind,
+            "content": {"text": str(text)},
+        }:
             turn.say(text, thinking=kind == "agent_thought_chunk")
         case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id)}:
             turn.call(id, update.get("title"), update.get("rawInput"), update.get("status"))
@@ -148,16 +161,38 @@ def _permission(asked: Mapping[str, Any], turn: Turn | None) -> dict[str, Any]:
     found = asked.get("toolCall")
     call = found if isinstance(found, dict) else {}
     title = str(call.get("title") or "a tool")[:200]
-    ours = turn is not None and OURS.fullmatch(title) is not None and SERVER in title and call.get("kind") not in _ACTS
+    ours = (
+        turn is not None
+        and OURS.fullmatch(title) is not None
+        and SERVER in title
+        and call.get("kind") not in _ACTS
+    )
     if not ours and turn is not None:
         turn.refuse(title, call.get("rawInput"))
     offered = asked.get("options")
-    options = {each.get("kind"): each.get("optionId") for each in (offered if isinstance(offered, list) else ()) if isinstance(each, dict)}
-    chosen = next((options[kind] for kind in (("allow_once", "allow_always") if ours else ("reject_once",)) if kind in options), None)
-    return {"outcome": {"outcome": "selected", "optionId": chosen} if chosen is not None else {"outcome": "cancelled"}}
+    options = {
+        each.get("kind"): each.get("optionId")
+        for each in (offered if isinstance(offered, list) else ())
+        if isinstance(each, dict)
+    }
+    chosen = next(
+        (
+            options[kind]
+            for kind in (("allow_once", "allow_always") if ours else ("reject_once",))
+            if kind in options
+        ),
+        None,
+    )
+    return {
+        "outcome": {"outcome": "selected", "optionId": chosen}
+        if chosen is not None
+        else {"outcome": "cancelled"}
+    }
 
 
 def _usage(found: Any) -> Usage | None:
     if not isinstance(found, dict):
         return None
-    return Usage(*(tokens(found.get(key)) for key in ("inputTokens", "outputTokens", "cachedReadTokens")))
+    return Usage(
+        *(tokens(found.get(key)) for key in ("inputTokens", "outputTokens", "cachedReadTokens"))
+    )

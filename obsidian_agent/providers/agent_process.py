@@ -66,7 +66,9 @@ class AgentProcess:
     errors: bytes = b""
 
     @classmethod
-    async def start(cls, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> AgentProcess:
+    async def start(
+        cls, command: Sequence[str], folder: Path, environment: Mapping[str, str]
+    ) -> AgentProcess:
         """Start a command in an empty folder of its own. Raises `ProviderError` AGENT_NOT_STARTED.
 
         The task that owns it ends it when the event loop ends.
@@ -78,7 +80,13 @@ class AgentProcess:
             )
             guard = (sys.executable, "-I", "-S", "-c", _GUARD, str(transport.get_pid()))
             try:
-                made = cls(transport, protocol, await asyncio.create_subprocess_exec(*guard, stdin=subprocess.PIPE, start_new_session=True))
+                made = cls(
+                    transport,
+                    protocol,
+                    await asyncio.create_subprocess_exec(
+                        *guard, stdin=subprocess.PIPE, start_new_session=True
+                    ),
+                )
             except BaseException:
                 _signal(transport.get_pid(), signal.SIGKILL)
                 raise
@@ -99,7 +107,11 @@ class AgentProcess:
         """Why it ended, as far as it said so: foreign text."""
         lines = self.errors.decode("utf-8", "replace").strip().splitlines()
         code = self.transport.get_returncode()
-        return f"exit code {code}" + (f": {lines[-1][:300]}" if lines else "") if code is not None else "it closed the connection"
+        return (
+            f"exit code {code}" + (f": {lines[-1][:300]}" if lines else "")
+            if code is not None
+            else "it closed the connection"
+        )
 
     async def end(self) -> None:
         """End the whole group, first asking."""
@@ -125,7 +137,9 @@ class AgentProcess:
             if self.guard.stdin is not None:
                 self.guard.stdin.close()
             self.transport.close()
-            await asyncio.sleep(0)  # pipes are closed in the loop's next round, which may be its last
+            await asyncio.sleep(
+                0
+            )  # pipes are closed in the loop's next round, which may be its last
 
     async def _hear_errors(self) -> None:
         assert self.protocol.stderr is not None

@@ -56,21 +56,37 @@ _CONTEXT = re.compile(
     r"exceeds? the (?:available|maximum).{0,20}(?:context|tokens)|input token count.{0,40}exceed",
     re.IGNORECASE,
 )
-_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|credit balance|billing|payment required|out of credits", re.IGNORECASE)
-_BLOCKED = re.compile(r"content.?(?:policy|filter|management)|safety system|responsible ai", re.IGNORECASE)
-_KEY = re.compile(r"api.?key.{0,20}(?:not valid|invalid|expired)|(?:invalid|incorrect).{0,12}api.?key", re.IGNORECASE)
-_MODEL = re.compile(r"model.{0,80}(?:not found|does not exist|not supported|no longer available)|try pulling it", re.IGNORECASE)
+_QUOTA = re.compile(
+    r"insufficient_quota|exceeded your current quota|credit balance|billing|payment required|out of credits",
+    re.IGNORECASE,
+)
+_BLOCKED = re.compile(
+    r"content.?(?:policy|filter|management)|safety system|responsible ai", re.IGNORECASE
+)
+_KEY = re.compile(
+    r"api.?key.{0,20}(?:not valid|invalid|expired)|(?:invalid|incorrect).{0,12}api.?key",
+    re.IGNORECASE,
+)
+_MODEL = re.compile(
+    r"model.{0,80}(?:not found|does not exist|not supported|no longer available)|try pulling it",
+    re.IGNORECASE,
+)
 _TOOLS = re.compile(
     r"does(?: not|n't) (?:currently )?support (?:the use of )?(?:tools?|function)\b|endpoints? found that support tool|"
     r"(?:tools?|tool[ _-](?:use|calls?|calling|choice)|functions?|function[ _-]call(?:s|ing)?)\W{0,2} "
     r"(?:is|are) (?:not|un)[ -]?(?:currently )?(?:supported|available|enabled)|enable-auto-tool-choice",
     re.IGNORECASE,
 )
-_OVERLOADED = re.compile(r"overloaded|server_error|internal server error|had an error while processing|unavailable", re.IGNORECASE)
+_OVERLOADED = re.compile(
+    r"overloaded|server_error|internal server error|had an error while processing|unavailable",
+    re.IGNORECASE,
+)
 _RATE = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
 _SECONDS = re.compile(r"\s*\d{1,9}(?:\.\d{1,9})?\s*")
 _TAG = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]+")
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +101,93 @@ class Service:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-def from_status(service: Service, status: int, headers: Mapping[str, str], body: str | bytes) -> ProviderError:
+def from_status(
+    service: Service, status: int, headers: Mapping[str, str], body: str | bytes
+) -> ProviderError:
     """An answer with an error status. Header names in lower case."""
     detail = _detail(body, service.secrets)
     if 300 <= status < 400:
-        return _error(service, "API_BAD_RESPONSE", f"answers with a redirect ({status}), which is not followed", "", "Check the base URL.")
+        return _error(
+            service,
+            "API_BAD_RESPONSE",
+            f"answers with a redirect ({status}), which is not followed",
+            "",
+            "Check the base URL.",
+        )
     named = _named_by_text(service, detail)
-    if named is not None and 400 <= status < 500 and not (status == 429 and named.code != "API_QUOTA"):
+    if (
+        named is not None
+        and 400 <= status < 500
+        and not (status == 429 and named.code != "API_QUOTA")
+    ):
         return named
     wait = retry_after(headers)
     match status:
         case 401:
-            return _error(service, "API_KEY_INVALID", "refused the API key (401)", detail, service.key_hint)
+            return _error(
+                service, "API_KEY_INVALID", "refused the API key (401)", detail, service.key_hint
+            )
         case 402:
-            return _error(service, "API_QUOTA", "wants to be paid (402)", detail, "Check the account's credit.")
+            return _error(
+                service,
+                "API_QUOTA",
+                "wants to be paid (402)",
+                detail,
+                "Check the account's credit.",
+            )
         case 403:
-            return _error(service, "API_FORBIDDEN", "does not allow this (403)", detail, "Check key and model.")
+            return _error(
+                service,
+                "API_FORBIDDEN",
+                "does not allow this (403)",
+                detail,
+                "Check key and model.",
+            )
         case 404:
-            return _error(service, "API_MODEL_NOT_FOUND", f"does not know {service.model} (404)", detail, "Check model and base URL.")
+            return _error(
+                service,
+                "API_MODEL_NOT_FOUND",
+                f"does not know {service.model} (404)",
+                detail,
+                "Check model and base URL.",
+            )
         case 408 | 504:
-            return _error(service, "API_TIMEOUT", f"timed out ({status})", detail, retryable=True, retry_after=wait)
+            return _error(
+                service,
+                "API_TIMEOUT",
+                f"timed out ({status})",
+                detail,
+                retryable=True,
+                retry_after=wait,
+            )
         case 413:
-            return _error(service, "CONTEXT_TOO_LONG", "finds the request too large (413)", detail, "Ask with a smaller selection.")
+            return _error(
+                service,
+                "CONTEXT_TOO_LONG",
+                "finds the request too large (413)",
+                detail,
+                "Ask with a smaller selection.",
+            )
         case 429:
-            return _error(service, "API_RATE_LIMIT", "is asked too often (429)", detail, _wait_hint(wait), retryable=True, retry_after=wait)
+            return _error(
+                service,
+                "API_RATE_LIMIT",
+                "is asked too often (429)",
+                detail,
+                _wait_hint(wait),
+                retryable=True,
+                retry_after=wait,
+            )
         case _ if status >= 500:
-            return _error(service, "API_SERVER", f"failed ({status})", detail, "Try again later.", retryable=True, retry_after=wait)
+            return _error(
+                service,
+                "API_SERVER",
+                f"failed ({status})",
+                detail,
+                "Try again later.",
+                retryable=True,
+                retry_after=wait,
+            )
         case _:
             return _error(service, "API_BAD_REQUEST", f"refused the request ({status})", detail)
 
@@ -120,27 +197,64 @@ def from_exception(service: Service, error: BaseException) -> ProviderError:
     names = {cls.__name__ for cause in _causes(error) for cls in type(cause).__mro__}
     text = _clean(" ".join(str(cause) for cause in _causes(error)), service.secrets)
     if names & {"TimeoutException", "Timeout", "TimeoutError", "APITimeoutError"}:
-        return _error(service, "API_TIMEOUT", "sent nothing for too long", "", "Try again, or raise the timeout.", retryable=True)
+        return _error(
+            service,
+            "API_TIMEOUT",
+            "sent nothing for too long",
+            "",
+            "Try again, or raise the timeout.",
+            retryable=True,
+        )
     if "ResponseTooLarge" in names:
         return too_large(service)
     if "NotAModelService" in names:
-        return _error(service, "API_BAD_RESPONSE", "does not answer like a model service", text, "Check the base URL.")
-    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) or "CERTIFICATE_VERIFY_FAILED" in text:
-        return _error(service, "API_NETWORK", "cannot be reached safely (TLS)", text, "Check the base URL and the machine's certificates.")
+        return _error(
+            service,
+            "API_BAD_RESPONSE",
+            "does not answer like a model service",
+            text,
+            "Check the base URL.",
+        )
+    if (
+        any(isinstance(cause, ssl.SSLError) for cause in _causes(error))
+        or "CERTIFICATE_VERIFY_FAILED" in text
+    ):
+        return _error(
+            service,
+            "API_NETWORK",
+            "cannot be reached safely (TLS)",
+            text,
+            "Check the base URL and the machine's certificates.",
+        )
     if names & {"ConnectError", "ConnectionFailed", "ConnectionRefusedError", "gaierror"}:
         detail = _clean(str(list(_causes(error))[-1]), service.secrets)
         where = f" at {service.address}" if service.address else ""
         hint = "Is it running?" if service.local else "Check the network and the base URL."
-        return _error(service, "API_NETWORK", f"cannot be reached{where}", detail, hint, retryable=True)
+        return _error(
+            service, "API_NETWORK", f"cannot be reached{where}", detail, hint, retryable=True
+        )
     if names & {"NetworkError", "ProtocolError", "TransportError", "OSError"}:
         return stream_cut(service, _last_text(error, service))
     named = _named_by_text(service, text)
     if named is not None:
         return named
-    status = next((code for cause in _causes(error) if isinstance(code := getattr(cause, "status_code", None), int)), None)
+    status = next(
+        (
+            code
+            for cause in _causes(error)
+            if isinstance(code := getattr(cause, "status_code", None), int)
+        ),
+        None,
+    )
     if status is not None and status != 500 and status >= 400:
         return from_status(service, status, {}, text)
-    return _error(service, "API_BAD_RESPONSE", "sent an answer that cannot be read", _last_text(error, service), _ANOTHER)
+    return _error(
+        service,
+        "API_BAD_RESPONSE",
+        "sent an answer that cannot be read",
+        _last_text(error, service),
+        _ANOTHER,
+    )
 
 
 def from_error_event(service: Service, error: BaseException) -> ProviderError:
@@ -152,37 +266,74 @@ def from_error_event(service: Service, error: BaseException) -> ProviderError:
     if _RATE.search(text):
         return _error(service, "API_RATE_LIMIT", "is asked too often", text, retryable=True)
     if _OVERLOADED.search(text):
-        return _error(service, "API_SERVER", "failed in mid-answer", text, "Try again later.", retryable=True)
+        return _error(
+            service, "API_SERVER", "failed in mid-answer", text, "Try again later.", retryable=True
+        )
     return _error(service, "API_BAD_RESPONSE", "sent an answer that cannot be read", text, _ANOTHER)
 
 
 def key_missing(service: Service) -> ProviderError:
     """No key is known for a service that wants one."""
-    return _error(service, "API_KEY_MISSING", "needs an API key, and none is set", "", service.key_hint)
+    return _error(
+        service, "API_KEY_MISSING", "needs an API key, and none is set", "", service.key_hint
+    )
 
 
 def hung_up(service: Service, detail: str = "") -> ProviderError:
     """The connection was closed before the answer began."""
-    return _error(service, "API_NETWORK", "closed the connection without an answer", detail, "Try again.", retryable=True)
+    return _error(
+        service,
+        "API_NETWORK",
+        "closed the connection without an answer",
+        detail,
+        "Try again.",
+        retryable=True,
+    )
 
 
 def stream_empty(service: Service) -> ProviderError:
     """The stream ended before the answer began."""
-    return _error(service, "API_STREAM_CUT", "ended its stream without an answer", "", "Try again.", retryable=True)
+    return _error(
+        service,
+        "API_STREAM_CUT",
+        "ended its stream without an answer",
+        "",
+        "Try again.",
+        retryable=True,
+    )
 
 
 def stream_cut(service: Service, detail: str = "") -> ProviderError:
     """The stream ended before the answer was complete."""
-    return _error(service, "API_STREAM_CUT", "broke off in mid-answer", detail, "What came is incomplete. Try again.", retryable=True)
+    return _error(
+        service,
+        "API_STREAM_CUT",
+        "broke off in mid-answer",
+        detail,
+        "What came is incomplete. Try again.",
+        retryable=True,
+    )
 
 
 def too_large(service: Service) -> ProviderError:
-    return _error(service, "API_RESPONSE_TOO_LARGE", "sent far more than a plan can be", "", "Ask for less at a time.")
+    return _error(
+        service,
+        "API_RESPONSE_TOO_LARGE",
+        "sent far more than a plan can be",
+        "",
+        "Ask for less at a time.",
+    )
 
 
 def content_blocked(service: Service) -> ProviderError:
     """The service's own filter stopped the answer."""
-    return _error(service, "API_CONTENT_BLOCKED", "stopped the answer by its content filter", "", "Rephrase the request.")
+    return _error(
+        service,
+        "API_CONTENT_BLOCKED",
+        "stopped the answer by its content filter",
+        "",
+        "Rephrase the request.",
+    )
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
@@ -206,26 +357,57 @@ def _named_by_text(service: Service, text: str) -> ProviderError | None:
     """Services share statuses among causes; some causes are only told apart by what they say."""
     if _CONTEXT.search(text):
         hint = "Ask with a smaller selection or a shorter conversation, or choose a model with a larger context."
-        return _error(service, "CONTEXT_TOO_LONG", "finds the request too long for the model", text, hint)
+        return _error(
+            service, "CONTEXT_TOO_LONG", "finds the request too long for the model", text, hint
+        )
     if _QUOTA.search(text):
-        return _error(service, "API_QUOTA", "reports that the account's quota is used up", text, "Check plan and billing of the account.")
+        return _error(
+            service,
+            "API_QUOTA",
+            "reports that the account's quota is used up",
+            text,
+            "Check plan and billing of the account.",
+        )
     if _KEY.search(text):
         return _error(service, "API_KEY_INVALID", "refused the API key", text, service.key_hint)
     if _BLOCKED.search(text):
         return content_blocked(service)
     if _TOOLS.search(text):
-        return _error(service, "API_TOOLS_UNSUPPORTED", f"offers no tool calling for {service.model}", text, "Choose another model.")
+        return _error(
+            service,
+            "API_TOOLS_UNSUPPORTED",
+            f"offers no tool calling for {service.model}",
+            text,
+            "Choose another model.",
+        )
     if _MODEL.search(text):
-        return _error(service, "API_MODEL_NOT_FOUND", f"does not know the model {service.model}", text, "Check the model's name.")
+        return _error(
+            service,
+            "API_MODEL_NOT_FOUND",
+            f"does not know the model {service.model}",
+            text,
+            "Check the model's name.",
+        )
     return None
 
 
 def _error(
-    service: Service, code: str, what: str, detail: str, hint: str = "", *, retryable: bool = False, retry_after: float | None = None
+    service: Service,
+    code: str,
+    what: str,
+    detail: str,
+    hint: str = "",
+    *,
+    retryable: bool = False,
+    retry_after: float | None = None,
 ) -> ProviderError:
     message = f"{service.name} {what}" + (f": {detail}" if detail else "")
-    message = redact(message if message.endswith((".", "!", "?")) else f"{message}.", service.secrets)
-    return ProviderError(message, code=code, hint=hint or None, retryable=retryable, retry_after=retry_after)
+    message = redact(
+        message if message.endswith((".", "!", "?")) else f"{message}.", service.secrets
+    )
+    return ProviderError(
+        message, code=code, hint=hint or None, retryable=retryable, retry_after=retry_after
+    )
 
 
 def _wait_hint(wait: float | None) -> str:
@@ -246,7 +428,9 @@ def _message_of(document: object) -> str:
     match document:
         case {"error": {"message": str(message), **rest}}:
             code = rest.get("code") or rest.get("type")
-            return f"{message} ({code})" if isinstance(code, str) and code not in message else message
+            return (
+                f"{message} ({code})" if isinstance(code, str) and code not in message else message
+            )
         case {"error": str(message)} | {"message": str(message)} | {"detail": str(message)}:
             return message
         case [first, *_]:
@@ -258,7 +442,11 @@ def _message_of(document: object) -> str:
 def _clean(text: str, secrets: Iterable[str]) -> str:
     """One short line without control characters, keys, or the names that client libraries put before a message."""
     text = text.partition(" Original exception:")[0]  # litellm says everything twice
-    text = re.sub(r"\b(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout): ?)+(?:\w+(?:Exception|Error) - )?", "", text)
+    text = re.sub(
+        r"\b(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout): ?)+(?:\w+(?:Exception|Error) - )?",
+        "",
+        text,
+    )
     text = " ".join(redact(_UNPRINTABLE.sub(" ", text), secrets).split())
     return text if len(text) <= MAX_DETAIL else f"{text[:MAX_DETAIL]}…"
 
@@ -278,4 +466,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(current))
         yield current
         original = getattr(current, "original_exception", None)
-        waiting += [original if isinstance(original, BaseException) else None, current.__cause__, current.__context__]
+        waiting += [
+            original if isinstance(original, BaseException) else None,
+            current.__cause__,
+            current.__context__,
+        ]

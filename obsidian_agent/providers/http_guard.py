@@ -86,11 +86,15 @@ class GuardedClient(httpx.AsyncClient):
         self.exchange = Exchange()
         self._origin = _origin(httpx.URL(origin))
 
-    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+    async def send(
+        self, request: httpx.Request, *, stream: bool = False, **options: Any
+    ) -> httpx.Response:
         """As httpx does, but no redirect is followed, sizes are limited, and failures are kept in `exchange`."""
         options.pop("follow_redirects", None)
         if _origin(request.url) != self._origin:
-            reason = f"A request to {request.url.host} was stopped: only {self._origin[1]} was named."
+            reason = (
+                f"A request to {request.url.host} was stopped: only {self._origin[1]} was named."
+            )
             self.exchange.failure = ConnectionFailed(reason, request=request)
             raise self.exchange.failure
         request.headers["accept-encoding"] = "identity"
@@ -110,7 +114,10 @@ class GuardedClient(httpx.AsyncClient):
 
     async def _inspect(self, response: httpx.Response) -> None:
         exchange = self.exchange
-        exchange.status, exchange.headers = response.status_code, {name.lower(): value for name, value in response.headers.items()}
+        exchange.status, exchange.headers = (
+            response.status_code,
+            {name.lower(): value for name, value in response.headers.items()},
+        )
         body: httpx.AsyncByteStream = _Guarded(response.stream, exchange)
         if response.status_code >= 300:
             exchange.error_body = await _first_bytes(body, MAX_ERROR_BYTES)
@@ -126,7 +133,9 @@ class GuardedClient(httpx.AsyncClient):
         if unasked != "identity" or content_type.startswith("text/html"):
             await response.aclose()
             reason = f"encoding {unasked!r}" if unasked != "identity" else "a web page"
-            exchange.failure = NotAModelService(f"The answer is {reason}.", request=response.request)
+            exchange.failure = NotAModelService(
+                f"The answer is {reason}.", request=response.request
+            )
             raise exchange.failure
         response.stream = _Paced(body) if content_type.startswith("text/event-stream") else body
 
@@ -150,7 +159,9 @@ class _Guarded(httpx.AsyncByteStream):
                 newline = chunk.rfind(b"\n")
                 line = line + len(chunk) if newline < 0 else len(chunk) - newline - 1
                 if total > MAX_STREAM_BYTES or line > MAX_LINE_BYTES:
-                    raise ResponseTooLarge(f"The answer exceeds {MAX_STREAM_BYTES} bytes, or one line {MAX_LINE_BYTES}.")
+                    raise ResponseTooLarge(
+                        f"The answer exceeds {MAX_STREAM_BYTES} bytes, or one line {MAX_LINE_BYTES}."
+                    )
                 yield chunk
         except httpx.TransportError as error:
             self._exchange.failure = self._exchange.failure or error
@@ -192,7 +203,9 @@ class Merger:
 
     def take(self, data: bytes) -> bytes:
         """What can be passed on by now."""
-        seen = max(0, len(self._rest) - 3)  # in what was held back there is no event's end, at most the beginning of one
+        seen = max(
+            0, len(self._rest) - 3
+        )  # in what was held back there is no event's end, at most the beginning of one
         data = self._rest + data
         out: list[bytes] = []
         held: list[tuple[bytes, _Piece]] = []
@@ -243,25 +256,43 @@ def _piece(event: bytes) -> _Piece | None:
     except (ValueError, RecursionError):
         return None
     match document:
-        case {"type": "content_block_delta", "index": int(index), "delta": {"type": "text_delta", "text": str(text)}}:
+        case {
+            "type": "content_block_delta",
+            "index": int(index),
+            "delta": {"type": "text_delta", "text": str(text)},
+        }:
             return _Piece(("anthropic", index, "text"), text, document)
-        case {"type": "content_block_delta", "index": int(index), "delta": {"type": "thinking_delta", "thinking": str(text)}}:
+        case {
+            "type": "content_block_delta",
+            "index": int(index),
+            "delta": {"type": "thinking_delta", "thinking": str(text)},
+        }:
             return _Piece(("anthropic", index, "thinking"), text, document)
-        case {"choices": [{"delta": dict(delta), "index": int(index)} as choice], **rest} if rest.get("usage") in _EMPTY:
+        case {"choices": [{"delta": dict(delta), "index": int(index)} as choice], **rest} if (
+            rest.get("usage") in _EMPTY
+        ):
             return _openai_piece(document, choice, delta, index)
         case _:
             return None
 
 
-def _openai_piece(document: dict[str, Any], choice: dict[str, Any], delta: dict[str, Any], index: int) -> _Piece | None:
+def _openai_piece(
+    document: dict[str, Any], choice: dict[str, Any], delta: dict[str, Any], index: int
+) -> _Piece | None:
     said = {name: value for name, value in delta.items() if name != "role" and value not in _EMPTY}
-    others = [name for name, value in choice.items() if name not in ("delta", "index") and value not in _EMPTY]
+    others = [
+        name
+        for name, value in choice.items()
+        if name not in ("delta", "index") and value not in _EMPTY
+    ]
     if len(said) != 1 or others or "error" in document:
         return None
     ((name, text),) = said.items()
     if name not in _TEXTS or not isinstance(text, str):
         return None
-    return _Piece(("openai", index, name, document.get("id"), document.get("model")), text, document)
+    return _Piece(
+        ("openai", index, name, document.get("id"), document.get("model")), text, document
+    )
 
 
 class _Paced(httpx.AsyncByteStream):

@@ -24,7 +24,11 @@ from obsidian_agent.state_files import replace_file
 SERVICE: Final = "obsidian-agent"
 """What entries are called in a keyring; the user name is the vendor's name."""
 KEY_FILE: Final = "keys.toml"
-_REAL: Final = ("keyring.backends.SecretService", "keyring.backends.kwallet", "keyring.backends.libsecret")
+_REAL: Final = (
+    "keyring.backends.SecretService",
+    "keyring.backends.kwallet",
+    "keyring.backends.libsecret",
+)
 _REAL_ELSEWHERE: Final = ("keyring.backends.macOS", "keyring.backends.Windows")
 
 KeySource = Literal["environment", "keyring", "file"]
@@ -53,7 +57,9 @@ def _real(ring: Any) -> Ring | None:
     inner = getattr(ring, "backends", None)
     if inner:
         return next((real for each in inner if (real := _real(each)) is not None), None)
-    kept: Ring | None = ring if type(ring).__module__.startswith((*_REAL, *_REAL_ELSEWHERE)) else None
+    kept: Ring | None = (
+        ring if type(ring).__module__.startswith((*_REAL, *_REAL_ELSEWHERE)) else None
+    )
     return kept
 
 
@@ -78,7 +84,9 @@ class KeyStore:
         """Keep a key in the system's keyring, or where there is none that works in the file; says where. Raises `ConfigError`."""
         secret = key.get_secret_value().strip()
         if not secret or not secret.isprintable():
-            raise ConfigError("That is no key.", code="ARGUMENT_INVALID", hint="Paste it again, in one line.")
+            raise ConfigError(
+                "That is no key.", code="ARGUMENT_INVALID", hint="Paste it again, in one line."
+            )
         if self._into_ring(vendor, secret):
             self._write(vendor, None)
             return "keyring"
@@ -124,27 +132,43 @@ class KeyStore:
             return {}
         if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
             hint = f"Run: chmod 600 {self.file}"
-            raise ConfigError(f"Others can read the key file {self.file}, so it is not used.", code="KEY_FILE_OPEN", hint=hint)
+            raise ConfigError(
+                f"Others can read the key file {self.file}, so it is not used.",
+                code="KEY_FILE_OPEN",
+                hint=hint,
+            )
         try:
             document = tomllib.loads(data.decode("utf-8"))
         except (UnicodeDecodeError, tomllib.TOMLDecodeError):
             # The reason would quote a line of the file.
             raise ConfigError(
-                f"The key file {self.file} is no TOML.", code="KEY_FILE_INVALID", hint='Write lines like openai = "sk-…".'
+                f"The key file {self.file} is no TOML.",
+                code="KEY_FILE_INVALID",
+                hint='Write lines like openai = "sk-…".',
             ) from None
-        return {name: value for name, value in document.items() if isinstance(value, str) and value.strip()}
+        return {
+            name: value
+            for name, value in document.items()
+            if isinstance(value, str) and value.strip()
+        }
 
     def _write(self, vendor: Vendor, secret: str | None) -> None:
         keys = self._read()
         if keys.get(vendor.name) == secret:
             return
-        keys = {name: value for name, value in keys.items() if name != vendor.name} | ({vendor.name: secret} if secret else {})
-        text = "".join(f'{_quoted(name)} = "{_escaped(value)}"\n' for name, value in sorted(keys.items()))
+        keys = {name: value for name, value in keys.items() if name != vendor.name} | (
+            {vendor.name: secret} if secret else {}
+        )
+        text = "".join(
+            f'{_quoted(name)} = "{_escaped(value)}"\n' for name, value in sorted(keys.items())
+        )
         try:
             replace_file(self.file, text.encode())
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise ConfigError(f"The key file {self.file} cannot be written ({reason}).", code="IO_ERROR") from None
+            raise ConfigError(
+                f"The key file {self.file} cannot be written ({reason}).", code="IO_ERROR"
+            ) from None
 
 
 def _quoted(name: str) -> str:

@@ -44,7 +44,11 @@ if TYPE_CHECKING:
 
 
 def wire_tool(offer: ToolOffer) -> dict[str, Any]:
-    function = {"name": offer.name, "description": offer.description, "parameters": dict(offer.parameters)}
+    function = {
+        "name": offer.name,
+        "description": offer.description,
+        "parameters": dict(offer.parameters),
+    }
     return {"type": "function", "function": function}
 
 
@@ -54,7 +58,11 @@ def wire_call(call: ToolCall) -> dict[str, Any]:
     Arguments that are no JSON object go back as an empty one: some services refuse them otherwise, and the call's result tells the model
     what was wrong.
     """
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _object(call.arguments)}}
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": _object(call.arguments)},
+    }
 
 
 def _object(arguments: str) -> str:
@@ -98,7 +106,10 @@ class CallReading:
 
     def _read(self, piece: Any) -> ToolCallChunk | None:
         function = getattr(piece, "function", None)
-        name, arguments = _text(getattr(function, "name", None)), _text(getattr(function, "arguments", None))
+        name, arguments = (
+            _text(getattr(function, "name", None)),
+            _text(getattr(function, "arguments", None)),
+        )
         identity, index = _text(getattr(piece, "id", None)), getattr(piece, "index", None)
         if not (name or arguments or identity):
             return None
@@ -194,7 +205,9 @@ class LiteLLMProvider:
                 raise failure
             self._refused |= refused
 
-    async def _attempt(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ProviderError, None]:
+    async def _attempt(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[ChatDelta | ProviderError, None]:
         """The deltas of one request; a failure comes as a value, so that no handler's context, which holds headers, hangs on to it."""
         endpoint = self.endpoint
         client = _open_client(endpoint, self._timeout(request))
@@ -212,7 +225,9 @@ class LiteLLMProvider:
         if failure is not None:
             yield failure
 
-    async def _deltas(self, request: ChatRequest, client: GuardedClient) -> AsyncGenerator[ChatDelta, None]:
+    async def _deltas(
+        self, request: ChatRequest, client: GuardedClient
+    ) -> AsyncGenerator[ChatDelta, None]:
         litellm = _load()
         _know_model(litellm, self.endpoint)
         seconds = request.timeout * self.endpoint.patience * SILENT_CHUNKS_FACTOR
@@ -222,7 +237,9 @@ class LiteLLMProvider:
         if not self.streaming:
             for delta in reading.take(response):
                 yield delta
-            yield reading.ended(response.choices[0].finish_reason if response.choices else None, [response])
+            yield reading.ended(
+                response.choices[0].finish_reason if response.choices else None, [response]
+            )
             return
         async with contextlib.aclosing(response):
             chunks = aiter(response)
@@ -237,7 +254,11 @@ class LiteLLMProvider:
 
     def _timeout(self, request: ChatRequest) -> float:
         """Seconds without a byte of the service, after which it is given up."""
-        return request.timeout * self.endpoint.patience * (1 if self.streaming else SILENT_CHUNKS_FACTOR)
+        return (
+            request.timeout
+            * self.endpoint.patience
+            * (1 if self.streaming else SILENT_CHUNKS_FACTOR)
+        )
 
     def _arguments(self, request: ChatRequest, client: GuardedClient) -> dict[str, Any]:
         endpoint = self.endpoint
@@ -248,7 +269,10 @@ class LiteLLMProvider:
             optional["max_tokens"] = request.max_tokens
         if request.schema is not None and endpoint.json_mode:
             # For Ollama litellm makes its `format` of it; a shape that small is filled without thinking for a minute first.
-            optional["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": request.schema}}
+            optional["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": request.schema},
+            }
             optional |= {"think": False} if endpoint.dialect == "ollama_chat" else {}
         elif request.json_only and endpoint.json_mode:
             optional["response_format"] = {"type": "json_object"}
@@ -279,7 +303,11 @@ def _wire_message(message: ChatMessage, dialect: Dialect) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": message.role, "tool_call_id": message.call_id, "content": message.text}
     if message.calls:
-        return {"role": message.role, "content": message.text or None, "tool_calls": [wire_call(call) for call in message.calls]}
+        return {
+            "role": message.role,
+            "content": message.text or None,
+            "tool_calls": [wire_call(call) for call in message.calls],
+        }
     return {"role": message.role, "content": message.text}
 
 
@@ -288,7 +316,9 @@ def _named_parameters(failure: ProviderError) -> frozenset[str]:
     if failure.code != "API_BAD_REQUEST":
         return frozenset()
     return frozenset(
-        name for name in ("temperature", "stream_options", "max_tokens", "response_format", "think") if name in failure.message
+        name
+        for name in ("temperature", "stream_options", "max_tokens", "response_format", "think")
+        if name in failure.message
     )
 
 
@@ -305,7 +335,9 @@ class _Reading:
         found: list[TextChunk | ToolCallChunk] = []
         for choice in chunk.choices[:1]:
             delta = choice.delta if hasattr(choice, "delta") else choice.message
-            thinking = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
+            thinking = getattr(delta, "reasoning_content", None) or getattr(
+                delta, "reasoning", None
+            )
             for text, is_thinking in ((thinking, True), (delta.content, False)):
                 if isinstance(text, str) and text:
                     self.length += len(text)
@@ -319,12 +351,18 @@ class _Reading:
 
     def finish(self, response: Any) -> Finished:
         """The end as the service told it. litellm's own guesses at reason and usage don't count."""
-        return self.ended(response.received_finish_reason or response.intermittent_finish_reason, response.chunks)
+        return self.ended(
+            response.received_finish_reason or response.intermittent_finish_reason, response.chunks
+        )
 
     def ended(self, told: str | None, chunks: list[Any]) -> Finished:
         """The end of an answer whose reason is this."""
         if told is None:
-            raise errors.stream_cut(self.service) if self.length else errors.stream_empty(self.service)
+            raise (
+                errors.stream_cut(self.service)
+                if self.length
+                else errors.stream_empty(self.service)
+            )
         if told in ("content_filter", "safety", "refusal"):
             raise errors.content_blocked(self.service)
         reason: FinishReason = "length" if told in ("length", "max_tokens") else "stop"
@@ -346,7 +384,10 @@ def _usage(chunks: list[Any]) -> Usage | None:
 def _cached(usage: Any) -> int:
     """Prompt tokens that the service remembered, wherever it says so."""
     details = getattr(usage, "prompt_tokens_details", None)
-    said = (getattr(details, "cached_tokens", None), getattr(usage, "cache_read_input_tokens", None))
+    said = (
+        getattr(details, "cached_tokens", None),
+        getattr(usage, "cache_read_input_tokens", None),
+    )
     return max((count for count in said if isinstance(count, int)), default=0)
 
 
@@ -357,7 +398,11 @@ def _explain(service: errors.Service, client: GuardedClient, error: Exception) -
         return errors.from_status(service, exchange.status, exchange.headers, exchange.error_body)
     if exchange.failure is not None:
         failure = errors.from_exception(service, exchange.failure)
-        return errors.hung_up(service) if failure.code == "API_STREAM_CUT" and exchange.status is None else failure
+        return (
+            errors.hung_up(service)
+            if failure.code == "API_STREAM_CUT" and exchange.status is None
+            else failure
+        )
     if exchange.status is not None and not isinstance(error, TimeoutError):
         return errors.from_error_event(service, error)
     return errors.from_exception(service, error)
@@ -404,7 +449,11 @@ def _send_bodies_as_they_are() -> None:
     from openai.resources.chat.completions import completions
 
     async def given(body: Any, expected_type: object) -> Any:
-        return {name: value for name, value in body.items() if is_given(value)} if isinstance(body, dict) else body
+        return (
+            {name: value for name, value in body.items() if is_given(value)}
+            if isinstance(body, dict)
+            else body
+        )
 
     if hasattr(completions, "async_maybe_transform"):
         completions.async_maybe_transform = given
@@ -421,7 +470,12 @@ def _know_model(litellm: Any, endpoint: Endpoint) -> None:
             if litellm.model_cost.get(name, {}).get("mode") == "responses":
                 litellm.model_cost[name] = {**litellm.model_cost[name], "mode": "chat"}
     elif endpoint.dialect == "ollama_chat":
-        free = {"litellm_provider": "ollama_chat", "mode": "chat", "input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+        free = {
+            "litellm_provider": "ollama_chat",
+            "mode": "chat",
+            "input_cost_per_token": 0.0,
+            "output_cost_per_token": 0.0,
+        }
         litellm.model_cost.setdefault(f"{endpoint.dialect}/{endpoint.model}", free)
 
 
@@ -430,8 +484,14 @@ def _library_client(endpoint: Endpoint, client: GuardedClient, api_key: str) -> 
     if endpoint.dialect == "openai":
         from openai import AsyncOpenAI
 
-        return AsyncOpenAI(api_key=api_key, base_url=endpoint.base_url, http_client=client, max_retries=0)
+        return AsyncOpenAI(
+            api_key=api_key, base_url=endpoint.base_url, http_client=client, max_retries=0
+        )
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
-    ours = type("GuardedHandler", (AsyncHTTPHandler,), {"create_client": lambda self, *arguments, **options: client})
+    ours = type(
+        "GuardedHandler",
+        (AsyncHTTPHandler,),
+        {"create_client": lambda self, *arguments, **options: client},
+    )
     return ours(timeout=client.timeout)

@@ -107,7 +107,10 @@ class TokenBucket:
     def take(self) -> float:
         """Take a token. Seconds until it is there: 0.0 when it is, more for each who waits already."""
         now = self.clock()
-        self._tokens = min(float(self.capacity), self._tokens + max(0.0, now - self._at) * self.capacity / self.period)
+        self._tokens = min(
+            float(self.capacity),
+            self._tokens + max(0.0, now - self._at) * self.capacity / self.period,
+        )
         self._at = now
         self._tokens -= 1
         return max(0.0, -self._tokens * self.period / self.capacity)

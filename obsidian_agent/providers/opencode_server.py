@@ -26,7 +26,16 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES, AgentProcess
 from obsidian_agent.providers.base import Finished, Usage
-from obsidian_agent.providers.other_agent import OURS, SERVER, START, OtherAgent, Turn, environment, shown, tokens
+from obsidian_agent.providers.other_agent import (
+    OURS,
+    SERVER,
+    START,
+    OtherAgent,
+    Turn,
+    environment,
+    shown,
+    tokens,
+)
 from obsidian_agent.state_files import make_private
 
 if TYPE_CHECKING:
@@ -63,17 +72,29 @@ class _Heard:
     tokens: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def message(self, info: Mapping[str, Any]) -> None:
-        if info.get("role") == "assistant" and isinstance(id := info.get("id"), str) and id not in self.old:
+        if (
+            info.get("role") == "assistant"
+            and isinstance(id := info.get("id"), str)
+            and id not in self.old
+        ):
             self.replies.add(id)
             if isinstance(told := info.get("tokens"), dict):
                 cache = told.get("cache")
                 read = tokens(cache.get("read")) if isinstance(cache, dict) else 0
-                self.tokens[id] = (tokens(told.get("input")) + read, tokens(told.get("output")) + tokens(told.get("reasoning")), read)
+                self.tokens[id] = (
+                    tokens(told.get("input")) + read,
+                    tokens(told.get("output")) + tokens(told.get("reasoning")),
+                    read,
+                )
 
     def part(self, part: Mapping[str, Any]) -> None:
         """A part of a message as it is now."""
         id, kind = part.get("id"), part.get("type")
-        if not isinstance(id, str) or not isinstance(kind, str) or part.get("messageID") not in self.replies:
+        if (
+            not isinstance(id, str)
+            or not isinstance(kind, str)
+            or part.get("messageID") not in self.replies
+        ):
             return
         self.kinds[id] = kind
         if isinstance(text := part.get("text"), str):
@@ -94,7 +115,9 @@ class _Heard:
                 self.message(info)
             case "message.part.updated", _, dict(part):
                 self.part(part)
-            case "message.part.delta", _, _ if about.get("field") == "text" and about.get("messageID") in self.replies:
+            case "message.part.delta", _, _ if (
+                about.get("field") == "text" and about.get("messageID") in self.replies
+            ):
                 if (id := str(about.get("partID"))) not in self.read:
                     self._say(id, str(about.get("delta", "")))
 
@@ -135,7 +158,9 @@ class OpenCodeServer(OtherAgent):
         health = await self._call("GET", "/global/health")
         if not isinstance(health, dict) or not str(health.get("version", "")).startswith("1."):
             message = f"{self._who} is no OpenCode 1: of another version this program does not know how to ask it."
-            raise ProviderError(message, code="AGENT_ERROR", hint="Install opencode-ai 1.18, or use `opencode acp`.")
+            raise ProviderError(
+                message, code="AGENT_ERROR", hint="Install opencode-ai 1.18, or use `opencode acp`."
+            )
         if self._attached:
             await self._call("POST", "/mcp", {"name": SERVER, "config": self._our_server()}, START)
 
@@ -148,9 +173,13 @@ class OpenCodeServer(OtherAgent):
         command = (*self.command, "--hostname", "127.0.0.1", "--port", "0")
         process = self._process = await AgentProcess.start(command, self.folder / "work", told)
         assert (output := process.protocol.stdout) is not None
-        while not (ready := _READY.search(line := await output.readline())):  # before that it accepts connections and never answers
+        while not (
+            ready := _READY.search(line := await output.readline())
+        ):  # before that it accepts connections and never answers
             if not line:
-                raise ProviderError(f"{self._who} did not start ({process.last_words()}).", code="AGENT_GONE")
+                raise ProviderError(
+                    f"{self._who} did not start ({process.last_words()}).", code="AGENT_GONE"
+                )
         self._open_client(_loopback(ready[1].decode("ascii", "replace")), password)
 
     def _our_server(self) -> dict[str, Any]:
@@ -168,7 +197,11 @@ class OpenCodeServer(OtherAgent):
 
         auth = httpx.BasicAuth("opencode", password) if password else None
         self._client = httpx.AsyncClient(
-            base_url=address, params={"directory": str(self.folder / "work")}, auth=auth, timeout=QUICK, trust_env=False
+            base_url=address,
+            params={"directory": str(self.folder / "work")},
+            auth=auth,
+            timeout=QUICK,
+            trust_env=False,
         )
 
     async def _end(self) -> None:
@@ -179,7 +212,9 @@ class OpenCodeServer(OtherAgent):
         if process is not None:
             await process.end()
 
-    async def _call(self, method: str, path: str, body: Any = None, seconds: float | None = QUICK) -> Any:
+    async def _call(
+        self, method: str, path: str, body: Any = None, seconds: float | None = QUICK
+    ) -> Any:
         """What a request answers as JSON, None where it is none. Raises `ProviderError`."""
         import httpx
 
@@ -196,16 +231,24 @@ class OpenCodeServer(OtherAgent):
             document = json.loads(said)
         if response.status_code >= 400:
             hint = f"Put its password into {PASSWORD}." if response.status_code == 401 else None
-            raise ProviderError(f"{self._who} refused: {shown(document)} ({response.status_code}).", code="AGENT_ERROR", hint=hint)
+            raise ProviderError(
+                f"{self._who} refused: {shown(document)} ({response.status_code}).",
+                code="AGENT_ERROR",
+                hint=hint,
+            )
         return document
 
-    def _request(self, method: str, path: str, seconds: float | None, body: Any = None) -> AbstractAsyncContextManager[httpx.Response]:
+    def _request(
+        self, method: str, path: str, seconds: float | None, body: Any = None
+    ) -> AbstractAsyncContextManager[httpx.Response]:
         """A request; `seconds` may pass between two pieces of its answer."""
         import httpx
 
         if self._client is None:
             raise self._over("it was ended")
-        return self._client.stream(method, path, json=body, timeout=httpx.Timeout(QUICK, read=seconds))
+        return self._client.stream(
+            method, path, json=body, timeout=httpx.Timeout(QUICK, read=seconds)
+        )
 
     async def _limit(self, piece: bytes) -> None:
         self._said += len(piece)
@@ -219,7 +262,11 @@ class OpenCodeServer(OtherAgent):
         if process is not None and not self._flooded:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.protocol.exited.wait(), 1.0)
-        why = process.last_words() if process is not None and not process.alive else str(error) or type(error).__name__
+        why = (
+            process.last_words()
+            if process is not None and not process.alive
+            else str(error) or type(error).__name__
+        )
         await self._end()
         if self._flooded:
             return self._flood()
@@ -228,8 +275,13 @@ class OpenCodeServer(OtherAgent):
     # --- sessions and turns ----------------------------------------------------------------------------------------------------------
 
     async def _begin(self) -> str:
-        rules = [{"permission": name, "pattern": "*", "action": action} for name, action in (("*", "deny"), (f"{SERVER}_*", "allow"))]
-        made = await self._call("POST", "/session", {"title": SERVER, "permission": rules})  # the last one that fits counts
+        rules = [
+            {"permission": name, "pattern": "*", "action": action}
+            for name, action in (("*", "deny"), (f"{SERVER}_*", "allow"))
+        ]
+        made = await self._call(
+            "POST", "/session", {"title": SERVER, "permission": rules}
+        )  # the last one that fits counts
         return _id(str(made.get("id") if isinstance(made, dict) else ""))
 
     async def _resume(self, session: str) -> bool:
@@ -237,13 +289,21 @@ class OpenCodeServer(OtherAgent):
         return True
 
     async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
-        heard = _Heard(turn, session, frozenset(each["info"]["id"] for each in await self._messages(session)))
+        heard = _Heard(
+            turn, session, frozenset(each["info"]["id"] for each in await self._messages(session))
+        )
         opened = asyncio.get_running_loop().create_future()
         tasks = [listening := asyncio.create_task(self._follow(heard, opened))]
         try:
-            await asyncio.wait((listening, opened), timeout=QUICK, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                (listening, opened), timeout=QUICK, return_when=asyncio.FIRST_COMPLETED
+            )
             body = {"parts": [{"type": "text", "text": piece} for piece in pieces]}
-            tasks.append(asked := asyncio.create_task(self._call("POST", f"/session/{session}/message", body, None)))
+            tasks.append(
+                asked := asyncio.create_task(
+                    self._call("POST", f"/session/{session}/message", body, None)
+                )
+            )
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             answered = asked.result() if asked.done() else listening.result()
             await self._catch_up(heard)
@@ -253,12 +313,19 @@ class OpenCodeServer(OtherAgent):
             await asyncio.gather(*tasks, return_exceptions=True)
         info = answered.get("info") if isinstance(answered, dict) else None
         info = info if isinstance(info, dict) else {}
-        if isinstance(error := info.get("error"), dict) and error.get("name") != "MessageOutputLengthError":
+        if (
+            isinstance(error := info.get("error"), dict)
+            and error.get("name") != "MessageOutputLengthError"
+        ):
             said = error.get("data")
             raise ProviderError(
-                f"{self._who} failed: {shown(said.get('message') if isinstance(said, dict) else error)}.", code="AGENT_ERROR"
+                f"{self._who} failed: {shown(said.get('message') if isinstance(said, dict) else error)}.",
+                code="AGENT_ERROR",
             )
-        return Finished("length" if info.get("finish") == "length" or info.get("error") else "stop", heard.usage())
+        return Finished(
+            "length" if info.get("finish") == "length" or info.get("error") else "stop",
+            heard.usage(),
+        )
 
     async def _cancel(self, session: str) -> None:
         await self._call("POST", f"/session/{session}/abort")
@@ -266,7 +333,13 @@ class OpenCodeServer(OtherAgent):
     async def _messages(self, session: str) -> list[dict[str, Any]]:
         found = await self._call("GET", f"/session/{session}/message")
         listed = found if isinstance(found, list) else []
-        return [each for each in listed if isinstance(each, dict) and isinstance(each.get("info"), dict) and "id" in each["info"]]
+        return [
+            each
+            for each in listed
+            if isinstance(each, dict)
+            and isinstance(each.get("info"), dict)
+            and "id" in each["info"]
+        ]
 
     async def _catch_up(self, heard: _Heard) -> None:
         """Read what the session holds, and hand on what no event has told; refuse what it waits for."""
@@ -308,7 +381,11 @@ class OpenCodeServer(OtherAgent):
                     for line in lines:
                         event: Any = None
                         with contextlib.suppress(ValueError, RecursionError):
-                            event = json.loads(line.removeprefix(b"data:")) if line.startswith(b"data:") else None
+                            event = (
+                                json.loads(line.removeprefix(b"data:"))
+                                if line.startswith(b"data:")
+                                else None
+                            )
                         if isinstance(event, dict) and isinstance(event.get("properties"), dict):
                             yield str(event.get("type")), event["properties"]
         except httpx.HTTPError as error:
@@ -316,21 +393,31 @@ class OpenCodeServer(OtherAgent):
 
     async def _permission(self, heard: _Heard, asked: Any) -> None:
         """Yes to our own tools, no to everything else; of a server that is the person's, only in our session."""
-        if not isinstance(asked, dict) or asked.get("sessionID") != heard.session and self._attached:
+        if (
+            not isinstance(asked, dict)
+            or asked.get("sessionID") != heard.session
+            and self._attached
+        ):
             return
         name = str(asked.get("permission") or "a tool")[:200]
         ours = name.startswith(f"{SERVER}_") and OURS.fullmatch(name) is not None
         if not ours:
             heard.turn.refuse(name, asked.get("metadata") or asked.get("patterns"))
         with contextlib.suppress(ProviderError):
-            reply = {"reply": "once"} if ours else {"reply": "reject", "message": "Only the tools of obsidian-agent may be used."}
+            reply = (
+                {"reply": "once"}
+                if ours
+                else {"reply": "reject", "message": "Only the tools of obsidian-agent may be used."}
+            )
             await self._call("POST", f"/permission/{_id(str(asked.get('id')))}/reply", reply)
 
 
 def _id(text: str) -> str:
     """An id of the server's, as part of a path. Raises `ProviderError` for what is none."""
     if re.fullmatch(r"\w{1,100}", text, re.ASCII) is None:
-        raise ProviderError(f"OpenCode named something {shown(text)!r}, which is no id.", code="AGENT_ERROR")
+        raise ProviderError(
+            f"OpenCode named something {shown(text)!r}, which is no id.", code="AGENT_ERROR"
+        )
     return text
 
 
@@ -339,7 +426,12 @@ def _loopback(address: str) -> str:
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
-        if parts.scheme == "http" and port and "@" not in address and (host == "localhost" or ip_address(host).is_loopback):
+        if (
+            parts.scheme == "http"
+            and port
+            and "@" not in address
+            and (host == "localhost" or ip_address(host).is_loopback)
+        ):
             return f"http://{f'[{host}]' if ':' in host else host}:{port}"
     except ValueError:
         pass

@@ -55,9 +55,7 @@ GOODBYE: Final = 3.0
 SESSIONS_KEPT: Final = 100
 """Conversations of which it is remembered which session is theirs."""
 
-_OWN_TOOLS: Final = (
-    "bash edit glob grep list lsp patch question read skill task todoread todowrite webfetch websearch write external_directory"
-)
+_OWN_TOOLS: Final = "bash edit glob grep list lsp patch question read skill task todoread todowrite webfetch websearch write external_directory"
 DENIED: Final[Mapping[str, Any]] = {
     "share": "disabled",
     "autoupdate": False,
@@ -108,21 +106,26 @@ class Turn:
         if self.plan is not None:
             return "One plan at a time: the first one is shown to the person. End your turn."
         self.plan = plan
-        return (
-            "The person sees its whole preview when your turn is over, and decides. Say in a sentence what you propose, and end your turn."
-        )
+        return "The person sees its whole preview when your turn is over, and decides. Say in a sentence what you propose, and end your turn."
 
     def refuse(self, tool: str, about: Any, *, named: bool = True) -> None:
         """Something that it asked for was refused; `named`: the tool is called by a name of the agent's choice."""
         what = f"{f'“{tool}”' if named else tool} {shown(about or '')}".strip()
-        self.deltas.put_nowait(Remark(Problem("AGENT_REFUSED", f"{self.who} asked for {what}; that was refused."), tool=tool))
+        self.deltas.put_nowait(
+            Remark(
+                Problem("AGENT_REFUSED", f"{self.who} asked for {what}; that was refused."),
+                tool=tool,
+            )
+        )
 
     def say(self, text: str, *, thinking: bool) -> None:
         self.deltas.put_nowait(TextChunk(text, thinking))
 
     def call(self, call_id: str, title: Any, args: Any, status: Any) -> None:
         """A call of its own as it is now, perhaps again: told when its arguments are known, and when it is "completed" or "failed"."""
-        call = self.calls.setdefault(call_id, {"title": "a tool", "args": {}, "begun": False, "ended": False})
+        call = self.calls.setdefault(
+            call_id, {"title": "a tool", "args": {}, "begun": False, "ended": False}
+        )
         if isinstance(title, str) and title.strip() and not call["begun"]:
             ours = OURS.fullmatch(title)
             call["title"] = ours.group(1) if ours else title[:200]
@@ -134,8 +137,14 @@ class Turn:
             self.deltas.put_nowait(OwnCall(call_id, call["title"], call["args"]))
         if ended and not call["ended"]:
             call["ended"] = True
-            problem = Problem("AGENT_CALL_FAILED", f"{call['title']} did not work.") if status == "failed" else None
-            self.deltas.put_nowait(OwnCall(call_id, call["title"], call["args"], ended=True, problem=problem))
+            problem = (
+                Problem("AGENT_CALL_FAILED", f"{call['title']} did not work.")
+                if status == "failed"
+                else None
+            )
+            self.deltas.put_nowait(
+                OwnCall(call_id, call["title"], call["args"], ended=True, problem=problem)
+            )
 
 
 @dataclass(slots=True)
@@ -204,10 +213,15 @@ class OtherAgent:
         raise NotImplementedError
 
     def _flood(self) -> ProviderError:
-        return ProviderError(f"{self._who} wrote more than {MOST_BYTES >> 20} MB in one turn and was ended.", code="AGENT_FLOOD")
+        return ProviderError(
+            f"{self._who} wrote more than {MOST_BYTES >> 20} MB in one turn and was ended.",
+            code="AGENT_FLOOD",
+        )
 
     def _over(self, why: str, hint: str = "The next message starts it again.") -> ProviderError:
-        return ProviderError(f"{self._who} ended in the middle ({why}).", code="AGENT_GONE", hint=hint)
+        return ProviderError(
+            f"{self._who} ended in the middle ({why}).", code="AGENT_GONE", hint=hint
+        )
 
     # --- a turn --------------------------------------------------------------------------------------------------------------------
 
@@ -218,15 +232,23 @@ class OtherAgent:
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """One turn of the agent. Raises `ProviderError`; closing the iterator cancels the turn, and ends an agent that goes on all the same."""
         if not request.conversation:
-            raise ProviderError(f"{self._who} keeps its conversations itself; this is not for it.", code="AGENT_NOT_ASKED")
+            raise ProviderError(
+                f"{self._who} keeps its conversations itself; this is not for it.",
+                code="AGENT_NOT_ASKED",
+            )
         if self._busy:
             hint = "Wait for the answer, or cancel it."
-            raise ProviderError(f"{self._who} works in another conversation.", code="AGENT_BUSY", hint=hint)
+            raise ProviderError(
+                f"{self._who} works in another conversation.", code="AGENT_BUSY", hint=hint
+            )
         self._busy, turn, failure = True, Turn(self._who), None
         changed = await asyncio.to_thread(self.watch)
         finished = Finished("error")
         try:
-            async with self.proposals(turn.propose), contextlib.aclosing(self._deltas(request, turn)) as deltas:
+            async with (
+                self.proposals(turn.propose),
+                contextlib.aclosing(self._deltas(request, turn)) as deltas,
+            ):
                 async for delta in deltas:
                     await self._noted(delta)
                     if isinstance(delta, Finished):
@@ -267,7 +289,8 @@ class OtherAgent:
         except TimeoutError:
             await self._end()
             raise ProviderError(
-                f"{self._who} did not begin to work within {max(silence, START):.0f} seconds.", code="API_TIMEOUT"
+                f"{self._who} did not begin to work within {max(silence, START):.0f} seconds.",
+                code="API_TIMEOUT",
             ) from None
         self._session, self._turn = session, turn
         self._tell(state="working")
@@ -326,7 +349,14 @@ class OtherAgent:
         known = (await asyncio.to_thread(self._known)).get(request.conversation)
         if known is not None and _digest(messages[: known.count]) == known.digest:
             # What follows directly is its own answer.
-            new = next((at for at in range(known.count, len(messages)) if messages[at].role != "assistant"), len(messages))
+            new = next(
+                (
+                    at
+                    for at in range(known.count, len(messages))
+                    if messages[at].role != "assistant"
+                ),
+                len(messages),
+            )
             if known.id in self._open or await self._resumed(known.id):
                 self._open.add(known.id)
                 return known.id, [_transcript(messages[new:])]
@@ -363,7 +393,9 @@ class OtherAgent:
 
 
 def shown(value: Any) -> str:
-    return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))[:200]
+    return (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    )[:200]
 
 
 def tokens(value: Any) -> int:
@@ -381,17 +413,37 @@ def _transcript(messages: Sequence[ChatMessage]) -> str:
     *earlier, last = messages
     if not earlier:
         return last.text
-    role = {"user": "THE PERSON", "assistant": "THE ASSISTANT", "tool": "RESULT", "system": "SYSTEM"}
-    return "\n\n".join(["# Said before", *(f"{role[each.role]}: {each.text}" for each in earlier if each.text), "# Now", last.text])
+    role = {
+        "user": "THE PERSON",
+        "assistant": "THE ASSISTANT",
+        "tool": "RESULT",
+        "system": "SYSTEM",
+    }
+    return "\n\n".join(
+        [
+            "# Said before",
+            *(f"{role[each.role]}: {each.text}" for each in earlier if each.text),
+            "# Now",
+            last.text,
+        ]
+    )
 
 
 def environment(**config: Any) -> dict[str, str]:
     """What the person's programs see, without our own keys and where we were started; `config` is what else OpenCode is told."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("OBSIDIAN_AGENT_") and key not in ("PWD", "OLDPWD")}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("OBSIDIAN_AGENT_") and key not in ("PWD", "OLDPWD")
+    }
     own: Any = None
     with contextlib.suppress(ValueError):
         own = json.loads(kept.get("OPENCODE_CONFIG_CONTENT", ""))
-    return kept | {"OPENCODE_CONFIG_CONTENT": json.dumps({**(own if isinstance(own, dict) else {}), **DENIED, **config})}
+    return kept | {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(
+            {**(own if isinstance(own, dict) else {}), **DENIED, **config}
+        )
+    }
 
 
 def agent_command(name: str, own: Mapping[str, str]) -> tuple[str, ...]:
@@ -399,13 +451,20 @@ def agent_command(name: str, own: Mapping[str, str]) -> tuple[str, ...]:
     line = own.get(name) or COMMANDS.get(name)
     if line is None:
         known = ", ".join(dict.fromkeys([*own, *COMMANDS]))
-        raise ConfigError(f"There is no agent {name!r}; there are {known}.", code="AGENT_NOT_FOUND", hint="Name its command under agents.")
+        raise ConfigError(
+            f"There is no agent {name!r}; there are {known}.",
+            code="AGENT_NOT_FOUND",
+            hint="Name its command under agents.",
+        )
     try:
         parts = shlex.split(line)
     except ValueError:
         parts = []
     if not parts:
-        raise ConfigError(f"The command of the agent {name} cannot be read: {line!r}.", hint="Correct it under agents in the settings.")
+        raise ConfigError(
+            f"The command of the agent {name} cannot be read: {line!r}.",
+            hint="Correct it under agents in the settings.",
+        )
     return (os.path.expanduser(parts[0]), *parts[1:])
 
 

@@ -36,7 +36,11 @@ class Price:
 
     def of(self, usage: Usage) -> float:
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
-        return fresh * self.prompt + usage.cached_tokens * self.cached + usage.completion_tokens * self.completion
+        return (
+            fresh * self.prompt
+            + usage.cached_tokens * self.cached
+            + usage.completion_tokens * self.completion
+        )
 
     def estimate(self, prompt: int, completion: int) -> float:
         """What a request may cost, at most, for the tokens that it is thought to take."""
@@ -66,12 +70,21 @@ def facts_of(spec: str) -> ModelFacts:
         return ModelFacts(AGENT_CONTEXT, None, None)
     if vendor in _OWN:
         return ModelFacts(None, None, FREE)
-    exact = next((row for name in _own_names(vendor, model) if (row := _models().get(name)) is not None), None)
-    alike = exact or next((row for name in _other_names(model) if (row := _models().get(name)) is not None), None)
+    exact = next(
+        (row for name in _own_names(vendor, model) if (row := _models().get(name)) is not None),
+        None,
+    )
+    alike = exact or next(
+        (row for name in _other_names(model) if (row := _models().get(name)) is not None), None
+    )
     if alike is None:
         return NOTHING_KNOWN
     priced = exact if exact is not None else alike if vendor in _PASSED_ON else None
-    return ModelFacts(_whole(alike.get("max_input_tokens")), _whole(alike.get("max_output_tokens")), _price(priced))
+    return ModelFacts(
+        _whole(alike.get("max_input_tokens")),
+        _whole(alike.get("max_output_tokens")),
+        _price(priced),
+    )
 
 
 def _own_names(vendor: str, model: str) -> Iterator[str]:
@@ -95,14 +108,24 @@ def _price(row: Mapping[str, Any] | None) -> Price | None:
     if not isinstance(prompt, int | float) or not isinstance(completion, int | float):
         return None
     cached = row.get("cache_read_input_token_cost")
-    return Price(float(prompt), float(completion), float(cached) if isinstance(cached, int | float) else float(prompt))
+    return Price(
+        float(prompt),
+        float(completion),
+        float(cached) if isinstance(cached, int | float) else float(prompt),
+    )
 
 
 def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, int | float) and value > 0 else None
 
 
-_FIELDS: Final = ("max_input_tokens", "max_output_tokens", "input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")
+_FIELDS: Final = (
+    "max_input_tokens",
+    "max_output_tokens",
+    "input_cost_per_token",
+    "output_cost_per_token",
+    "cache_read_input_token_cost",
+)
 
 
 @lru_cache(maxsize=1)
@@ -115,4 +138,8 @@ def _models() -> Mapping[str, Mapping[str, Any]]:
     except (OSError, ValueError):
         return {}
     rows = document.items() if isinstance(document, dict) else ()
-    return {name: {key: row[key] for key in _FIELDS if key in row} for name, row in rows if isinstance(row, dict)}
+    return {
+        name: {key: row[key] for key in _FIELDS if key in row}
+        for name, row in rows
+        if isinstance(row, dict)
+    }

@@ -54,7 +54,14 @@ class Vendor:
 
 
 VENDORS = (
-    Vendor("openai", "OpenAI", "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE")),
+    Vendor(
+        "openai",
+        "OpenAI",
+        "openai",
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    ),
     Vendor(
         "anthropic",
         "Anthropic",
@@ -64,8 +71,20 @@ VENDORS = (
         ("ANTHROPIC_BASE_URL",),
         json_mode=False,
     ),
-    Vendor("gemini", "Gemini", "openai", "https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
-    Vendor("openrouter", "OpenRouter", "openai", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    Vendor(
+        "gemini",
+        "Gemini",
+        "openai",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    ),
+    Vendor(
+        "openrouter",
+        "OpenRouter",
+        "openai",
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+    ),
     Vendor("zenmux", "ZenMux", "openai", "https://zenmux.ai/api/v1", ("ZENMUX_API_KEY",)),
     Vendor(
         "ollama",
@@ -78,8 +97,24 @@ VENDORS = (
         patience=SLOW,
         extra=(("num_ctx", OLLAMA_CONTEXT),),
     ),
-    Vendor("lm_studio", "LM Studio", "openai", "http://localhost:1234/v1", ("LM_STUDIO_API_KEY",), needs_key=False, patience=SLOW),
-    Vendor("custom", "The model service", "openai", None, ("OBSIDIAN_AGENT_API_KEY",), ("OBSIDIAN_AGENT_BASE_URL",), needs_key=False),
+    Vendor(
+        "lm_studio",
+        "LM Studio",
+        "openai",
+        "http://localhost:1234/v1",
+        ("LM_STUDIO_API_KEY",),
+        needs_key=False,
+        patience=SLOW,
+    ),
+    Vendor(
+        "custom",
+        "The model service",
+        "openai",
+        None,
+        ("OBSIDIAN_AGENT_API_KEY",),
+        ("OBSIDIAN_AGENT_BASE_URL",),
+        needs_key=False,
+    ),
 )
 
 KeyFinder = Callable[[Vendor], SecretStr | None]
@@ -87,7 +122,9 @@ KeyFinder = Callable[[Vendor], SecretStr | None]
 
 
 def environment_key(vendor: Vendor) -> SecretStr | None:
-    found = next((key for name in vendor.key_variables if (key := os.environ.get(name, "").strip())), None)
+    found = next(
+        (key for name in vendor.key_variables if (key := os.environ.get(name, "").strip())), None
+    )
     return SecretStr(found) if found is not None else None
 
 
@@ -100,9 +137,16 @@ def find_vendor(name: str) -> Vendor:
     kind, _, own = name.partition(":")
     if kind == "custom" and re.fullmatch("[a-z0-9][a-z0-9_-]*", own):
         variables = tuple(
-            f"{variable}_{own.upper().replace('-', '_')}" for variable in ("OBSIDIAN_AGENT_API_KEY", "OBSIDIAN_AGENT_BASE_URL")
+            f"{variable}_{own.upper().replace('-', '_')}"
+            for variable in ("OBSIDIAN_AGENT_API_KEY", "OBSIDIAN_AGENT_BASE_URL")
         )
-        return replace(find_vendor(kind), name=name, title=own, key_variables=variables[:1], base_url_variables=variables[1:])
+        return replace(
+            find_vendor(kind),
+            name=name,
+            title=own,
+            key_variables=variables[:1],
+            base_url_variables=variables[1:],
+        )
     known = ", ".join([vendor.name for vendor in VENDORS] + [SCRIPTED])
     hint = f"Known are: {known}. For another OpenAI-compatible service use custom:NAME/MODEL, with its address in the setting services."
     raise ConfigError(f"There is no provider {name!r}.", hint=hint)
@@ -110,7 +154,9 @@ def find_vendor(name: str) -> Vendor:
 
 def known_vendors(addresses: Iterable[str] = ()) -> tuple[Vendor, ...]:
     """Every service, with those of the person's own that have an address. Raises `ConfigError` for an address of none."""
-    return tuple({vendor.name: vendor for vendor in (*VENDORS, *map(find_vendor, addresses))}.values())
+    return tuple(
+        {vendor.name: vendor for vendor in (*VENDORS, *map(find_vendor, addresses))}.values()
+    )
 
 
 def open_provider(
@@ -129,7 +175,10 @@ def open_provider(
     """
     name, _, model = spec.strip().partition("/")
     if not model:
-        raise ConfigError(f"{spec!r} does not name a model.", hint="Write PROVIDER/MODEL, such as openai/gpt-5 or ollama/qwen3.")
+        raise ConfigError(
+            f"{spec!r} does not name a model.",
+            hint="Write PROVIDER/MODEL, such as openai/gpt-5 or ollama/qwen3.",
+        )
     if name == SCRIPTED:
         return ScriptedProvider.load(Path(model))
     vendor = find_vendor(name)
@@ -138,17 +187,26 @@ def open_provider(
     service = endpoint.service
     if service.local:
         return RetryingProvider(provider)
-    return RetryingProvider(LimitedProvider(provider, (limits or RateLimits()).bucket(f"{vendor.name} {service.address}")))
+    return RetryingProvider(
+        LimitedProvider(
+            provider, (limits or RateLimits()).bucket(f"{vendor.name} {service.address}")
+        )
+    )
 
 
 def endpoint_of(
-    vendor: Vendor, model: str, *, base_url: str | None = None, find_key: KeyFinder = environment_key
+    vendor: Vendor,
+    model: str,
+    *,
+    base_url: str | None = None,
+    find_key: KeyFinder = environment_key,
 ) -> tuple[Endpoint, SecretStr | None]:
     """Where a vendor's model is asked, and with which key. Raises `ConfigError` for an address that must not be used."""
     address = base_url or _from_environment(vendor) or vendor.base_url
     if address is None:
         raise ConfigError(
-            f"{vendor.name}/{model} needs a base URL.", hint=f"Give --base-url, or set {vendor.base_url_variables[0]} or services."
+            f"{vendor.name}/{model} needs a base URL.",
+            hint=f"Give --base-url, or set {vendor.base_url_variables[0]} or services.",
         )
     parts = _checked(address)
     local = _is_loopback(parts)
@@ -176,7 +234,14 @@ def endpoint_of(
 
 
 def _from_environment(vendor: Vendor) -> str | None:
-    found = next((value for name in vendor.base_url_variables if (value := os.environ.get(name, "").strip())), None)
+    found = next(
+        (
+            value
+            for name in vendor.base_url_variables
+            if (value := os.environ.get(name, "").strip())
+        ),
+        None,
+    )
     if found and "://" not in found:
         return f"http://{found}"  # OLLAMA_HOST is host:port
     return found
@@ -190,13 +255,25 @@ def _checked(address: str) -> SplitResult:
     except ValueError:
         host, parts = None, SplitResult("", "", "", "", "")
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError("The base URL is not an address.", code="BASE_URL_REFUSED", hint="Write it like https://host/v1.")
+        raise ConfigError(
+            "The base URL is not an address.",
+            code="BASE_URL_REFUSED",
+            hint="Write it like https://host/v1.",
+        )
     if parts.username or parts.password or parts.query or parts.fragment:
         hint = "Leave out user, password, ? and #."
-        raise ConfigError(f"The base URL for {host} carries more than an address.", code="BASE_URL_REFUSED", hint=hint)
+        raise ConfigError(
+            f"The base URL for {host} carries more than an address.",
+            code="BASE_URL_REFUSED",
+            hint=hint,
+        )
     if parts.scheme == "http" and not _is_loopback(parts):
         hint = "Use https; http is for this machine only."
-        raise ConfigError(f"http://{host} would carry key and notes in the open.", code="BASE_URL_REFUSED", hint=hint)
+        raise ConfigError(
+            f"http://{host} would carry key and notes in the open.",
+            code="BASE_URL_REFUSED",
+            hint=hint,
+        )
     return parts
 
 
@@ -245,12 +322,16 @@ class Catalogue:
     _known: dict[str, _Known] = field(default_factory=dict)
     _asking: dict[str, asyncio.Task[tuple[str, ...]]] = field(default_factory=dict)
 
-    async def models(self, endpoint: Endpoint, key: SecretStr | None, *, fresh: bool = False) -> tuple[str, ...]:
+    async def models(
+        self, endpoint: Endpoint, key: SecretStr | None, *, fresh: bool = False
+    ) -> tuple[str, ...]:
         """The names of a service's models, sorted. Raises `ProviderError`; that is remembered for two seconds too."""
         name = endpoint.base_url
         known = self._known.get(name)
         age = self.clock() - known.at if known is not None else REMEMBERED
-        if known is not None and age < (SHORTEST if fresh or known.failure is not None else REMEMBERED):
+        if known is not None and age < (
+            SHORTEST if fresh or known.failure is not None else REMEMBERED
+        ):
             if known.failure is not None:
                 raise known.failure
             return known.models
@@ -279,21 +360,30 @@ async def fetch_models(endpoint: Endpoint, key: SecretStr | None) -> tuple[str, 
     return found
 
 
-async def list_models(endpoint: Endpoint, key: SecretStr | None, seconds: float) -> tuple[str, ...] | ProviderError:
+async def list_models(
+    endpoint: Endpoint, key: SecretStr | None, seconds: float
+) -> tuple[str, ...] | ProviderError:
     """The names of a service's models, sorted, or why there are none: as a value, since what hangs on to an exception would hold headers.
 
     Imports httpx, and works in the loop it is called in. `seconds` are for all of it.
     """
     from obsidian_agent.providers.http_guard import GuardedClient
 
-    client = GuardedClient(origin=endpoint.base_url, timeout=min(TIMEOUT, seconds), direct=endpoint.direct)
+    client = GuardedClient(
+        origin=endpoint.base_url, timeout=min(TIMEOUT, seconds), direct=endpoint.direct
+    )
     failure: ProviderError | None = None
     names: tuple[str, ...] = ()
     try:
         async with asyncio.timeout(seconds):
             response = await client.get(_address(endpoint), headers=_headers(endpoint, key))
         if client.exchange.status is not None and client.exchange.status >= 300:
-            failure = errors.from_status(endpoint.service, client.exchange.status, client.exchange.headers, client.exchange.error_body)
+            failure = errors.from_status(
+                endpoint.service,
+                client.exchange.status,
+                client.exchange.headers,
+                client.exchange.error_body,
+            )
         else:
             names = tuple(sorted(dict.fromkeys(_names(json.loads(response.content)))))[:MOST_MODELS]
     except Exception as error:
@@ -359,7 +449,11 @@ class ProviderManager:
                 self._made[spec] = self.wrap(self.open_agent(model))
                 return self._made[spec]
             base_url = self.addresses.get(vendor.lower())
-            how: dict[str, Any] = {"find_key": self.find_key, "limits": self.limits, "streaming": self.streaming}
+            how: dict[str, Any] = {
+                "find_key": self.find_key,
+                "limits": self.limits,
+                "streaming": self.streaming,
+            }
             self._made[spec] = self.wrap(open_provider(spec, base_url=base_url, **how))
         return self._made[spec]
 
@@ -372,7 +466,9 @@ class ProviderManager:
         """The models of a service as `VENDOR/MODEL`, sorted. Raises `ConfigError` and `ProviderError`."""
         found = find_vendor(vendor)
         base_url = self.addresses.get(found.name)
-        endpoint, key = await asyncio.to_thread(lambda: endpoint_of(found, "", base_url=base_url, find_key=self.find_key))
+        endpoint, key = await asyncio.to_thread(
+            lambda: endpoint_of(found, "", base_url=base_url, find_key=self.find_key)
+        )
         names = await self.catalogue.models(endpoint, key, fresh=fresh)
         return tuple(f"{found.name}/{name}" for name in names)
 

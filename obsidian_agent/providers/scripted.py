@@ -23,14 +23,23 @@ from pydantic.alias_generators import to_camel
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk, Usage
+from obsidian_agent.providers.base import (
+    ChatDelta,
+    ChatRequest,
+    Finished,
+    TextChunk,
+    ToolCallChunk,
+    Usage,
+)
 
 PIECE = 16
 """Characters of a streamed piece."""
 
 
 class _ScriptModel(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+    )
 
 
 class ScriptedError(_ScriptModel):
@@ -50,7 +59,11 @@ class ScriptedCall(_ScriptModel):
     id: str | None = None
 
     def text(self) -> str:
-        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+        return (
+            self.arguments
+            if isinstance(self.arguments, str)
+            else json.dumps(self.arguments, ensure_ascii=False)
+        )
 
 
 class ScriptedAnswer(_ScriptModel):
@@ -76,7 +89,11 @@ class ScriptedAnswer(_ScriptModel):
     def pieces(self) -> list[str]:
         if self.chunks is not None:
             return self.chunks
-        text = json.dumps(self.plan, ensure_ascii=False, indent=2) if self.plan is not None else self.text or ""
+        text = (
+            json.dumps(self.plan, ensure_ascii=False, indent=2)
+            if self.plan is not None
+            else self.text or ""
+        )
         return _cut(text)
 
 
@@ -99,7 +116,10 @@ class ScriptedProvider:
         try:
             text = path.expanduser().read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"The script {path} cannot be read: {error}.", hint="Name a JSONL file: scripted/FILE.") from error
+            raise ConfigError(
+                f"The script {path} cannot be read: {error}.",
+                hint="Name a JSONL file: scripted/FILE.",
+            ) from error
         return cls(f"scripted/{path}", _parse(text, path))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
@@ -124,7 +144,12 @@ class ScriptedProvider:
                 yield ToolCallChunk(at, piece)
         if answer.error is not None:
             error = answer.error
-            raise ProviderError(error.message, code=error.code, retryable=error.retryable, retry_after=error.retry_after)
+            raise ProviderError(
+                error.message,
+                code=error.code,
+                retryable=error.retryable,
+                retry_after=error.retry_after,
+            )
         yield Finished(answer.finish, Usage(*answer.usage) if answer.usage else None)
 
 
@@ -134,10 +159,20 @@ def _cut(text: str) -> list[str]:
 
 def _parse(text: str, path: Path) -> tuple[ScriptedAnswer, ...]:
     if text.lstrip().startswith("["):
-        documents = [(f"{path}, answer {index}", document) for index, document in enumerate(_decode(text, str(path)), start=1)]
+        documents = [
+            (f"{path}, answer {index}", document)
+            for index, document in enumerate(_decode(text, str(path)), start=1)
+        ]
     else:
-        lines = [(f"{path}, line {number}", line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
-        documents = [(where, _decode(line, where)) for where, line in lines if line and not line.startswith("#")]
+        lines = [
+            (f"{path}, line {number}", line.strip())
+            for number, line in enumerate(text.split("\n"), start=1)
+        ]
+        documents = [
+            (where, _decode(line, where))
+            for where, line in lines
+            if line and not line.startswith("#")
+        ]
     return tuple(_answer(document, where) for where, document in documents)
 
 
@@ -154,4 +189,6 @@ def _answer(document: Any, where: str) -> ScriptedAnswer:
     except ValidationError as error:
         first = error.errors()[0]
         field_name = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}: {f'{field_name}: ' if field_name else ''}{first['msg']}.") from error
+        raise ConfigError(
+            f"{where}: {f'{field_name}: ' if field_name else ''}{first['msg']}."
+        ) from error

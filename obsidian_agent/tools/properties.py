@@ -9,10 +9,22 @@ from typing import Any, Final
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_file, find_folder, open_note, read_text, unread, written
+from obsidian_agent.tools.core.lookup import (
+    find_file,
+    find_folder,
+    open_note,
+    read_text,
+    unread,
+    written,
+)
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
+from obsidian_agent.vault.frontmatter.properties import (
+    check_new_key,
+    edit_properties,
+    find_frontmatter,
+    read_properties,
+)
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 from obsidian_agent.vault.index.index import tag_key
 from obsidian_agent.vault.markdown.lines import scan
@@ -23,7 +35,8 @@ from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _FIELD: Final = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+)?(?P<key>[^\W\d_][\w /-]{0,60}?)::(?=[ \t\r\n]|\Z)[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?", re.UNICODE
+    r"[ \t]*(?:[-*+][ \t]+)?(?P<key>[^\W\d_][\w /-]{0,60}?)::(?=[ \t\r\n]|\Z)[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?",
+    re.UNICODE,
 )
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
@@ -33,10 +46,19 @@ _LINKS: Final = re.compile(r"\[\[[^\[\]]+\]\](?:[ \t]*,[ \t]*\[\[[^\[\]]+\]\])+"
 
 class SetFrontmatterInput(ToolModel):
     path: PathText = Field(min_length=1, description="A Markdown file.")
-    set: dict[str, Any] = Field(default_factory=dict, description="New values by property: text, number, true, false, null, list or map.")
-    remove: list[str] = Field(default_factory=list, description="Properties to take away, with their values.")
-    add_tags: list[str] = Field(default_factory=list, description="Tags to add to the property tags, with or without #.")
-    remove_tags: list[str] = Field(default_factory=list, description="Tags to take out of the property tags.")
+    set: dict[str, Any] = Field(
+        default_factory=dict,
+        description="New values by property: text, number, true, false, null, list or map.",
+    )
+    remove: list[str] = Field(
+        default_factory=list, description="Properties to take away, with their values."
+    )
+    add_tags: list[str] = Field(
+        default_factory=list, description="Tags to add to the property tags, with or without #."
+    )
+    remove_tags: list[str] = Field(
+        default_factory=list, description="Tags to take out of the property tags."
+    )
 
 
 class SetFrontmatterOutput(ToolModel):
@@ -52,17 +74,30 @@ def set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal[Set
         raise ToolError(f"{path} is no Markdown file, so it has no properties.", path=path.text)
     before = read_text(ctx.view, path)
     try:
-        after = edit_properties(before, set=args.set, remove=args.remove, add_tags=args.add_tags, remove_tags=args.remove_tags)
+        after = edit_properties(
+            before,
+            set=args.set,
+            remove=args.remove,
+            add_tags=args.add_tags,
+            remove_tags=args.remove_tags,
+        )
     except ObsidianAgentError as error:
         error.path = path.text
         raise
-    return Proposal(SetFrontmatterOutput(path=path.text, changed=after != before), written(path, before, after))
+    return Proposal(
+        SetFrontmatterOutput(path=path.text, changed=after != before), written(path, before, after)
+    )
 
 
 class AddValuesInput(ToolModel):
     path: PathText = Field(min_length=1)
-    property: str = Field(min_length=1, description="Such as aliases; a single value that is there becomes the first of the list.")
-    values: list[Any] = Field(min_length=1, description="Those that are in the list already are not added again.")
+    property: str = Field(
+        min_length=1,
+        description="Such as aliases; a single value that is there becomes the first of the list.",
+    )
+    values: list[Any] = Field(
+        min_length=1, description="Those that are in the list already are not added again."
+    )
 
 
 class AddValuesOutput(ToolModel):
@@ -76,17 +111,27 @@ def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutp
     """Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
     path, text = open_note(ctx, args.path)
     values = _as_list(read_properties(text).get(args.property))
-    new = [value for number, value in enumerate(args.values) if value not in values and value not in args.values[:number]]
+    new = [
+        value
+        for number, value in enumerate(args.values)
+        if value not in values and value not in args.values[:number]
+    ]
     changed = edit_properties(text, set={args.property: [*values, *new]}) if new else text
-    return Proposal(AddValuesOutput(path=path.text, values=[*values, *new], changed=bool(new)), written(path, text, changed))
+    return Proposal(
+        AddValuesOutput(path=path.text, values=[*values, *new], changed=bool(new)),
+        written(path, text, changed),
+    )
 
 
 class RemoveValuesInput(ToolModel):
     path: PathText = Field(min_length=1)
     property: str = Field(
-        min_length=1, description="Such as authors. The last value that goes leaves an empty list; a single one goes as a whole."
+        min_length=1,
+        description="Such as authors. The last value that goes leaves an empty list; a single one goes as a whole.",
     )
-    values: list[Any] = Field(min_length=1, description="In any case; a link by its text or target.")
+    values: list[Any] = Field(
+        min_length=1, description="In any case; a link by its text or target."
+    )
 
 
 @tool("vault.removeValues", Risk.WRITES)
@@ -98,14 +143,22 @@ def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValu
     unwanted = {_key(value) for value in args.values}
     kept = [value for value in values if _key(value) not in unwanted]
     if len(kept) == len(values):
-        missing = Problem("TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text)
-        return Proposal(AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,))
+        missing = Problem(
+            "TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text
+        )
+        return Proposal(
+            AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,)
+        )
     changed = edit_properties(text, set={args.property: kept if isinstance(there, list) else None})
-    return Proposal(AddValuesOutput(path=path.text, values=kept, changed=True), written(path, text, changed))
+    return Proposal(
+        AddValuesOutput(path=path.text, values=kept, changed=True), written(path, text, changed)
+    )
 
 
 def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list) else [] if value is None or value == "" else [value]
+    return (
+        list(value) if isinstance(value, list) else [] if value is None or value == "" else [value]
+    )
 
 
 def _key(value: Any) -> str:
@@ -149,8 +202,14 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
         changes.append(ModifyFile(path, encode(_renamed(text, args.from_, args.to))))
         ctx.show(changes)
     if not files and not warnings:
-        warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the property “{args.from_}”, so nothing is renamed."))
-    return Proposal(RenamePropertyOutput(files=files, total=len(files)), tuple(changes), tuple(warnings))
+        warnings.append(
+            Problem(
+                "TEXT_NOT_FOUND", f"No note has the property “{args.from_}”, so nothing is renamed."
+            )
+        )
+    return Proposal(
+        RenamePropertyOutput(files=files, total=len(files)), tuple(changes), tuple(warnings)
+    )
 
 
 def _renamed(text: str, old: str, new: str) -> str:
@@ -167,9 +226,15 @@ def _renamed(text: str, old: str, new: str) -> str:
         for name in (quoted,) if text[start] == '"' else (new, quoted):
             changed = text[:start] + name + text[end:]
             after = _read(changed)
-            if after is not None and list(after.items()) == [(new if key == old else key, value) for key, value in before.items()]:
+            if after is not None and list(after.items()) == [
+                (new if key == old else key, value) for key, value in before.items()
+            ]:
                 return changed
-    raise ToolError(f"The property “{old}” cannot be renamed safely.", code="FRONTMATTER_INVALID", hint="Rename it by hand.")
+    raise ToolError(
+        f"The property “{old}” cannot be renamed safely.",
+        code="FRONTMATTER_INVALID",
+        hint="Rename it by hand.",
+    )
 
 
 def _read(text: str) -> dict[str, object] | None:
@@ -201,19 +266,31 @@ def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[Inline
     cuts: list[tuple[int, int]] = []
     kept: list[str] = []
     for line in scan(text):
-        found = None if line.hidden or line.quotes else _FIELD.fullmatch(text, line.start, line.next)
+        found = (
+            None if line.hidden or line.quotes else _FIELD.fullmatch(text, line.start, line.next)
+        )
         if found is None or (wanted is not None and found["key"].strip().casefold() not in wanted):
             continue
         key = found["key"].strip()
         if key.casefold() in there:
             kept.append(key)
             continue
-        values.setdefault(next((name for name in values if name.casefold() == key.casefold()), key), []).extend(_values(found["value"]))
+        values.setdefault(
+            next((name for name in values if name.casefold() == key.casefold()), key), []
+        ).extend(_values(found["value"]))
         cuts.append((line.start, line.next))
     properties = {key: _one_or_all(each) for key, each in values.items()}
-    changed = edit_properties(text if args.keep else _without(text, cuts), set=properties) if properties else text
+    changed = (
+        edit_properties(text if args.keep else _without(text, cuts), set=properties)
+        if properties
+        else text
+    )
     warnings = tuple(
-        Problem("PROPERTY_EXISTS", f"{path} has the property “{key}” already, so the field in its text stays.", path=path.text)
+        Problem(
+            "PROPERTY_EXISTS",
+            f"{path} has the property “{key}” already, so the field in its text stays.",
+            path=path.text,
+        )
         for key in dict.fromkeys(kept)
     )
     output = InlineOutput(path=path.text, properties=properties, count=len(properties))
@@ -267,7 +344,11 @@ def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[Items[CountedTa
 
 
 class RenameTagInput(ToolModel):
-    from_: str = Field(alias="from", min_length=1, description="The tag, with or without #; tags nested below it follow.")
+    from_: str = Field(
+        alias="from",
+        min_length=1,
+        description="The tag, with or without #; tags nested below it follow.",
+    )
     to: str = Field(min_length=1)
     folder: PathText | None = None
 
@@ -286,20 +367,32 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]
             paths.parse(path.text, PathUse.UPDATE)
             content, count = retag(ctx.view.read(path), rename, path.text)
         except VaultError as error:
-            warnings.append(Problem(error.code, f"The tags of {path} are left alone: {error.message}", path=path.text))
+            warnings.append(
+                Problem(
+                    error.code,
+                    f"The tags of {path} are left alone: {error.message}",
+                    path=path.text,
+                )
+            )
             continue
         if count:
             files.append(ChangedFile(path=path.text, count=count))
             changes.append(ModifyFile(path, content))
             ctx.show(changes)
     if not files and not warnings:
-        warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed."))
-    return Proposal(ChangedFiles.of(files), tuple(changes), (*warnings, *unread(index, index.notes(folder))))
+        warnings.append(
+            Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed.")
+        )
+    return Proposal(
+        ChangedFiles.of(files), tuple(changes), (*warnings, *unread(index, index.notes(folder)))
+    )
 
 
 class RemoveTagsInput(ToolModel):
     path: PathText = Field(min_length=1)
-    tags: list[str] | None = Field(default=None, description="With or without #; nested tags are others. Without it: all tags.")
+    tags: list[str] | None = Field(
+        default=None, description="With or without #; nested tags are others. Without it: all tags."
+    )
 
 
 class RemoveTagsOutput(ToolModel):

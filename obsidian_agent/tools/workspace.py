@@ -19,7 +19,17 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Conflict, ObsidianError, Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole
-from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, tool, utf16_length
+from obsidian_agent.tools.core.tool import (
+    LongText,
+    Output,
+    PathText,
+    Proposal,
+    Risk,
+    Selection,
+    ToolContext,
+    tool,
+    utf16_length,
+)
 from obsidian_agent.tools.core.tool import Position as EditorPosition
 from obsidian_agent.vault.links.link_text import LinkStyle, link_target, markdown_encoded
 from obsidian_agent.vault.links.resolve import LinkResolver
@@ -34,7 +44,9 @@ from obsidian_agent.vault.views.view import VaultView
 class OpenFileInput(ToolModel):
     path: PathText = Field(min_length=1)
     line: Whole | None = Field(default=None, ge=1, description="From 1.")
-    new_pane: bool = Field(default=False, description="Only where an Obsidian is connected; refused without one.")
+    new_pane: bool = Field(
+        default=False, description="Only where an Obsidian is connected; refused without one."
+    )
 
 
 class OpenFileOutput(ToolModel):
@@ -47,10 +59,16 @@ class OpenFileOutput(ToolModel):
 def open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal[OpenFileOutput]:
     """Show a file to the person."""
     if args.new_pane and not ctx.run.runs_commands:
-        raise ToolError("newPane asks for a pane of Obsidian, and no Obsidian is connected.", hint="Leave newPane out.", path=args.path)
+        raise ToolError(
+            "newPane asks for a pane of Obsidian, and no Obsidian is connected.",
+            hint="Leave newPane out.",
+            path=args.path,
+        )
     outside = ctx.run.runs_commands and (args.new_pane or not ctx.run.has_screen)
     via = "obsidian" if outside else "app" if ctx.run.has_screen else "none"
-    return Proposal(OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=via != "none", via=via))
+    return Proposal(
+        OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=via != "none", via=via)
+    )
 
 
 class GetContextInput(ToolModel):
@@ -80,7 +98,9 @@ def get_context(args: GetContextInput, ctx: ToolContext) -> Proposal[GetContextO
 
 
 class ListCommandsInput(ToolModel):
-    filter: str | None = Field(default=None, description="Only commands whose id or name holds this text.")
+    filter: str | None = Field(
+        default=None, description="Only commands whose id or name holds this text."
+    )
 
 
 class Command(ToolModel):
@@ -102,7 +122,11 @@ def list_commands(args: ListCommandsInput, ctx: ToolContext) -> Proposal[ListCom
         known = ctx.run.commands() if ctx.run.runs_commands else ()
     except ObsidianError as error:
         return Proposal(ListCommandsOutput(commands=[], count=0), warnings=(error.problem(),))
-    found = [Command(id=each.id, name=each.name, source=each.source) for each in known if wanted in f"{each.id}\n{each.name}".casefold()]
+    found = [
+        Command(id=each.id, name=each.name, source=each.source)
+        for each in known
+        if wanted in f"{each.id}\n{each.name}".casefold()
+    ]
     return Proposal(ListCommandsOutput(commands=found, count=len(found)))
 
 
@@ -128,9 +152,17 @@ def run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal[RunCommandO
     try:
         known = {command.id for command in ctx.run.commands()}
     except ObsidianError as error:
-        raise ToolError(f"The command {args.id} cannot be run: {error.message}", code="COMMANDS_UNAVAILABLE", hint=error.hint) from error
+        raise ToolError(
+            f"The command {args.id} cannot be run: {error.message}",
+            code="COMMANDS_UNAVAILABLE",
+            hint=error.hint,
+        ) from error
     if args.id not in known:
-        raise ToolError(f"Obsidian has no command {args.id} now.", code="COMMANDS_UNAVAILABLE", hint="Take an id that commands.list gives.")
+        raise ToolError(
+            f"Obsidian has no command {args.id} now.",
+            code="COMMANDS_UNAVAILABLE",
+            hint="Take an id that commands.list gives.",
+        )
     return Proposal(RunCommandOutput(id=args.id, executed=False))
 
 
@@ -166,7 +198,11 @@ def get_selection(args: NoInput, ctx: ToolContext) -> Proposal[GetSelectionOutpu
     place = None
     if selection is not None and selection.start is not None and selection.end is not None:
         place = Range(from_=output_position(selection.start), to=output_position(selection.end))
-    return Proposal(GetSelectionOutput(text=text, is_empty=not text, file_path=file.text if file else None, range=place))
+    return Proposal(
+        GetSelectionOutput(
+            text=text, is_empty=not text, file_path=file.text if file else None, range=place
+        )
+    )
 
 
 class ActiveFileOutput(SparseOutput):
@@ -203,7 +239,9 @@ class ActiveNote:
         file = ctx.run.active_file
         if file is None:
             raise ToolError(
-                "No note is active, so there is no place to write to.", code="NO_SELECTION", hint="Open a note first, or name a file."
+                "No note is active, so there is no place to write to.",
+                code="NO_SELECTION",
+                hint="Open a note first, or name a file.",
             )
         path = ctx.view.current(file)
         if path is None:
@@ -225,11 +263,17 @@ class ActiveNote:
             )
         start, end = sorted((self._place(selection.start), self._place(selection.end)))
         if with_newlines(self.first_text[start:end], "\n") != with_newlines(selection.text, "\n"):
-            raise Conflict(f"{self.path} no longer has the selected text at its place.", path=self.path.text, hint="Select it again.")
+            raise Conflict(
+                f"{self.path} no longer has the selected text at its place.",
+                path=self.path.text,
+                hint="Select it again.",
+            )
         now = shift_range(self.first_text, self.text, start, end)
         if now is None or (self.mark is not None and self.mark[1].replaced):
             raise Conflict(
-                f"An earlier step already changed the selected text in {self.path}.", path=self.path.text, hint="Replace it in one step."
+                f"An earlier step already changed the selected text in {self.path}.",
+                path=self.path.text,
+                hint="Replace it in one step.",
             )
         return Target(self.path, self.text, *now)
 
@@ -246,14 +290,21 @@ class ActiveNote:
     def _moved(self, before: str, place: int) -> Target:
         now = shift_range(before, self.text, place, place)
         if now is None:
-            raise Conflict(f"An earlier step changed the text around the cursor in {self.path}.", path=self.path.text)
+            raise Conflict(
+                f"An earlier step changed the text around the cursor in {self.path}.",
+                path=self.path.text,
+            )
         return Target(self.path, self.text, *now)
 
     def _place(self, position: EditorPosition) -> int:
         offset = position.offset_in(self.first_text)
         if offset is None:
             where = f"line {position.line}, column {position.ch}"
-            raise Conflict(f"{self.path} has no {where} (counted from 0) any more.", path=self.path.text, hint="Select again.")
+            raise Conflict(
+                f"{self.path} has no {where} (counted from 0) any more.",
+                path=self.path.text,
+                hint="Select again.",
+            )
         return offset
 
 
@@ -296,7 +347,9 @@ def replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal[ReplaceSe
     target = note.selection(selection) if selection is not None and selected else note.cursor()
     edit = edit_at(target, args.text)
     place = Range(from_=output_position(edit.start), to=output_position(edit.end))
-    output = ReplaceSelectionOutput(file_path=target.path.text, range=place, inserted_chars=edit.length)
+    output = ReplaceSelectionOutput(
+        file_path=target.path.text, range=place, inserted_chars=edit.length
+    )
     return edit.proposal(output, target, replaced=selected)
 
 
@@ -305,7 +358,9 @@ def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCu
     """Insert text at the cursor of the active note, or at its end when no cursor is known."""
     target = ActiveNote(ctx).cursor()
     edit = edit_at(target, args.text)
-    output = InsertAtCursorOutput(file_path=target.path.text, position=output_position(edit.start), inserted_chars=edit.length)
+    output = InsertAtCursorOutput(
+        file_path=target.path.text, position=output_position(edit.start), inserted_chars=edit.length
+    )
     return edit.proposal(output, target, replaced=False)
 
 
@@ -324,7 +379,11 @@ class Edit:
         path = target.path
         mark = None if target.unknown else CursorMark(self.cursor, replaced)
         changes = (ModifyFile(path, encode(self.text), mark),) if self.text != target.text else ()
-        warning = Problem("NO_SELECTION", f"No cursor is known, so the text goes to the end of {path}.", path=path.text)
+        warning = Problem(
+            "NO_SELECTION",
+            f"No cursor is known, so the text goes to the end of {path}.",
+            path=path.text,
+        )
         return Proposal(output, changes, (warning,) if target.unknown else ())
 
 
@@ -337,11 +396,19 @@ def edit_at(target: Target, text: str) -> Edit:
         before += newline
     changed = before + inserted + target.text[target.end :]
     end = len(before) + len(inserted)
-    return Edit(changed, EditorPosition.at(changed, len(before)), EditorPosition.at(changed, end), utf16_length(inserted), end)
+    return Edit(
+        changed,
+        EditorPosition.at(changed, len(before)),
+        EditorPosition.at(changed, end),
+        utf16_length(inserted),
+        end,
+    )
 
 
 _UNSAFE: Final = re.compile(r"[\[\]\n\r|]")
-_LEAD: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[^\]\r\n]\][ \t]+)?|#{1,6}[ \t]+)?")
+_LEAD: Final = re.compile(
+    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[^\]\r\n]\][ \t]+)?|#{1,6}[ \t]+)?"
+)
 """What stands before the words of a line: the mark of a list item, a checkbox, the marks of a heading."""
 
 _ROW: Final = re.compile(r"[ \t>]*\|.*\|")
@@ -349,7 +416,9 @@ _ROW: Final = re.compile(r"[ \t>]*\|.*\|")
 
 class LinkSelectionInput(ToolModel):
     path: PathText = Field(min_length=1, description="The file that the link leads to.")
-    heading: str | None = Field(default=None, min_length=1, description="A heading of it (its text, without #).")
+    heading: str | None = Field(
+        default=None, min_length=1, description="A heading of it (its text, without #)."
+    )
 
 
 @tool("editor.linkSelection", Risk.WRITES)
@@ -358,12 +427,17 @@ def link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal[Repla
     target = find_file(ctx.view, args.path)
     note, selection = ActiveNote(ctx), ctx.run.selection
     if selection is None or not selection.text.strip():
-        raise ToolError("No text is selected, so there is nothing to link.", code="NO_SELECTION", hint="Select the words first.")
+        raise ToolError(
+            "No text is selected, so there is nothing to link.",
+            code="NO_SELECTION",
+            hint="Select the words first.",
+        )
     lead = _LEAD.match(selection.text)
     words = selection.text[lead.end() if lead is not None else 0 :].strip()
     if not words or _UNSAFE.search(words):
         raise ToolError(
-            "The selected text cannot be the text of a link: it holds a link, a bracket, a | or a line end.", path=note.path.text
+            "The selected text cannot be the text of a link: it holds a link, a bracket, a | or a line end.",
+            path=note.path.text,
         )
     place = note.selection(selection)
     style = ctx.run.link_style
@@ -371,11 +445,15 @@ def link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal[Repla
     name = link_target(resolver, target, note.path, style)
     subpath = f"#{args.heading}" if args.heading else ""
     line = place.text[place.text.rfind("\n", 0, place.start) + 1 :].partition("\n")[0]
-    link = _link_text(name, subpath, words, style, in_table=_ROW.fullmatch(line.rstrip()) is not None)
+    link = _link_text(
+        name, subpath, words, style, in_table=_ROW.fullmatch(line.rstrip()) is not None
+    )
     before, _, after = selection.text.rpartition(words)
     edit = edit_at(place, before + link + after)
     output = ReplaceSelectionOutput(
-        file_path=note.path.text, range=Range(from_=output_position(edit.start), to=output_position(edit.end)), inserted_chars=edit.length
+        file_path=note.path.text,
+        range=Range(from_=output_position(edit.start), to=output_position(edit.end)),
+        inserted_chars=edit.length,
     )
     return edit.proposal(output, place, replaced=True)
 
@@ -408,10 +486,14 @@ def shift_range(before: str, after: str, start: int, end: int) -> tuple[int, int
     touched = [code for code in codes if code[1] <= last and code[2] > first]
     if len(touched) == 1 and touched[0][0] == "equal":
         _, old_first, _, new_first, _ = touched[0]
-        return start + _line_shift(old, new, first, old_first, new_first), end + _line_shift(old, new, last, old_first, new_first)
+        return start + _line_shift(old, new, first, old_first, new_first), end + _line_shift(
+            old, new, last, old_first, new_first
+        )
     old_from, old_to = old.starts[touched[0][1]], old.end_of(touched[-1][2] - 1)
     new_from, new_to = _new_span(new, touched[0][3], touched[-1][4])
-    return _shifted_inside(before[old_from:old_to], after[new_from:new_to], start - old_from, end - old_from, new_from)
+    return _shifted_inside(
+        before[old_from:old_to], after[new_from:new_to], start - old_from, end - old_from, new_from
+    )
 
 
 def _line_shift(old: _Lines, new: _Lines, line: int, old_first: int, new_first: int) -> int:
@@ -425,7 +507,9 @@ def _new_span(new: _Lines, first: int, behind: int) -> tuple[int, int]:
     return place, place
 
 
-def _shifted_inside(old: str, new: str, start: int, end: int, new_from: int) -> tuple[int, int] | None:
+def _shifted_inside(
+    old: str, new: str, start: int, end: int, new_from: int
+) -> tuple[int, int] | None:
     if new.startswith(old[:end]):
         return new_from + start, new_from + end
     if new.endswith(old[start:]):
@@ -469,7 +553,9 @@ def _opcodes(old: list[str], new: list[str]) -> list[Opcode]:
     codes: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
     if old_middle and new_middle and len(old_middle) * len(new_middle) <= _MATCHER_LIMIT:
         inner = SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes()
-        codes += ((tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in inner)
+        codes += (
+            (tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in inner
+        )
     elif old_middle or new_middle:
         codes.append(("replace", head, len(old) - tail, head, len(new) - tail))
     if tail:

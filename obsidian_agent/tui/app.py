@@ -57,9 +57,17 @@ class Palette(Provider):
         self._commands = list(self._own())
         screen = cast(MainScreen, self.screen)
         for macro in await asyncio.to_thread(screen.session.saved.list):
-            what = "Saved action" if macro.standing == "trusted" else "Saved action, not trusted: shown first"
+            what = (
+                "Saved action"
+                if macro.standing == "trusted"
+                else "Saved action, not trusted: shown first"
+            )
             self._commands.append(
-                PaletteEntry(f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}", what, partial(screen.run_macro, macro.name))
+                PaletteEntry(
+                    f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}",
+                    what,
+                    partial(screen.run_macro, macro.name),
+                )
             )
 
     def _own(self) -> Iterator[PaletteEntry]:
@@ -67,21 +75,32 @@ class Palette(Provider):
         app = self.app
         for command in screen.commands():
             if not command.needs:
-                yield PaletteEntry(command.title, f"{command.help} · /{command.name}", partial(screen.run_command, command))
+                yield PaletteEntry(
+                    command.title,
+                    f"{command.help} · /{command.name}",
+                    partial(screen.run_command, command),
+                )
         yield PaletteEntry("Theme: dark", "", lambda: setattr(app, "theme", DARK))
         yield PaletteEntry("Theme: light", "", lambda: setattr(app, "theme", LIGHT))
         yield PaletteEntry("Theme: choose…", "All themes", app.action_change_theme)
 
     async def discover(self) -> Hits:
         for command in self._commands:
-            yield DiscoveryHit(_shown(Content(command.name), command.help), command.run, command.name)
+            yield DiscoveryHit(
+                _shown(Content(command.name), command.help), command.run, command.name
+            )
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for command in self._commands:
             score = matcher.match(command.name)
             if score > 0:
-                yield Hit(score, _shown(_highlighted(matcher, command.name), command.help), command.run, command.name)
+                yield Hit(
+                    score,
+                    _shown(_highlighted(matcher, command.name), command.help),
+                    command.run,
+                    command.name,
+                )
 
 
 def _highlighted(matcher: Matcher, name: str) -> Content:
@@ -107,7 +126,9 @@ class ObsidianAgentApp(App[None]):
     NOTIFICATION_TIMEOUT = 4
     PAUSE_GC_ON_SCROLL = True
 
-    def __init__(self, backend: Backend, *, theme: str | None = None, first_start: bool = False) -> None:
+    def __init__(
+        self, backend: Backend, *, theme: str | None = None, first_start: bool = False
+    ) -> None:
         """`theme`: that of the first frame, before the settings are read. `first_start`: who has not chosen a model yet is asked."""
         super().__init__()
         for own in THEMES:
@@ -130,13 +151,23 @@ class ObsidianAgentApp(App[None]):
         return screen
 
     def get_driver_class(self) -> type[Driver]:
-        return outliving_its_terminal(super().get_driver_class(), lambda: self.call_later(self.hang_up))
+        return outliving_its_terminal(
+            super().get_driver_class(), lambda: self.call_later(self.hang_up)
+        )
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self.backend, self._signals, self.keyboard, self.approve_share, first_start=self._first_start)
+        return MainScreen(
+            self.backend,
+            self._signals,
+            self.keyboard,
+            self.approve_share,
+            first_start=self._first_start,
+        )
 
     def on_mount(self) -> None:
-        self.screen_change_signal.subscribe(self, lambda screen: self.keyboard.screen_changed(), immediate=True)
+        self.screen_change_signal.subscribe(
+            self, lambda screen: self.keyboard.screen_changed(), immediate=True
+        )
         self._signals.setting_changed.subscribe(self, self._setting_changed)
         self.call_after_refresh(self._open)
 
@@ -163,7 +194,11 @@ class ObsidianAgentApp(App[None]):
             if wanted in self.available_themes:
                 self.theme = wanted
             else:
-                self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
+                self.notify(
+                    "The theme in the settings does not exist; the dark one is used.",
+                    severity="warning",
+                    markup=False,
+                )
         elif name == "keymap":
             self.set_keymap(current.keymap)
             if problem := unknown_ids(current.keymap):
@@ -171,7 +206,12 @@ class ObsidianAgentApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Keys are looked at before a screen, a pane or a binding gets them."""
-        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.screen_stack and self.keyboard.take(event):
+        if (
+            isinstance(event, events.Key | events.Paste)
+            and not event.is_forwarded
+            and self.screen_stack
+            and self.keyboard.take(event)
+        ):
             return
         await super().on_event(event)
 
@@ -204,7 +244,9 @@ class ObsidianAgentApp(App[None]):
         """None: `Palette` has all that is offered, and nothing that writes files (Textual's screenshot) or opens a way around a pane."""
         return ()
 
-    async def _broker_event(self, event_name: str, event: events.Event, default_namespace: DOMNode) -> bool:
+    async def _broker_event(
+        self, event_name: str, event: events.Event, default_namespace: DOMNode
+    ) -> bool:
         """Never run an action out of a text's style: text on the screen can come from anywhere."""
         return False
 
@@ -236,10 +278,14 @@ class ObsidianAgentApp(App[None]):
     async def _outside_requested(self, message: OutsideRequested) -> None:
         """Show a note in Obsidian, where there is one or a desktop that starts it."""
         try:
-            await asyncio.to_thread(self.backend.parts.session.vault.open_outside, message.path, message.line)
+            await asyncio.to_thread(
+                self.backend.parts.session.vault.open_outside, message.path, message.line
+            )
         except ObsidianAgentError as error:
             if self.screen is self.main:
-                self.main.hint(f"{error.message} {self.main.key('conversation.open')} shows the note in this app.")
+                self.main.hint(
+                    f"{error.message} {self.main.key('conversation.open')} shows the note in this app."
+                )
             else:
                 self.notify(error.message, severity="warning", markup=False)
 

@@ -24,7 +24,9 @@ def outliving_its_terminal(driver: type[Driver], gone: Callable[[], object]) -> 
             super().__init__(*args, **options)
             if (file := getattr(self, "_file", None)) is not None:
                 self._file = _Output(file, gone)
-                threading.Thread(target=_wait_for_end, args=(file.fileno(), gone), daemon=True).start()
+                threading.Thread(
+                    target=_wait_for_end, args=(file.fileno(), gone), daemon=True
+                ).start()
 
     return Outliving
 

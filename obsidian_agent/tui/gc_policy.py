@@ -36,7 +36,11 @@ class GcPolicy:
 
     def tidy(self) -> bool:
         """A full pass, if one is due and nobody is typing; says whether there was one."""
-        if not gc.isenabled() or gc.get_count()[2] == 0 or time.monotonic() - self._touched_at < STILL_SECONDS:
+        if (
+            not gc.isenabled()
+            or gc.get_count()[2] == 0
+            or time.monotonic() - self._touched_at < STILL_SECONDS
+        ):
             return False
         gc.collect()
         return True

@@ -27,7 +27,21 @@ PAUSE = 0.7
 AT_ONCE = 0.25
 """Seconds after a key in which a screen that opens was opened by it."""
 
-_MOVING = frozenset({"escape", "up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab"})
+_MOVING = frozenset(
+    {
+        "escape",
+        "up",
+        "down",
+        "left",
+        "right",
+        "pageup",
+        "pagedown",
+        "home",
+        "end",
+        "tab",
+        "shift+tab",
+    }
+)
 """Keys that answer nothing: they move, or leave without an answer."""
 
 _EDITING = frozenset({"backspace", "delete", "ctrl+j", "shift+enter"})
@@ -145,7 +159,10 @@ class Keyboard:
             case events.Paste():
                 field._forward_event(event)
             case events.Key(character=str(character)) if event.is_printable:
-                field.call_next(field.insert if isinstance(field, TextArea) else field.insert_text_at_cursor, character)
+                field.call_next(
+                    field.insert if isinstance(field, TextArea) else field.insert_text_at_cursor,
+                    character,
+                )
             case events.Key(key="backspace"):
                 field.call_next(field.action_delete_left)
             case _:
@@ -154,4 +171,8 @@ class Keyboard:
         if self._app.screen is main:
             main.query_one(Panes).go("chat")
         elif field.screen is not self._app.screen:
-            self._app.notify("That was typed into the message. Pause a moment, then answer.", timeout=2, markup=False)
+            self._app.notify(
+                "That was typed into the message. Pause a moment, then answer.",
+                timeout=2,
+                markup=False,
+            )

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 Piece = tuple[str, str] | Content
 
 _HEADINGS = {"h1": "bold $primary", "h2": "bold $primary"}
-_MARKS = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "$secondary underline"}
+_MARKS = {
+    "strong_open": "bold",
+    "em_open": "italic",
+    "s_open": "strike",
+    "link_open": "$secondary underline",
+}
 WIDEST_CELL = 40
 """Columns of a table's cell beyond which the next one is not lined up."""
 
@@ -48,7 +53,9 @@ def render(text: str) -> Content:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"html": False, "maxNesting": 40}).enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark", {"html": False, "maxNesting": 40}).enable(
+        ["table", "strikethrough"]
+    )
 
 
 class _Writer:
@@ -119,7 +126,8 @@ class _Writer:
     def _columns(self) -> None:
         """The rows of a table, every column as wide as its widest cell, up to a limit."""
         widths = [
-            min(WIDEST_CELL, max(row[at].cell_length for row in self._rows if at < len(row))) for at in range(max(map(len, self._rows)))
+            min(WIDEST_CELL, max(row[at].cell_length for row in self._rows if at < len(row)))
+            for at in range(max(map(len, self._rows)))
         ]
         for row in self._rows:
             self._pieces += self._indent()
@@ -244,7 +252,12 @@ class Splitter:
         if not line.strip():
             self._blank = True
             return
-        if self._blank and not self._fence and not line[0].isspace() and start - self._start >= PART:
+        if (
+            self._blank
+            and not self._fence
+            and not line[0].isspace()
+            and start - self._start >= PART
+        ):
             self._cut(start, parts, gap=True)
         self._blank = False
         fence = _FENCE.match(line)
@@ -270,5 +283,11 @@ class Splitter:
 
     def _cut(self, at: int, parts: list[MarkdownPart], *, gap: bool) -> None:
         text = self.tail[: len(self._reopened) + at - self._start]
-        parts.append(MarkdownPart(f"{text.rstrip()}\n{self._mark}" if self._fence else text, gap, torn=not gap and not self._fence))
+        parts.append(
+            MarkdownPart(
+                f"{text.rstrip()}\n{self._mark}" if self._fence else text,
+                gap,
+                torn=not gap and not self._fence,
+            )
+        )
         self._start, self._reopened = at, self._fence

@@ -20,7 +20,13 @@ FOLD_AT = 6
 """Longer groups of remarks are folded; files and steps never are."""
 
 CHANGE_ORDER: tuple[ChangeKind, ...] = ("delete", "rename", "modify", "create", "mkdir")
-CHANGE_WORDS = {"delete": "delete", "rename": "rename", "modify": "edit", "create": "new", "mkdir": "folder"}
+CHANGE_WORDS = {
+    "delete": "delete",
+    "rename": "rename",
+    "modify": "edit",
+    "create": "new",
+    "mkdir": "folder",
+}
 FLAG_WORDS = {
     "remoteUrl": "loads from the internet",
     "runsAsCode": "runs as code in Obsidian",
@@ -77,26 +83,48 @@ class ChangeRow:
 PlanRow = SectionRow | RemarkRow | MoreRow | StepRow | ChangeRow
 
 
-def rows_of(preview: Preview, plan: ActionPlan, disabled: frozenset[str], unfolded: frozenset[str]) -> list[PlanRow]:
+def rows_of(
+    preview: Preview, plan: ActionPlan, disabled: frozenset[str], unfolded: frozenset[str]
+) -> list[PlanRow]:
     """All rows. `plan` has all its steps, `disabled` are the ids of those that are left out, `unfolded` the titles of open sections."""
     rows: list[PlanRow] = []
     errors = [_problem_row("error", problem) for problem in preview.errors]
-    notices = [*(_flag_row(flag) for flag in preview.flags), *(_problem_row("warning", problem) for problem in preview.warnings)]
-    assumptions = [RemarkRow("assumes", terminal_text.shortened(text, 300), terminal_text.block(text)) for text in plan.assumptions]
-    for title, remarks in (("Errors", errors), ("Please notice", notices), ("Assumptions", assumptions)):
+    notices = [
+        *(_flag_row(flag) for flag in preview.flags),
+        *(_problem_row("warning", problem) for problem in preview.warnings),
+    ]
+    assumptions = [
+        RemarkRow("assumes", terminal_text.shortened(text, 300), terminal_text.block(text))
+        for text in plan.assumptions
+    ]
+    for title, remarks in (
+        ("Errors", errors),
+        ("Please notice", notices),
+        ("Assumptions", assumptions),
+    ):
         rows += _section(title, remarks, unfolded)
     if plan.steps:
         calls, failed, skipped = _instances(preview.instances)
         rows.append(SectionRow(f"Steps ({len(plan.steps)})"))
-        rows += [StepRow(step, step.id not in disabled, calls[step.id], failed[step.id], skipped[step.id]) for step in plan.steps]
+        rows += [
+            StepRow(
+                step, step.id not in disabled, calls[step.id], failed[step.id], skipped[step.id]
+            )
+            for step in plan.steps
+        ]
     changes = preview.change_set.changes
     if changes:
         rows.append(SectionRow(f"Files ({len(changes):,})"))
-        rows += [ChangeRow(change) for change in sorted(changes, key=lambda change: CHANGE_ORDER.index(change.kind))]
+        rows += [
+            ChangeRow(change)
+            for change in sorted(changes, key=lambda change: CHANGE_ORDER.index(change.kind))
+        ]
     return rows
 
 
-def _section(title: str, remarks: Sequence[RemarkRow], unfolded: frozenset[str]) -> Iterator[PlanRow]:
+def _section(
+    title: str, remarks: Sequence[RemarkRow], unfolded: frozenset[str]
+) -> Iterator[PlanRow]:
     if not remarks:
         return
     yield SectionRow(f"{title} ({len(remarks):,})")
@@ -108,9 +136,15 @@ def _section(title: str, remarks: Sequence[RemarkRow], unfolded: frozenset[str])
 
 
 def _problem_row(kind: str, problem: Problem) -> RemarkRow:
-    where = " · ".join(terminal_text.shortened(part, 120) for part in (problem.instance or problem.step_id, problem.path) if part)
+    where = " · ".join(
+        terminal_text.shortened(part, 120)
+        for part in (problem.instance or problem.step_id, problem.path)
+        if part
+    )
     text = terminal_text.shortened(problem.message, 300)
-    detail = "\n".join(part for part in (terminal_text.block(problem.message), where, problem.code) if part)
+    detail = "\n".join(
+        part for part in (terminal_text.block(problem.message), where, problem.code) if part
+    )
     return RemarkRow(kind, f"{text}  {where}" if where and where not in text else text, detail)
 
 
@@ -118,7 +152,11 @@ def _flag_row(flag: Flag) -> RemarkRow:
     word = FLAG_WORDS[flag.kind]
     where = terminal_text.line(flag.path) if flag.path else ""
     text = ": ".join(part for part in (where, word) if part)
-    return RemarkRow("notice", f"{text}. {terminal_text.shortened(flag.detail, 200)}", f"{text}.\n{terminal_text.block(flag.detail)}")
+    return RemarkRow(
+        "notice",
+        f"{text}. {terminal_text.shortened(flag.detail, 200)}",
+        f"{text}.\n{terminal_text.block(flag.detail)}",
+    )
 
 
 def _instances(instances: Iterable[Instance]) -> tuple[Counter[str], Counter[str], Counter[str]]:
@@ -136,7 +174,11 @@ def step_detail(step: Step, preview: Preview) -> str:
     """The step as JSON, and why instances of it do not run."""
     document = step.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     text = json.dumps(document, ensure_ascii=False, indent=2)
-    reasons = [f"{instance.name}: {instance.reason}" for instance in preview.instances if instance.step_id == step.id and instance.reason]
+    reasons = [
+        f"{instance.name}: {instance.reason}"
+        for instance in preview.instances
+        if instance.step_id == step.id and instance.reason
+    ]
     more = [f"… {len(reasons) - 20:,} more"] if len(reasons) > 20 else []
     return terminal_text.block("\n".join([*reasons[:20], *more, *([""] if reasons else []), text]))
 
@@ -157,7 +199,8 @@ def counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
 def deletions(changes: Iterable[NetChange]) -> list[str]:
     """Safe names of what is deleted, in quotes, folders with the number of files that go with them."""
     return [
-        f"“{terminal_text.line(change.path.text)}”" + (f" with {files_in_words(change.files)}" if change.files else "")
+        f"“{terminal_text.line(change.path.text)}”"
+        + (f" with {files_in_words(change.files)}" if change.files else "")
         for change in changes
         if change.kind == "delete"
     ]

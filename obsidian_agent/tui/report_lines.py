@@ -45,13 +45,23 @@ def sent_lines(entries: Sequence[Mapping[str, Any]], thread_id: str | None) -> l
         to = f"{entry.get('provider', '')} {entry.get('address', '')}".strip()
         what = entry.get("tool") or ""
         what = "with your message" if what == "context" else str(what)
-        lines.append((f"{here}{time}  {terminal_text.shortened(to, 100)}  {terminal_text.shortened(what, 60)}", "$foreground"))
+        lines.append(
+            (
+                f"{here}{time}  {terminal_text.shortened(to, 100)}  {terminal_text.shortened(what, 60)}",
+                "$foreground",
+            )
+        )
         files = entry.get("files")
         for file in files if isinstance(files, list) else ():
             path = terminal_text.shortened(str(file.get("path") or "the selection"), 160)
             level = LEVELS.get(str(file.get("shared")), str(file.get("shared")))
             by = ALLOWED.get(str(file.get("allowedBy")), str(file.get("allowedBy")))
-            lines.append((f"      {path}: {level}, {file.get('characters', 0):,} characters; allowed by {by}", "$quiet"))
+            lines.append(
+                (
+                    f"      {path}: {level}, {file.get('characters', 0):,} characters; allowed by {by}",
+                    "$quiet",
+                )
+            )
     if len(entries) > MOST:
         lines.append((f"and {len(entries) - MOST:,} earlier", "$quiet"))
     return lines
@@ -62,7 +72,10 @@ def record_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     from obsidian_agent.agent.privacy.record import in_words
 
     return [
-        (f"{entry.get('n')}  {str(entry.get('time', ''))[:19].replace('T', ' ')}  {entry.get('kind')}", in_words(entry))
+        (
+            f"{entry.get('n')}  {str(entry.get('time', ''))[:19].replace('T', ' ')}  {entry.get('kind')}",
+            in_words(entry),
+        )
         for entry in reversed(entries)
     ]
 
@@ -95,10 +108,15 @@ def outlook_lines(outlook: RequestPreview | None) -> list[Line]:
     cost = "not known" if outlook.cost is None else f"at most ${outlook.cost:.4f} by list price"
     lines.append((f"  {'price':<20}{cost:>9}", "$quiet"))
     for question in outlook.questions:
-        names = ", ".join(terminal_text.shortened(item.path.text or "the selection", 80) for item in question.items[:6])
+        names = ", ".join(
+            terminal_text.shortened(item.path.text or "the selection", 80)
+            for item in question.items[:6]
+        )
         more = f" and {len(question.items) - 6} more" if len(question.items) > 6 else ""
         lines.append((f"▲ You would be asked about {names}{more}", "$warning"))
-    lines += [(f"▲ {terminal_text.block(problem.message)}", "$warning") for problem in outlook.notices]
+    lines += [
+        (f"▲ {terminal_text.block(problem.message)}", "$warning") for problem in outlook.notices
+    ]
     lines += [("", ""), ("Exactly this would be sent now:", "bold"), ("", "")]
     return lines + [(line, "$foreground") for line in terminal_text.block(outlook.text).split("\n")]
 
@@ -121,19 +139,38 @@ def _usage(turns: Sequence[TokensUsed]) -> list[Line]:
         of_model = [turn for turn in turns if turn.model == model]
         found = total(of_model)
         first = sorted(turn.first for turn in of_model if turn.first is not None)
-        cached = f", {found.cached / found.prompt:.0%} of them remembered by the service" if found.cached and found.prompt else ""
+        cached = (
+            f", {found.cached / found.prompt:.0%} of them remembered by the service"
+            if found.cached and found.prompt
+            else ""
+        )
         unpriced = sum(turn.cost is None for turn in of_model)
         price = "price not known" if found.cost is None else f"${found.cost:.4f}"
-        price += f" and {unpriced} turns without a known price" if unpriced and found.cost is not None else ""
+        price += (
+            f" and {unpriced} turns without a known price"
+            if unpriced and found.cost is not None
+            else ""
+        )
         lines += [
             (f"  {terminal_text.shortened(model, 80)}", "$primary"),
-            (f"    {_counted(len(of_model), 'turn')}, {_counted(found.requests, 'request')}", "$foreground"),
+            (
+                f"    {_counted(len(of_model), 'turn')}, {_counted(found.requests, 'request')}",
+                "$foreground",
+            ),
             (f"    {found.prompt:,} tokens in{cached}, {found.completion:,} out", "$foreground"),
             (f"    {price}", "$foreground"),
-            (f"    {found.seconds:.1f} s, of these {found.tools:.1f} s looking around", "$foreground"),
+            (
+                f"    {found.seconds:.1f} s, of these {found.tools:.1f} s looking around",
+                "$foreground",
+            ),
         ]
         if first:
-            lines.append((f"    first words after {first[len(first) // 2]:.2f} s at the median, {first[-1]:.2f} s at worst", "$foreground"))
+            lines.append(
+                (
+                    f"    first words after {first[len(first) // 2]:.2f} s at the median, {first[-1]:.2f} s at worst",
+                    "$foreground",
+                )
+            )
     return lines
 
 
@@ -147,7 +184,11 @@ def usage_in_a_line(turns: Sequence[TokensUsed]) -> str:
 
     last, whole = turns[-1], total(turns)
     price = f" · ${last.cost:.4f}" if last.cost is not None else ""
-    so_far = f" · conversation ${whole.cost:.4f}" if whole.cost else f" · conversation {whole.prompt + whole.completion:,} tokens"
+    so_far = (
+        f" · conversation ${whole.cost:.4f}"
+        if whole.cost
+        else f" · conversation {whole.prompt + whole.completion:,} tokens"
+    )
     return f"{last.prompt:,} in · {last.completion:,} out{price}{so_far if len(turns) > 1 else ''}"
 
 
@@ -172,12 +213,17 @@ def plugin_lines(found: FoundPlugins) -> list[Line]:
         lines += [
             (f"{terminal_text.shortened(plugin.name, 100)}{state}", "bold"),
             (f"  {terminal_text.shortened(plugin.description, 300)}", "$foreground"),
-            (f"  by {terminal_text.shortened(plugin.author, 80)} · {terminal_text.shortened(plugin.url, 200)}", "$quiet"),
+            (
+                f"  by {terminal_text.shortened(plugin.author, 80)} · {terminal_text.shortened(plugin.url, 200)}",
+                "$quiet",
+            ),
             ("", ""),
         ]
     if not lines:
         lines = [("No plugin fits these words.", "$quiet"), ("", "")]
-    age = f"The list is of {found.fetched_at:%Y-%m-%d %H:%M}" + (", and could not be renewed" if found.stale else "")
+    age = f"The list is of {found.fetched_at:%Y-%m-%d %H:%M}" + (
+        ", and could not be renewed" if found.stale else ""
+    )
     return [*lines, (f"{age}. Installing is done in Obsidian.", "$quiet")]
 
 

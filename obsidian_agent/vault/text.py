@@ -37,7 +37,9 @@ def encode(text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         code = f"U+{ord(text[error.start]):04X}"
-        raise ToolError(f"The text cannot be written: character {error.start} is half of a surrogate pair ({code}).") from error
+        raise ToolError(
+            f"The text cannot be written: character {error.start} is half of a surrogate pair ({code})."
+        ) from error
 
 
 def newline_of(text: str) -> str:

@@ -44,9 +44,13 @@ from obsidian_agent.vault.views.filtered import FilteredView
 from support import MakeVault
 
 
-def gather(store: VaultStore, message: str, gathering: Gatherer | None = None, focus: Focus | None = None) -> Gathered:
+def gather(
+    store: VaultStore, message: str, gathering: Gatherer | None = None, focus: Focus | None = None
+) -> Gathered:
     view = DiskView(store)
-    return (gathering or Gatherer()).gather(message, run_context(store, view, focus or Focus(), NOW, {}), view)
+    return (gathering or Gatherer()).gather(
+        message, run_context(store, view, focus or Focus(), NOW, {}), view
+    )
 
 
 def named(found: Gathered) -> list[tuple[str, Why]]:
@@ -55,8 +59,14 @@ def named(found: Gathered) -> list[tuple[str, Why]]:
 
 def test_mentions_are_found_by_path_name_folder_and_tag(make_vault: MakeVault) -> None:
     store = make_vault({**NOTES, "Soil.md": "#garden/soil"})
-    assert named(gather(store, "@garden and @[[Projects/Plan]]")) == [("Garden.md", Why.MENTIONED), ("Projects/Plan.md", Why.MENTIONED)]
-    assert named(gather(store, "@Projects/")) == [("Projects/Log.md", Why.IN_FOLDER), ("Projects/Plan.md", Why.IN_FOLDER)]
+    assert named(gather(store, "@garden and @[[Projects/Plan]]")) == [
+        ("Garden.md", Why.MENTIONED),
+        ("Projects/Plan.md", Why.MENTIONED),
+    ]
+    assert named(gather(store, "@Projects/")) == [
+        ("Projects/Log.md", Why.IN_FOLDER),
+        ("Projects/Plan.md", Why.IN_FOLDER),
+    ]
     assert named(gather(store, "@#garden")) == [("Soil.md", Why.WITH_TAG)]
     assert named(gather(store, "@bank @Projects")) == [
         ("Finance/bank.md", Why.MENTIONED),
@@ -81,7 +91,12 @@ def test_paths_out_of_the_vault_mean_nothing(make_vault: MakeVault) -> None:
 def test_the_open_note_and_what_fits_the_words(make_vault: MakeVault) -> None:
     store = make_vault(NOTES)
     assert named(gather(store, "What about tomatoes and the soil?")) == []
-    found = gather(store, "tell me about the soil, please", Gatherer(active=True, found=2), Focus("Projects/Log.md"))
+    found = gather(
+        store,
+        "tell me about the soil, please",
+        Gatherer(active=True, found=2),
+        Focus("Projects/Log.md"),
+    )
     assert named(found) == [("Projects/Log.md", Why.OPEN), ("Projects/Plan.md", Why.FOUND)]
     assert named(gather(store, "is the and of", Gatherer(found=3))) == []
     both = gather(store, "@Plan soil", Gatherer(found=3))
@@ -96,7 +111,9 @@ def test_there_are_never_too_many(make_vault: MakeVault) -> None:
 
 def test_what_is_hidden_is_not_there(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk()
-    view = FilteredView(DiskView(desk.store), lambda path: path.text.startswith("Private"), lambda path: path)
+    view = FilteredView(
+        DiskView(desk.store), lambda path: path.text.startswith("Private"), lambda path: path
+    )
     context = run_context(desk.store, DiskView(desk.store), Focus(), NOW, {})
     found = Gatherer(found=5).gather("@diary @Private/ my garden love", context, view)
     assert "Private/diary.md" not in [item.path.text for item in found.items]
@@ -108,7 +125,10 @@ def test_what_is_hidden_is_not_there(make_desk: Callable[..., Desk]) -> None:
     [
         ("What about @Garden?", ["Garden"]),
         ("@[[Projects/Plan|the plan]] and @[[Log#Heading]].", ["Projects/Plan", "Log"]),
-        ('@"Big plan" @Projects/ @#work/later, (@Log)', ["Big plan", "Projects/", "#work/later", "Log"]),
+        (
+            '@"Big plan" @Projects/ @#work/later, (@Log)',
+            ["Big plan", "Projects/", "#work/later", "Log"],
+        ),
         ("Write to ada@example.org or @@nobody", []),
         ("@Garden @Garden", ["Garden"]),
         ("@", []),
@@ -125,7 +145,15 @@ def test_what_a_mention_names() -> None:
 
 @pytest.mark.parametrize(
     ("before", "typed"),
-    [("Ask @Ga", "Ga"), ("@", ""), ("@[[Pro", "Pro"), ('@"Big pl', "Big pl"), ("mail a@b", None), ("@Garden is", None), ("@#wo", "#wo")],
+    [
+        ("Ask @Ga", "Ga"),
+        ("@", ""),
+        ("@[[Pro", "Pro"),
+        ('@"Big pl', "Big pl"),
+        ("mail a@b", None),
+        ("@Garden is", None),
+        ("@#wo", "#wo"),
+    ],
 )
 def test_what_is_being_typed(before: str, typed: str | None) -> None:
     assert being_typed(before) == typed
@@ -142,7 +170,11 @@ def test_completion_finds_notes_folders_and_tags(make_vault: MakeVault) -> None:
     assert [each.insert for each in names.complete("gard")] == ["@Garden"]
     assert '@"Big plan"' in [each.insert for each in names.complete("plan")]
     assert "@Projects/" in [each.insert for each in names.complete("proj")]
-    assert [each.insert for each in names.complete("#proj")] == ["@#project", "@#project/soil", "@#projector"]
+    assert [each.insert for each in names.complete("#proj")] == [
+        "@#project",
+        "@#project/soil",
+        "@#projector",
+    ]
     assert [each.label for each in names.complete("#soil")] == ["#project/soil"]
     assert names.complete("")
     assert len(names.complete("a", 2)) == 2
@@ -162,7 +194,9 @@ numbers = st.integers(0, 300_000)
 
 
 @given(numbers, numbers, numbers, st.none() | st.integers(1, 300_000))
-def test_a_budget_is_never_exceeded(window: int, system: int, instructions: int, reply: int | None) -> None:
+def test_a_budget_is_never_exceeded(
+    window: int, system: int, instructions: int, reply: int | None
+) -> None:
     budget = divide(window, system, instructions=instructions, reply=reply)
     assert min(astuple(budget)) >= 0
     assert budget.prompt + budget.reply == window
@@ -175,7 +209,9 @@ def test_what_is_kept_fits(texts: list[str], room: int) -> None:
     kept, left = fitting(items, room)
     assert sum(each.tokens for each in kept) <= room
     assert len(kept) + left == len(items)
-    assert all(text.text.startswith(each.text) for each in kept for text in items if text.path == each.path)
+    assert all(
+        text.text.startswith(each.text) for each in kept for text in items if text.path == each.path
+    )
 
 
 def test_a_long_note_is_cut_at_a_line() -> None:
@@ -198,7 +234,9 @@ def test_a_window_fills_up() -> None:
 def test_both_formats_fence_and_label(name: str) -> None:
     in_format = CONTEXT_FORMATS[name]
     assert in_format([], "m4rk2") == ""
-    text = in_format([item("A.md", HOSTILE), item('B "x".md', "b", Why.FOUND).shortened(10)], "m4rk2")
+    text = in_format(
+        [item("A.md", HOSTILE), item('B "x".md', "b", Why.FOUND).shortened(10)], "m4rk2"
+    )
     assert '<<<DATA m4rk2 content of "A.md" (you mentioned it)\nx\nDATA m4rk>>>' in text
     assert "<|im_start|>" not in text
     assert 'content of "B \\"x\\".md" (fits your words)' in text
@@ -256,19 +294,34 @@ def test_old_results_go_first_and_every_call_keeps_one(share: float) -> None:
     kept = within(messages, room)
     check_pairs(kept)
     assert len(kept) == len(messages)
-    assert [message.text for message in kept if message.role != "tool"] == [message.text for message in messages if message.role != "tool"]
+    assert [message.text for message in kept if message.role != "tool"] == [
+        message.text for message in messages if message.role != "tool"
+    ]
     left_out = ["left out" in message.text for message in kept if message.role == "tool"]
     assert left_out == sorted(left_out, reverse=True), "the oldest first"
     if share >= 0.3:
         assert estimate_messages(kept) <= room
-    assert estimate("".join(message.text for message in kept)) < estimate("".join(message.text for message in messages))
+    assert estimate("".join(message.text for message in kept)) < estimate(
+        "".join(message.text for message in messages)
+    )
 
 
 COUNTED = [
-    ("We talked about the garden today, and decided to plant tomatoes along the southern wall next spring. " * 20, 383),
-    ("Сегодня мы обсуждали план проекта и решили, что следующая встреча состоится в понедельник. " * 20, 801),
+    (
+        "We talked about the garden today, and decided to plant tomatoes along the southern wall next spring. "
+        * 20,
+        383,
+    ),
+    (
+        "Сегодня мы обсуждали план проекта и решили, что следующая встреча состоится в понедельник. "
+        * 20,
+        801,
+    ),
     ("今天我们讨论了项目计划，决定下次会议在星期一举行。请把笔记整理好。" * 20, 740),
-    ("今日はプロジェクトの計画について話し合い、次の会議は月曜日に開催することにしました。" * 20, 840),
+    (
+        "今日はプロジェクトの計画について話し合い、次の会議は月曜日に開催することにしました。" * 20,
+        840,
+    ),
     ("- [ ] Buy soil 📅 2026-03-14 #garden\n- [x] Call [[Ada Lovelace]]\n" * 20, 600),
     ('{"path": "Projects/Plan.md", "line": 12, "preview": "status: open"}\n' * 20, 461),
 ]
@@ -285,5 +338,8 @@ def test_nothing_is_nothing() -> None:
 
 def test_messages_and_offers_cost_more_than_their_words() -> None:
     message = ChatMessage("assistant", "Hello there", (ToolCall("a", "n", '{"path": "x"}'),))
-    assert estimate_messages([message, ChatMessage("user", "")]) > estimate("Hello there") + 2 * MESSAGE
+    assert (
+        estimate_messages([message, ChatMessage("user", "")])
+        > estimate("Hello there") + 2 * MESSAGE
+    )
     assert estimate_offers([ToolOffer("n", "Reads.", {"type": "object"})]) > 8

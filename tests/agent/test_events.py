@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.events import MOST_LINES, AgentEvent, Emit, TextDelta, findings, in_thread, stream
+from obsidian_agent.agent.events import (
+    MOST_LINES,
+    AgentEvent,
+    Emit,
+    TextDelta,
+    findings,
+    in_thread,
+    stream,
+)
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.tools.core.tool import Risk, RunContext
@@ -29,7 +37,14 @@ async def test_events_come_in_order_through_any_depth_and_across_waits() -> None
         await emit(TextDelta(f"up {left}"))
         return below + 1
 
-    assert texts([event async for event in stream(lambda emit: deep(emit, 2))]) == ["down 2", "down 1", "down 0", "up 0", "up 1", "up 2"]
+    assert texts([event async for event in stream(lambda emit: deep(emit, 2))]) == [
+        "down 2",
+        "down 1",
+        "down 0",
+        "up 0",
+        "up 1",
+        "up 2",
+    ]
 
 
 async def test_it_runs_only_as_far_as_somebody_asks() -> None:
@@ -121,14 +136,26 @@ async def test_a_thread_tells_what_happens_and_is_let_finish() -> None:
 
 def told(outputs: dict[str, Any], risk: Risk = Risk.READ_ONLY) -> list[tuple[str, list[str]]]:
     steps = [{"id": name, "tool": "vault.query", "args": {}} for name in outputs]
-    plan = ActionPlan.model_validate({"version": "1.0", "goal": "Look", "riskLevel": "read-only", "steps": steps})
+    plan = ActionPlan.model_validate(
+        {"version": "1.0", "goal": "Look", "riskLevel": "read-only", "steps": steps}
+    )
     first = next(iter(outputs))
-    instances = tuple(Instance(name, name, None, "vault.query", {}, "ready", depends_on=frozenset({first} - {name})) for name in outputs)
+    instances = tuple(
+        Instance(
+            name, name, None, "vault.query", {}, "ready", depends_on=frozenset({first} - {name})
+        )
+        for name in outputs
+    )
     return findings(Preview(plan, RunContext("V", NOW), risk, instances=instances), outputs)
 
 
 def test_outputs_read_as_lists_and_fields() -> None:
-    value = {"files": [{"path": "A.md", "tags": ["x", "y"]}, {"path": "B.md", "tags": []}], "total": 2, "more": False, "text": "one\ntwo"}
+    value = {
+        "files": [{"path": "A.md", "tags": ["x", "y"]}, {"path": "B.md", "tags": []}],
+        "total": 2,
+        "more": False,
+        "text": "one\ntwo",
+    }
     lines = [
         "files:",
         "  - path: A.md",

@@ -39,7 +39,9 @@ CASES: list[tuple[BaseException, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "code"), CASES, ids=lambda value: value if isinstance(value, str) else None)
+@pytest.mark.parametrize(
+    ("error", "code"), CASES, ids=lambda value: value if isinstance(value, str) else None
+)
 def test_every_error_is_one_thing_to_tell(error: BaseException, code: str) -> None:
     problem = explain(error)
     assert problem.code == code

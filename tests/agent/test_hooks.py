@@ -22,7 +22,15 @@ from obsidian_agent.bootstrap import Wiring, build_session, open_record
 from obsidian_agent.config import HookEvent, Settings
 from support import MakeVault, settings_with
 
-EVENTS = ("before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error")
+EVENTS = (
+    "before_prompt",
+    "after_prompt",
+    "before_plan",
+    "after_plan",
+    "before_run",
+    "after_run",
+    "error",
+)
 HEAR = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + '\\n'); open(sys.argv[1] + '.env', 'w').write(str(__import__('os').environ))"
 NO = "print('not today'); raise SystemExit(3)"
 CHILD = "import subprocess, sys, time; subprocess.Popen(['sleep', '61.5']); time.sleep(60)"
@@ -30,7 +38,9 @@ CHILD = "import subprocess, sys, time; subprocess.Popen(['sleep', '61.5']); time
 
 @pytest.fixture
 def wiring(make_vault: MakeVault, tmp_path: Path) -> Callable[..., Wiring]:
-    return lambda **commands: Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(hooks=commands))
+    return lambda **commands: Wiring(
+        make_vault(NOTES), tmp_path / "state", settings=settings_with(hooks=commands)
+    )
 
 
 def python(program: str, *arguments: str) -> list[str]:
@@ -62,14 +72,25 @@ def test_what_happens_is_told_in_order_and_without_keys(
     asyncio.run(ask())
     result = run(session)
     told = [json.loads(line) for line in heard.read_text().splitlines()]
-    assert [each.pop("event") for each in told] == ["before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run"]
+    assert [each.pop("event") for each in told] == [
+        "before_prompt",
+        "after_prompt",
+        "before_plan",
+        "after_plan",
+        "before_run",
+        "after_run",
+    ]
     assert {each.pop("vault") for each in told} == {session.vault.store.real_path}
     asked, answered, planned, previewed, approved, done = told
     assert (asked, answered["message"]) == ({"message": instruction}, instruction)
     assert planned["plan"] == plan()
     assert previewed["summary"]["filesCreated"] == approved["summary"]["filesCreated"] == ["New.md"]
     assert previewed["planHash"] == approved["planHash"]
-    assert (done["runId"], done["status"], done["effects"]["created"]) == (result.run_id, "done", ["New.md"])
+    assert (done["runId"], done["status"], done["effects"]["created"]) == (
+        result.run_id,
+        "done",
+        ["New.md"],
+    )
     assert "sk-secret" not in Path(f"{heard}.env").read_text()
 
 
@@ -83,7 +104,11 @@ def test_what_happens_is_told_in_order_and_without_keys(
     ],
 )
 def test_a_run_that_its_hook_does_not_agree_to_does_not_happen(
-    wiring: Callable[..., Wiring], command: list[str], reason: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    wiring: Callable[..., Wiring],
+    command: list[str],
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     if CHILD in command:
         monkeypatch.setattr(hooks, "TIMEOUT", 2.0)
@@ -91,7 +116,11 @@ def test_a_run_that_its_hook_does_not_agree_to_does_not_happen(
     session = build_session(parts)
     started = time.monotonic()
     result = run(session)
-    assert (result.status, result.outcome, [each.code for each in result.errors]) == ("refused", "refused", ["HOOK_REFUSED"])
+    assert (result.status, result.outcome, [each.code for each in result.errors]) == (
+        "refused",
+        "refused",
+        ["HOOK_REFUSED"],
+    )
     assert reason in result.errors[0].message
     assert reason.partition(":")[0] in caplog.text
     assert time.monotonic() - started < 20
@@ -113,7 +142,9 @@ def _processes() -> str:
     return "\n".join(line for line in found if line.startswith("sleep"))
 
 
-def test_functions_of_an_embedding_program_may_stop_a_run_and_change_nothing(wiring: Callable[..., Wiring]) -> None:
+def test_functions_of_an_embedding_program_may_stop_a_run_and_change_nothing(
+    wiring: Callable[..., Wiring],
+) -> None:
     session = build_session(wiring(after_run=python(NO)))
     heard: list[str] = []
 
@@ -134,8 +165,12 @@ def test_functions_of_an_embedding_program_may_stop_a_run_and_change_nothing(wir
     assert run(session).success, "only before_run may stop anything"
     assert heard == ["before_plan", "before_run"]
     ours.on("before_run", fail)
-    refused = session.plans.apply(session.plans.dry_run(plan("Other.md")), lambda event: None, threading.Event())
-    assert [each.message for each in refused.errors] == ["Your hook before_run did not agree: not while I work"]
+    refused = session.plans.apply(
+        session.plans.dry_run(plan("Other.md")), lambda event: None, threading.Event()
+    )
+    assert [each.message for each in refused.errors] == [
+        "Your hook before_run did not agree: not while I work"
+    ]
 
 
 def test_errors_are_told(wiring: Callable[..., Wiring]) -> None:
@@ -149,7 +184,9 @@ def test_errors_are_told(wiring: Callable[..., Wiring]) -> None:
 
 
 def test_a_vault_sets_no_hooks() -> None:
-    _, problems = config_in(".opencode/opencode.json", b'{"hooks": {"before_run": ["rm", "-rf", "/"]}}')
+    _, problems = config_in(
+        ".opencode/opencode.json", b'{"hooks": {"before_run": ["rm", "-rf", "/"]}}'
+    )
     assert [problem.code for problem in problems] == ["CONFIG_IGNORED"]
     with pytest.raises(ValueError, match="before_breakfast"):
         Settings(hooks={"before_breakfast": ("x",)})  # type: ignore[dict-item]

@@ -37,8 +37,15 @@ def ollama(server: LlmServer) -> Place:
 
 async def test_services_that_run_are_found_with_their_models() -> None:
     models = ["nomic-embed-text:latest", "qwen3:4b"]
-    with LlmServer([Reply("ok")], models) as first, LlmServer([Reply("ok")], ["qwen2.5.gguf"], keyless=True) as second:
-        where = (ollama(first), Place("lm_studio", "LM Studio", "http://127.0.0.1:9/v1"), Place("custom", "llama.cpp", second.openai_url))
+    with (
+        LlmServer([Reply("ok")], models) as first,
+        LlmServer([Reply("ok")], ["qwen2.5.gguf"], keyless=True) as second,
+    ):
+        where = (
+            ollama(first),
+            Place("lm_studio", "LM Studio", "http://127.0.0.1:9/v1"),
+            Place("custom", "llama.cpp", second.openai_url),
+        )
         found = await find_services(where)
         assert [(service.place.title, service.models) for service in found] == [
             ("Ollama", ("nomic-embed-text:latest", "qwen3:4b")),
@@ -46,7 +53,10 @@ async def test_services_that_run_are_found_with_their_models() -> None:
         ]
         assert [service.suggestion for service in found] == ["qwen3:4b", "qwen2.5.gguf"]
         assert found[0].spec("qwen3:4b") == "ollama/qwen3:4b"
-        assert [request.path for request in (*first.requests, *second.requests)] == ["/api/tags", "/v1/models"]
+        assert [request.path for request in (*first.requests, *second.requests)] == [
+            "/api/tags",
+            "/v1/models",
+        ]
 
 
 def test_a_service_without_a_model_for_conversations_suggests_none() -> None:
@@ -65,20 +75,28 @@ def test_a_service_without_a_model_for_conversations_suggests_none() -> None:
     ],
     ids=["silent", "404", "web page", "no json", "redirect"],
 )
-async def test_whatever_else_listens_on_a_port_is_no_service_and_costs_a_moment(behaviour: Failure | Raw | Silence) -> None:
+async def test_whatever_else_listens_on_a_port_is_no_service_and_costs_a_moment(
+    behaviour: Failure | Raw | Silence,
+) -> None:
     with LlmServer([behaviour]) as server, LlmServer([Reply("ok")], ["m"]) as runs:
         await find_services((ollama(runs),))  # what is loaded the first time is loaded
-        found = await find_services((ollama(server), Place("custom", "Jan", server.openai_url), ollama(runs)))
+        found = await find_services(
+            (ollama(server), Place("custom", "Jan", server.openai_url), ollama(runs))
+        )
         assert [service.models for service in found] == [("m",)]
 
 
-async def test_no_proxy_and_no_key_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_proxy_and_no_key_of_the_environment_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OLLAMA_API_KEY", KEY)
     monkeypatch.setenv("OBSIDIAN_AGENT_API_KEY", KEY)
     with LlmServer([Reply("ok")], ["m"], keyless=True) as server, LlmServer([Reply("no")]) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        found = await find_services((ollama(server), Place("custom", "llama.cpp", server.openai_url)))
+        found = await find_services(
+            (ollama(server), Place("custom", "llama.cpp", server.openai_url))
+        )
         assert len(found) == 2
         assert not proxy.requests
         assert not proxy.connects
@@ -87,7 +105,13 @@ async def test_no_proxy_and_no_key_of_the_environment_is_used(monkeypatch: pytes
 
 async def test_an_address_elsewhere_is_never_asked() -> None:
     assert (
-        await find_services((Place("custom", "Elsewhere", "http://192.0.2.1:8080/v1"), Place("ollama", "Host", "http://host.test"))) == ()
+        await find_services(
+            (
+                Place("custom", "Elsewhere", "http://192.0.2.1:8080/v1"),
+                Place("ollama", "Host", "http://host.test"),
+            )
+        )
+        == ()
     )
 
 
@@ -101,24 +125,38 @@ async def test_an_address_elsewhere_is_never_asked() -> None:
         ("http://[bad", "http://127.0.0.1:11434"),
     ],
 )
-def test_ollama_is_looked_for_where_its_variable_says_if_that_is_here(host: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ollama_is_looked_for_where_its_variable_says_if_that_is_here(
+    host: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OLLAMA_HOST", host)
     assert places()[0].url == url
 
 
 def test_the_address_of_the_settings_is_looked_at_too_if_it_is_here() -> None:
-    assert places("custom/m", "http://127.0.0.1:8911/v1/")[0] == Place("custom", "The model service", "http://127.0.0.1:8911/v1")
-    assert places("custom/m", "https://models.test/v1") == places("custom/m", "http://127.0.0.1:8080/v1") == USUAL
+    assert places("custom/m", "http://127.0.0.1:8911/v1/")[0] == Place(
+        "custom", "The model service", "http://127.0.0.1:8911/v1"
+    )
+    assert (
+        places("custom/m", "https://models.test/v1")
+        == places("custom/m", "http://127.0.0.1:8080/v1")
+        == USUAL
+    )
 
 
-async def test_a_first_start_offers_the_first_model_that_can_talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_first_start_offers_the_first_model_that_can_talk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with LlmServer([Reply("ok")], ["nomic-embed-text", "qwen3:4b"]) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         settings = LiveSettings.load(tmp_path / "config.toml")
         found = await first_offer(settings)
         assert found is not None
         assert found.offer is not None
-        assert (found.offer.title, found.offer.model, found.offer.spec) == ("Ollama", "qwen3:4b", "ollama/qwen3:4b")
+        assert (found.offer.title, found.offer.model, found.offer.spec) == (
+            "Ollama",
+            "qwen3:4b",
+            "ollama/qwen3:4b",
+        )
         use(settings, found.offer.spec, found.services)
         assert settings.current.model == "ollama/qwen3:4b"
         assert await first_offer(LiveSettings.load(tmp_path / "config.toml")) is None
@@ -148,9 +186,15 @@ def test_a_name_that_two_services_have_must_be_said_in_full(tmp_path: Path) -> N
         use(settings, "m", services)
     assert caught.value.code == "MODEL_AMBIGUOUS"
     use(settings, "lm_studio/m", services)
-    assert (settings.current.model, settings.current.base_url) == ("lm_studio/m", "http://127.0.0.1:1234/v1")
+    assert (settings.current.model, settings.current.base_url) == (
+        "lm_studio/m",
+        "http://127.0.0.1:1234/v1",
+    )
     use(settings, "n", services)
-    assert (settings.current.model, settings.current.base_url) == ("custom/n", "http://127.0.0.1:1/v1")
+    assert (settings.current.model, settings.current.base_url) == (
+        "custom/n",
+        "http://127.0.0.1:1/v1",
+    )
 
 
 # --- the sentences of `model test`: each is judged by what it would do ------------------------------------------------
@@ -173,7 +217,9 @@ def test_there_are_twenty_and_no_two_alike() -> None:
 def test_each_can_be_done_and_needs_a_model(task, session: Session) -> None:  # type: ignore[no-untyped-def]
     done = propose(session, task.recipe, task.values)
     assert judge(session, task, done) == "right"
-    assert isinstance(session.offline.decide(PlanRequest(task.sentence, session.plans.context())), NeedsInput)
+    assert isinstance(
+        session.offline.decide(PlanRequest(task.sentence, session.plans.context())), NeedsInput
+    )
 
 
 def test_something_else_is_wrong_and_a_way_there_is_asked(session: Session) -> None:
@@ -188,7 +234,10 @@ def test_something_else_is_wrong_and_a_way_there_is_asked(session: Session) -> N
         Candidate("t", right.plan, {}, ()),
     ]
     assert [judge(session, task, NeedsInput("?", (offer,))) for offer in offers] == ["asked"] * 3
-    assert judge(session, task, NeedsInput("?", (Candidate("t", None, {}, ("path",), "merge"),))) == "open"
+    assert (
+        judge(session, task, NeedsInput("?", (Candidate("t", None, {}, ("path",), "merge"),)))
+        == "open"
+    )
 
 
 def test_the_vault_is_made_anew_each_time(tmp_path: Path) -> None:

@@ -25,12 +25,25 @@ SEED: dict[str, Any] = {
     "assumptions": ["Projects is the folder", "bullets are selected"],
     "riskLevel": "writes",
     "steps": [
-        {"id": "folder", "tool": "vault.ensureFolder", "args": {"path": "Projects"}, "preview": "Make Projects"},
-        {"id": "bullets", "tool": "util.parseMarkdownBullets", "args": {"text": "${selection}"}, "captureAs": "found"},
+        {
+            "id": "folder",
+            "tool": "vault.ensureFolder",
+            "args": {"path": "Projects"},
+            "preview": "Make Projects",
+        },
+        {
+            "id": "bullets",
+            "tool": "util.parseMarkdownBullets",
+            "args": {"text": "${selection}"},
+            "captureAs": "found",
+        },
         {
             "id": "notes",
             "tool": "vault.createFile",
-            "args": {"path": "Projects/${item.text}.md", "content": "# ${item.text} ${i} in Projects, not MyProjects\n"},
+            "args": {
+                "path": "Projects/${item.text}.md",
+                "content": "# ${item.text} ${i} in Projects, not MyProjects\n",
+            },
             "foreach": {"from": "$vars.found.items", "itemName": "item", "indexName": "i"},
             "preview": "One note each",
         },
@@ -44,10 +57,27 @@ def seed() -> ActionPlan:
 
 def test_literals_are_short_texts_without_references_folders_of_paths_and_numbers():
     steps = [
-        {"id": "a", "tool": "t", "args": {"path": "Projects/Sub/${name}.md", "content": "line\nline", "tags": ["work", "work"], "n": 2}},
+        {
+            "id": "a",
+            "tool": "t",
+            "args": {
+                "path": "Projects/Sub/${name}.md",
+                "content": "line\nline",
+                "tags": ["work", "work"],
+                "n": 2,
+            },
+        },
         {"id": "b", "tool": "t", "args": {"path": "Inbox/A.md", "text": "x" * 300, "on": True}},
     ]
-    assert literals(ActionPlan.model_validate({**SEED, "steps": steps})) == ["Projects", "Sub", "work", 2, "Inbox/A.md", "Inbox", True]
+    assert literals(ActionPlan.model_validate({**SEED, "steps": steps})) == [
+        "Projects",
+        "Sub",
+        "work",
+        2,
+        "Inbox/A.md",
+        "Inbox",
+        True,
+    ]
 
 
 # --- a literal becomes a parameter -----------------------------------------------------------------------------------------------
@@ -67,7 +97,11 @@ def test_a_text_is_replaced_wherever_it_stands_as_a_word_of_its_own():
 def test_a_literal_that_is_no_text_keeps_its_type():
     steps = [
         {"id": "l", "tool": "util.parseHeadings", "args": {"path": "a.md", "level": 2}},
-        {"id": "f", "tool": "vault.setFrontmatter", "args": {"path": "a.md", "set": {"read": True, "level": 2}}},
+        {
+            "id": "f",
+            "tool": "vault.setFrontmatter",
+            "args": {"path": "a.md", "set": {"read": True, "level": 2}},
+        },
     ]
     plan = ActionPlan.model_validate({**SEED, "steps": steps})
     numbered = promote(plan, 2, "depth")
@@ -80,7 +114,9 @@ def test_a_literal_that_is_no_text_keeps_its_type():
     assert promote(plan, "a.md", "note").parameters["note"].type == "path"
 
 
-@pytest.mark.parametrize("name", ["", "1st", "a-b", "item", "i", "notes", "selection", "steps", "vars"])
+@pytest.mark.parametrize(
+    "name", ["", "1st", "a-b", "item", "i", "notes", "selection", "steps", "vars"]
+)
 def test_names_that_cannot_be_parameters(name):
     with pytest.raises(MacroError):
         promote(seed(), "Projects", name)
@@ -119,14 +155,27 @@ def test_a_macro_runs_again_on_other_bullets_in_another_folder(make_vault):
     made = macro_from_run(SEED, "Split up", TOOLS, parameters={"folderName": "Projects"})
     again = read_macro(json.loads(json.dumps(made.to_json())), TOOLS).macro
     created = run(make_vault({"a.md": ""}), again.plan, {"folderName": "Ideas"}, "- One\n- Two")
-    assert created == {"Ideas/One.md": "# One 0 in Ideas, not MyProjects\n", "Ideas/Two.md": "# Two 1 in Ideas, not MyProjects\n"}
+    assert created == {
+        "Ideas/One.md": "# One 0 in Ideas, not MyProjects\n",
+        "Ideas/Two.md": "# Two 1 in Ideas, not MyProjects\n",
+    }
 
 
-def run(store: VaultStore, plan: ActionPlan, values: Mapping[str, Any], selection: str | None = None) -> dict[str, str]:
-    context = RunContext("vault", datetime(2026, 3, 14, tzinfo=UTC), selection=Selection(selection) if selection else None)
+def run(
+    store: VaultStore, plan: ActionPlan, values: Mapping[str, Any], selection: str | None = None
+) -> dict[str, str]:
+    context = RunContext(
+        "vault",
+        datetime(2026, 3, 14, tzinfo=UTC),
+        selection=Selection(selection) if selection else None,
+    )
     done = dry_run(plan.to_json(), TOOLS, Policy(), DiskView(store), context, values)
     assert not done.errors, done.errors
-    return {change.path.text: (change.content or b"").decode() for change in done.change_set.changes if change.kind == "create"}
+    return {
+        change.path.text: (change.content or b"").decode()
+        for change in done.change_set.changes
+        if change.kind == "create"
+    }
 
 
 ECHO = {
@@ -134,15 +183,30 @@ ECHO = {
     "goal": "Echo",
     "riskLevel": "writes",
     "parameters": {"text": {}},
-    "steps": [{"id": "n", "tool": "vault.createFile", "args": {"path": "n.md", "content": "<${text}>"}}],
+    "steps": [
+        {"id": "n", "tool": "vault.createFile", "args": {"path": "n.md", "content": "<${text}>"}}
+    ],
 }
 
 
 @pytest.mark.parametrize(
-    "value", ["a \"quoted\" 'text'", "two\nlines", "${selection} ${text}", "$steps.n.path", "$${x", "{field|link}", "ünï\t✓", "\\n", ""]
+    "value",
+    [
+        "a \"quoted\" 'text'",
+        "two\nlines",
+        "${selection} ${text}",
+        "$steps.n.path",
+        "$${x",
+        "{field|link}",
+        "ünï\t✓",
+        "\\n",
+        "",
+    ],
 )
 def test_hostile_values_arrive_as_they_are(make_vault, value):
-    assert run(make_vault({"a.md": ""}), ActionPlan.model_validate(ECHO), {"text": value}) == {"n.md": f"<{value}>"}
+    assert run(make_vault({"a.md": ""}), ActionPlan.model_validate(ECHO), {"text": value}) == {
+        "n.md": f"<{value}>"
+    }
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +215,9 @@ def one_vault(tmp_path_factory: pytest.TempPathFactory) -> VaultStore:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_text_binds_verbatim_also_through_the_file(one_vault, text):
     kept = read_macro(json.loads(json.dumps({"name": "Echo", "plan": ECHO})), TOOLS).macro
     assert run(one_vault, kept.plan, {"text": text}) == {"n.md": f"<{text}>"}
@@ -159,8 +225,24 @@ def test_any_text_binds_verbatim_also_through_the_file(one_vault, text):
 
 def test_values_in_paths_cannot_climb(make_vault):
     plan = ActionPlan.model_validate(
-        {**ECHO, "steps": [{"id": "n", "tool": "vault.createFile", "args": {"path": "P/${text}.md", "content": ""}}]}
+        {
+            **ECHO,
+            "steps": [
+                {
+                    "id": "n",
+                    "tool": "vault.createFile",
+                    "args": {"path": "P/${text}.md", "content": ""},
+                }
+            ],
+        }
     )
     context = RunContext("vault", datetime(2026, 3, 14, tzinfo=UTC))
-    done = dry_run(plan.to_json(), TOOLS, Policy(), DiskView(make_vault({"a.md": ""})), context, {"text": "../../x"})
+    done = dry_run(
+        plan.to_json(),
+        TOOLS,
+        Policy(),
+        DiskView(make_vault({"a.md": ""})),
+        context,
+        {"text": "../../x"},
+    )
     assert [problem.code for problem in done.errors] == ["PATH_INVALID"]

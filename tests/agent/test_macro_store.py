@@ -26,7 +26,10 @@ def plan(**fields: Any) -> dict[str, Any]:
             {
                 "id": "n",
                 "tool": "vault.createFile",
-                "args": {"path": "Projects/${projectName}.md", "content": "# ${projectName} ${other}\n"},
+                "args": {
+                    "path": "Projects/${projectName}.md",
+                    "content": "# ${projectName} ${other}\n",
+                },
             }
         ],
     } | fields
@@ -43,8 +46,13 @@ def vault(make_vault: Callable[[Mapping[str, str | bytes]], VaultStore]) -> Vaul
 
 @pytest.fixture
 def store(vault: VaultStore, tmp_path: Path) -> MacroStore:
-    usage, trusted = tmp_path / "state" / "macro-usage.json", TrustStore(tmp_path / "trusted" / "trusted.json")
-    return MacroStore(AppFolder(vault, "macros"), usage, trusted, TOOLS, dict[str, ActionPlan]().__getitem__)
+    usage, trusted = (
+        tmp_path / "state" / "macro-usage.json",
+        TrustStore(tmp_path / "trusted" / "trusted.json"),
+    )
+    return MacroStore(
+        AppFolder(vault, "macros"), usage, trusted, TOOLS, dict[str, ActionPlan]().__getitem__
+    )
 
 
 # --- reading a document ---------------------------------------------------------------------------------------------------------
@@ -56,20 +64,32 @@ def test_names_that_nothing_declares_become_parameters_where_they_must_be():
     assert read.plan.parameters["projectName"].type == "text"
 
 
-@pytest.mark.parametrize("beside", [["projectName", "other"], {"projectName": {}, "other": {"type": "text", "description": "More"}}])
+@pytest.mark.parametrize(
+    "beside",
+    [
+        ["projectName", "other"],
+        {"projectName": {}, "other": {"type": "text", "description": "More"}},
+    ],
+)
 def test_parameters_beside_the_plan_are_merged(beside):
     assert list(macro(parameters=beside).plan.parameters) == ["projectName", "other"]
 
 
 def test_what_the_plan_declares_wins_over_what_stands_beside_it():
     declared = plan(parameters={"projectName": {"type": "text", "default": "X"}})
-    read = read_macro({"name": "m", "plan": declared, "parameters": {"projectName": {"default": "Y"}}}, TOOLS).macro
+    read = read_macro(
+        {"name": "m", "plan": declared, "parameters": {"projectName": {"default": "Y"}}}, TOOLS
+    ).macro
     assert read.plan.parameters["projectName"].default == "X"
 
 
 def test_unknown_fields_are_left_out_and_said():
     read = read_macro({"name": "Daily", "plan": plan(), "autoRun": True, "approved": True}, TOOLS)
-    assert {warning.message.split("“")[1].split("”")[0] for warning in read.warnings if warning.code == "UNKNOWN_FIELD"} == {
+    assert {
+        warning.message.split("“")[1].split("”")[0]
+        for warning in read.warnings
+        if warning.code == "UNKNOWN_FIELD"
+    } == {
         "autoRun",
         "approved",
     }
@@ -87,10 +107,24 @@ def test_unknown_fields_are_left_out_and_said():
         ({"name": "x" * 101, "plan": plan()}, "SCHEMA_INVALID"),
         ({"name": "x", "plan": {}}, "SCHEMA_INVALID"),
         ({"name": "x", "plan": plan(version="9.0")}, "SCHEMA_INVALID"),
-        ({"name": "x", "plan": plan(steps=[{"id": "a", "tool": "shell.run", "args": {}}])}, "TOOL_NOT_FOUND"),
-        ({"name": "x", "plan": plan(steps=[{"id": "a", "tool": "vault.readFile", "args": {"path": "../x"}}])}, "PATH_OUTSIDE_VAULT"),
+        (
+            {"name": "x", "plan": plan(steps=[{"id": "a", "tool": "shell.run", "args": {}}])},
+            "TOOL_NOT_FOUND",
+        ),
+        (
+            {
+                "name": "x",
+                "plan": plan(
+                    steps=[{"id": "a", "tool": "vault.readFile", "args": {"path": "../x"}}]
+                ),
+            },
+            "PATH_OUTSIDE_VAULT",
+        ),
         ({"name": "x", "plan": plan(), "parameters": "projectName"}, "SCHEMA_INVALID"),
-        ({"name": "x", "plan": plan(), "parameters": {"projectName": {"type": "spell"}}}, "SCHEMA_INVALID"),
+        (
+            {"name": "x", "plan": plan(), "parameters": {"projectName": {"type": "spell"}}},
+            "SCHEMA_INVALID",
+        ),
     ],
 )
 def test_a_document_that_is_no_valid_macro_is_refused(document, code):
@@ -101,7 +135,9 @@ def test_a_document_that_is_no_valid_macro_is_refused(document, code):
 
 def test_deletes_and_commands_are_judged_when_a_macro_runs():
     steps = [{"id": "x", "tool": "vault.delete", "args": {"path": "${folderName}"}}]
-    assert list(read_macro({"name": "x", "plan": plan(steps=steps)}, TOOLS).macro.plan.parameters) == ["folderName"]
+    assert list(
+        read_macro({"name": "x", "plan": plan(steps=steps)}, TOOLS).macro.plan.parameters
+    ) == ["folderName"]
 
 
 # --- keeping --------------------------------------------------------------------------------------------------------------------
@@ -167,7 +203,14 @@ def test_deleting_removes_file_and_count(store, vault):
 
 
 @pytest.mark.parametrize(
-    "call", [lambda s: s.get("x"), lambda s: s.delete("x"), lambda s: s.rename("x", "y"), lambda s: s.used("x"), lambda s: s.count("x")]
+    "call",
+    [
+        lambda s: s.get("x"),
+        lambda s: s.delete("x"),
+        lambda s: s.rename("x", "y"),
+        lambda s: s.used("x"),
+        lambda s: s.count("x"),
+    ],
 )
 def test_a_macro_that_is_not_there_is_said_with_those_that_are(store, call):
     store.put(macro())
@@ -182,8 +225,12 @@ def test_counts_are_kept_outside_the_vault(store, vault, tmp_path):
     for _ in range(3):
         store.count("New project")
     assert store.used("New project") == 3
-    assert json.loads((tmp_path / "state" / "macro-usage.json").read_text("utf-8")) == {"New project": 3}
-    assert "usage" not in (Path(vault.real_path) / ".obsidian-agent" / "macros" / "New project.json").read_text("utf-8")
+    assert json.loads((tmp_path / "state" / "macro-usage.json").read_text("utf-8")) == {
+        "New project": 3
+    }
+    assert "usage" not in (
+        Path(vault.real_path) / ".obsidian-agent" / "macros" / "New project.json"
+    ).read_text("utf-8")
 
 
 def test_a_broken_usage_file_counts_from_zero(store, tmp_path):
@@ -206,7 +253,9 @@ def test_a_broken_file_hides_no_other(store, vault):
 def test_goal_and_lines_say_the_values(vault):
     document = plan(goal="Start ${projectName}: ${other|default:x}")
     document["steps"][0]["preview"] = "Make ${projectName}, $${kept}"
-    made = read_macro({"name": "New", "plan": document}, TOOLS).macro.for_values({"projectName": "A & B"})
+    made = read_macro({"name": "New", "plan": document}, TOOLS).macro.for_values(
+        {"projectName": "A & B"}
+    )
     assert made["goal"] == "Start A & B: ${other|default:x}"
     assert made["steps"][0]["preview"] == "Make A & B, $${kept}"
     assert made["steps"][0]["args"]["path"] == "Projects/${projectName}.md"
@@ -226,7 +275,10 @@ def placed(vault: VaultStore, document: Macro, file: str) -> Path:
 def test_what_this_person_saves_is_trusted_and_what_came_with_the_vault_is_not(store, vault):
     placed(vault, macro("Came along"), "x")
     store.put(macro("Mine"))
-    assert [(each.name, each.standing) for each in store.list()] == [("Came along", "new"), ("Mine", "trusted")]
+    assert [(each.name, each.standing) for each in store.list()] == [
+        ("Came along", "new"),
+        ("Mine", "trusted"),
+    ]
 
 
 def test_a_change_of_the_file_takes_trust_away_and_its_return_gives_it_back(store, vault):
@@ -255,7 +307,10 @@ def test_renaming_keeps_how_a_macro_stands(store, vault):
     store.put(macro("Mine"))
     store.rename("Came along", "Still strange")
     store.rename("Mine", "Still mine")
-    assert [(each.name, each.standing) for each in store.list()] == [("Still mine", "trusted"), ("Still strange", "new")]
+    assert [(each.name, each.standing) for each in store.list()] == [
+        ("Still mine", "trusted"),
+        ("Still strange", "new"),
+    ]
 
 
 def test_a_deleted_macro_that_comes_back_has_to_be_accepted_again(store, vault):

@@ -13,9 +13,24 @@ import pytest
 
 from agents import NOTES, Person, call, calls, model_turns, no, played, propose, yes
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanReady, PreviewReady, TextDelta, TurnFailed, TurnStarted
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    NeedsInput,
+    PlanReady,
+    PreviewReady,
+    TextDelta,
+    TurnFailed,
+    TurnStarted,
+)
 from obsidian_agent.agent.menu_planner import MenuPlanner
-from obsidian_agent.agent.model_turns import UnaskedAgent, choose, may_choose, preview_request, wish_of
+from obsidian_agent.agent.model_turns import (
+    UnaskedAgent,
+    choose,
+    may_choose,
+    preview_request,
+    wish_of,
+)
 from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import Session
@@ -33,7 +48,13 @@ PLAN: dict[str, Any] = {
     "version": "1.0",
     "goal": "Create a note",
     "riskLevel": "writes",
-    "steps": [{"id": "note", "tool": "vault.createFile", "args": {"path": "Idea.md", "content": "# Idea\n"}}],
+    "steps": [
+        {
+            "id": "note",
+            "tool": "vault.createFile",
+            "args": {"path": "Idea.md", "content": "# Idea\n"},
+        }
+    ],
 }
 MakeSession = Callable[..., Session]
 
@@ -44,7 +65,11 @@ def make_session(make_vault: MakeVault, tmp_path: Path) -> MakeSession:
         script = tmp_path / "answers.jsonl"
         script.write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
         model = f"scripted/{script}" if answers else None
-        return build_session(Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=model, **fields)))
+        return build_session(
+            Wiring(
+                make_vault(NOTES), tmp_path / "state", settings=settings_with(model=model, **fields)
+            )
+        )
 
     return make
 
@@ -56,7 +81,9 @@ def provider(session: Session) -> ScriptedProvider:
 
 
 def seen(session: Session) -> str:
-    return "\n".join(message.text for request in provider(session).requests for message in request.messages)
+    return "\n".join(
+        message.text for request in provider(session).requests for message in request.messages
+    )
 
 
 def shared(session: Session) -> list[str]:
@@ -69,7 +96,9 @@ async def turn(session: Session, question: str, person: Person, **options: Any) 
     return [event for event in events if not isinstance(event, TextDelta)]
 
 
-async def test_a_question_is_answered_with_its_sources(make_session: MakeSession, tmp_path: Path) -> None:
+async def test_a_question_is_answered_with_its_sources(
+    make_session: MakeSession, tmp_path: Path
+) -> None:
     session = make_session(calls(call("vault__readFile", path="Garden.md")), {"text": "Water."})
     events = await turn(session, "What about the garden?", Person(yes))
     assert events[0] == TurnStarted("What about the garden?")
@@ -111,19 +140,32 @@ async def test_a_proposed_plan_is_dry_run_once_where_the_model_may_know_of_every
 
 
 async def test_a_plan_that_needs_values_asks_for_them(make_session: MakeSession) -> None:
-    wanting = {**PLAN, "parameters": {"title": {}}, "steps": [{**PLAN["steps"][0], "args": {"path": "${title}.md", "content": ""}}]}
+    wanting = {
+        **PLAN,
+        "parameters": {"title": {}},
+        "steps": [{**PLAN["steps"][0], "args": {"path": "${title}.md", "content": ""}}],
+    }
     events = await turn(make_session(propose(wanting)), "Make a note", Person(no))
     assert isinstance(events[-1], NeedsInput)
     assert events[-1].missing == ("title",)
 
 
 async def test_a_conversation_goes_on_over_several_turns(make_session: MakeSession) -> None:
-    session = make_session(calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}, {"text": "Tomatoes."})
+    session = make_session(
+        calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}, {"text": "Tomatoes."}
+    )
     conversation = Conversation()
     await turn(session, "First?", Person(yes), conversation=conversation)
     await turn(session, "Second?", Person(no), conversation=conversation)
     last = provider(session).requests[-1].messages
-    assert [message.role for message in last] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert [message.role for message in last] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
 
 
 async def test_without_a_model_there_is_no_answer(make_session: MakeSession) -> None:
@@ -132,16 +174,29 @@ async def test_without_a_model_there_is_no_answer(make_session: MakeSession) -> 
     assert events[-1].problem.code == "NO_MODEL"
 
 
-async def test_a_model_that_cannot_be_opened_is_a_failed_turn(make_vault: MakeVault, tmp_path: Path) -> None:
-    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model="nobody/nothing")))
+async def test_a_model_that_cannot_be_opened_is_a_failed_turn(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    session = build_session(
+        Wiring(
+            make_vault(NOTES), tmp_path / "state", settings=settings_with(model="nobody/nothing")
+        )
+    )
     events = await turn(session, "What?", Person(yes))
     assert isinstance(events[-1], TurnFailed)
     assert "nobody" in events[-1].problem.message
 
 
 async def test_the_wirings_rules_hold(make_session: MakeSession) -> None:
-    reads = calls(*(call("vault__readFile", path=path) for path in ("Garden.md", "Finance/bank.md", "Private/diary.md")))
-    session = make_session(reads, {"text": "Ok."}, share_allow=("Garden.md",), share_deny=("Private",))
+    reads = calls(
+        *(
+            call("vault__readFile", path=path)
+            for path in ("Garden.md", "Finance/bank.md", "Private/diary.md")
+        )
+    )
+    session = make_session(
+        reads, {"text": "Ok."}, share_allow=("Garden.md",), share_deny=("Private",)
+    )
     person = Person(no)
     await turn(session, "What?", person)
     assert person.paths() == [["Finance/bank.md"]]
@@ -149,11 +204,15 @@ async def test_the_wirings_rules_hold(make_session: MakeSession) -> None:
     assert "secretly" not in seen(session)
 
 
-SELECTED = Focus("Private/diary.md", Selection("I love my garden, secretly.", Position(2, 0), Position(2, 27)))
+SELECTED = Focus(
+    "Private/diary.md", Selection("I love my garden, secretly.", Position(2, 0), Position(2, 27))
+)
 
 
 @pytest.mark.parametrize("deny", [(), ("Private",)])
-async def test_the_planner_that_does_not_look_keeps_to_the_rules_too(deny: tuple[str, ...], make_session: MakeSession) -> None:
+async def test_the_planner_that_does_not_look_keeps_to_the_rules_too(
+    deny: tuple[str, ...], make_session: MakeSession
+) -> None:
     session = make_session({"plan": PLAN}, share_deny=deny)
     session.vault.focus = SELECTED
     events = [event async for event in session.turn("Make a note")]
@@ -163,7 +222,9 @@ async def test_the_planner_that_does_not_look_keeps_to_the_rules_too(deny: tuple
     assert shared(session) == ([] if deny else ["Private/diary.md", "Private/diary.md"])
 
 
-async def test_the_planner_that_does_not_look_asks_who_can_be_asked(make_session: MakeSession) -> None:
+async def test_the_planner_that_does_not_look_asks_who_can_be_asked(
+    make_session: MakeSession,
+) -> None:
     session = make_session({"plan": PLAN})
     session.vault.focus = SELECTED
     person = Person(no)
@@ -171,7 +232,9 @@ async def test_the_planner_that_does_not_look_asks_who_can_be_asked(make_session
     planner = session.planner.otherwise
     assert isinstance(planner, UnaskedAgent)
     asking = replace(planner, approve=person.approve())
-    events = [event async for event in played(asking, PlanRequest("Make a note", session.plans.context()))]
+    events = [
+        event async for event in played(asking, PlanRequest("Make a note", session.plans.context()))
+    ]
     assert isinstance(events[-1], PlanReady)
     assert [request.kind for request in person.asked] == ["selection"]
     assert "secretly" not in seen(session)
@@ -187,10 +250,17 @@ async def test_the_planner_that_does_not_look_asks_who_can_be_asked(make_session
     ],
 )
 def test_the_open_note_may_wish_for_the_model_that_plans(
-    make_vault: MakeVault, tmp_path: Path, wish: str, deny: tuple[str, ...], name: str, told: list[str]
+    make_vault: MakeVault,
+    tmp_path: Path,
+    wish: str,
+    deny: tuple[str, ...],
+    name: str,
+    told: list[str],
 ) -> None:
     store = make_vault({"Wish.md": f"---\nai-model: {wish}\n---\n"})
-    session = build_session(Wiring(store, tmp_path / "state", settings=settings_with(model="openai/a", share_deny=deny)))
+    session = build_session(
+        Wiring(store, tmp_path / "state", settings=settings_with(model="openai/a", share_deny=deny))
+    )
     session.vault.focus = Focus("Wish.md")
     assert isinstance(session.planner, MenuPlanner)
     assert isinstance(session.planner.otherwise, UnaskedAgent)
@@ -256,9 +326,16 @@ def test_what_is_not_allowed_is_told_and_does_not_count() -> None:
 @pytest.fixture
 def session(make_vault: MakeVault, tmp_path: Path) -> Session:
     script = tmp_path / "answers.jsonl"
-    script.write_text("\n".join(json.dumps({"text": "Water.", "usage": [10, 2]}) for _ in range(3)), encoding="utf-8")
+    script.write_text(
+        "\n".join(json.dumps({"text": "Water.", "usage": [10, 2]}) for _ in range(3)),
+        encoding="utf-8",
+    )
     return build_session(
-        Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=f"scripted/{script}", share_allow=("Garden.md",)))
+        Wiring(
+            make_vault(NOTES),
+            tmp_path / "state",
+            settings=settings_with(model=f"scripted/{script}", share_allow=("Garden.md",)),
+        )
     )
 
 
@@ -278,7 +355,9 @@ async def test_it_is_exactly_what_is_sent_then(session: Session) -> None:
     assert len(provider.requests) == 1, "nothing was sent"
     assert (conversation.messages, conversation.unsent) == (before, [])
     assert not seen.questions
-    async for _ in session.answer("What about @Garden?", Person(yes).approve(), conversation=conversation):
+    async for _ in session.answer(
+        "What about @Garden?", Person(yes).approve(), conversation=conversation
+    ):
         pass
     assert unmarked(seen.text) == unmarked(exact_text(provider.requests[1]))
     assert "Tomatoes need water" in seen.text
@@ -288,20 +367,35 @@ async def test_it_is_exactly_what_is_sent_then(session: Session) -> None:
 
 async def test_what_would_be_asked_about_is_told_and_not_shown(session: Session) -> None:
     seen = await preview_request(model_turns(session), Conversation(), "@Plan and @Nothing")
-    assert [[item.path.text for item in request.items] for request in seen.questions] == [["Projects/Plan.md"]]
+    assert [[item.path.text for item in request.items] for request in seen.questions] == [
+        ["Projects/Plan.md"]
+    ]
     assert "Buy garden soil" not in seen.text
     assert [problem.code for problem in seen.notices] == ["MENTION_NOT_FOUND"]
 
 
-@pytest.mark.parametrize("settings", [{"tool_calling": False}, {"prompt": "short"}, {"tool_calling": False, "prompt": "short"}])
-async def test_it_is_exact_in_every_form(make_vault: MakeVault, tmp_path: Path, settings: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [{"tool_calling": False}, {"prompt": "short"}, {"tool_calling": False, "prompt": "short"}],
+)
+async def test_it_is_exact_in_every_form(
+    make_vault: MakeVault, tmp_path: Path, settings: dict[str, object]
+) -> None:
     script = tmp_path / "answers.jsonl"
     script.write_text("\n".join(json.dumps({"text": "Done."}) for _ in range(3)), encoding="utf-8")
-    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=f"scripted/{script}", **settings)))
+    session = build_session(
+        Wiring(
+            make_vault(NOTES),
+            tmp_path / "state",
+            settings=settings_with(model=f"scripted/{script}", **settings),
+        )
+    )
     provider = session.models.provider if session.models else None
     assert isinstance(provider, ScriptedProvider)
     conversation = Conversation()
-    for number, said in enumerate(("Tick all open tasks in Plan", "Rename the tag #project to #work")):
+    for number, said in enumerate(
+        ("Tick all open tasks in Plan", "Rename the tag #project to #work")
+    ):
         seen = await preview_request(model_turns(session), conversation, said)
         async for _ in session.answer(said, Person(yes).approve(), conversation=conversation):
             pass

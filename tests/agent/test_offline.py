@@ -51,14 +51,18 @@ def test_the_selection_stays_a_reference_so_that_the_plan_runs_again(desk):
 
 
 def test_a_selection_that_is_needed_is_asked_for(desk):
-    assert desk.decide("create a note for each bullet in Projects", active="Ideas.md") == NeedsInput(NO_SELECTION)
+    assert desk.decide(
+        "create a note for each bullet in Projects", active="Ideas.md"
+    ) == NeedsInput(NO_SELECTION)
 
 
 def test_this_note_is_the_open_one_and_follows_along(desk):
     plan = desk.plan("turn the bullets in this note into tasks", active="Ideas.md")
     assert plan.steps[0].args["path"] == "${activeFile}"
     assert "note" not in plan.parameters
-    assert desk.plan("add 'x' to this note", active="Ideas.md").steps[0].args == {"where": {"paths": ["${activeFile}"]}}
+    assert desk.plan("add 'x' to this note", active="Ideas.md").steps[0].args == {
+        "where": {"paths": ["${activeFile}"]}
+    }
 
 
 def test_this_note_without_an_open_one_is_asked_for(desk):
@@ -68,11 +72,15 @@ def test_this_note_without_an_open_one_is_asked_for(desk):
 
 
 def test_daily_note_without_settings_is_empty_and_in_the_root(make_vault):
-    assert Desk(make_vault({"a.md": ""})).changes("create today's daily note") == {"2026-03-14.md": ""}
+    assert Desk(make_vault({"a.md": ""})).changes("create today's daily note") == {
+        "2026-03-14.md": ""
+    }
 
 
 def test_a_daily_note_is_made_as_the_settings_say(desk):
-    assert desk.changes("create today's daily note")["Daily/2026/03-14.md"] == "# 03-14\n2026-03-14\n"
+    assert (
+        desk.changes("create today's daily note")["Daily/2026/03-14.md"] == "# 03-14\n2026-03-14\n"
+    )
 
 
 def test_a_daily_note_that_is_there_is_not_written_over(make_vault):
@@ -113,7 +121,11 @@ def test_a_candidate_is_filled_in_and_says_what_is_missing_and_what_speaks_again
     event = desk.decide("kindly move Website into Archive before Friday")
     assert isinstance(event, NeedsInput)
     first = event.candidates[0]
-    assert (first.recipe, dict(first.values), first.missing) == ("move", {"notes": "note:Projects/Website.md", "folder": "Archive"}, ())
+    assert (first.recipe, dict(first.values), first.missing) == (
+        "move",
+        {"notes": "note:Projects/Website.md", "folder": "Archive"},
+        (),
+    )
     assert "before Friday" in first.doubt
     assert first.plan is not None
 
@@ -124,7 +136,9 @@ def test_a_picked_candidate_is_done_with_the_values_that_were_missing(desk):
     assert isinstance(event, NeedsInput)
     number = [candidate.recipe for candidate in event.candidates].index("rename") + 1
     request = desk.request(message, to="Homepage")
-    picked = desk.planner.decide(PlanRequest(message, request.context, params=request.params, pick=number))
+    picked = desk.planner.decide(
+        PlanRequest(message, request.context, params=request.params, pick=number)
+    )
     assert changes(desk, picked) == {"Projects/Website.md": "-> Projects/Homepage.md"}
     lacking = desk.planner.decide(PlanRequest(message, request.context, pick=number))
     assert isinstance(lacking, NeedsInput)
@@ -135,7 +149,9 @@ def test_a_picked_candidate_is_done_with_the_values_that_were_missing(desk):
 
 def test_values_by_name_go_along_with_a_certain_sentence(desk):
     plan = desk.plan("append 'x' to Groceries", heading="Dairy")
-    assert effect(desk.dry_run(plan)) == {"Groceries.md": "## Dairy\n\n- milk\n- x\n\n## Fruit\n\n- apple\n"}
+    assert effect(desk.dry_run(plan)) == {
+        "Groceries.md": "## Dairy\n\n- milk\n- x\n\n## Fruit\n\n- apple\n"
+    }
 
 
 def test_a_set_that_means_no_note_is_asked_about(desk):
@@ -149,9 +165,13 @@ def test_who_chose_for_a_sentence_is_doubted(desk):
     recipe = recipe_named("move", packaged())
     assert recipe is not None
     texts = {"notes": "Website", "folder": "Archive"}
-    sure = desk.planner.turn(desk.request("Move Website to Archive")).propose(recipe, texts, doubted=True)
+    sure = desk.planner.turn(desk.request("Move Website to Archive")).propose(
+        recipe, texts, doubted=True
+    )
     assert isinstance(sure, PlanReady)
-    doubted = desk.planner.turn(desk.request("Move Website to Archive before 1 February")).propose(recipe, texts, doubted=True)
+    doubted = desk.planner.turn(desk.request("Move Website to Archive before 1 February")).propose(
+        recipe, texts, doubted=True
+    )
     assert isinstance(doubted, NeedsInput)
     assert doubted.message == "Is it this? Nothing covers “before 1 February”."
 
@@ -166,7 +186,9 @@ def test_an_answer_says_what_was_looked_for(desk):
 
 
 def test_nothing_found_is_no_fact_about_the_vault(desk):
-    assert desk.ask('Which notes are tagged "nobody"?').text == "notes tagged #nobody: nothing found."
+    assert (
+        desk.ask('Which notes are tagged "nobody"?').text == "notes tagged #nobody: nothing found."
+    )
 
 
 def test_an_order_is_no_question(desk):
@@ -180,7 +202,11 @@ def test_an_order_is_no_question(desk):
 
 @pytest.mark.parametrize(
     ("path", "code"),
-    [("../backup/Garden", "PATH_OUTSIDE_VAULT"), ("/etc/Garden", "PATH_OUTSIDE_VAULT"), (".obsidian/app", "PATH_NOT_ALLOWED")],
+    [
+        ("../backup/Garden", "PATH_OUTSIDE_VAULT"),
+        ("/etc/Garden", "PATH_OUTSIDE_VAULT"),
+        (".obsidian/app", "PATH_NOT_ALLOWED"),
+    ],
 )
 def test_paths_out_of_bounds_are_refused(desk, path, code):
     event = filled(desk, "copy-note", note="Garden", path=path)
@@ -222,7 +248,18 @@ def test_deleting_is_up_to_the_policy(desk):
 
 
 @pytest.mark.parametrize(
-    "text", ["a\"b'c", "${selection}", "$steps.note.path", "$${x}", "{{date}}", "line\\nbreak", "${text}", "[x ${notes}]", "ünï ✓"]
+    "text",
+    [
+        "a\"b'c",
+        "${selection}",
+        "$steps.note.path",
+        "$${x}",
+        "{{date}}",
+        "line\\nbreak",
+        "${text}",
+        "[x ${notes}]",
+        "ünï ✓",
+    ],
 )
 def test_text_arrives_as_it_was_said(desk, text):
     event = filled(desk, "add-task", note="Garden", text=text)
@@ -236,7 +273,9 @@ def test_a_template_is_literal_but_for_its_variables(make_vault, text):
 
 
 def test_a_property_can_have_any_name(desk):
-    event = filled(desk, "set-property", property="${x} ${note} $steps.find", value="1", notes="Garden")
+    event = filled(
+        desk, "set-property", property="${x} ${note} $steps.find", value="1", notes="Garden"
+    )
     assert "${x} ${note} $steps.find: 1" in changes(desk, event)["Projects/Garden.md"]
 
 
@@ -255,7 +294,13 @@ def macro(name: str = "New project", **fields: Any) -> Macro:
         "goal": "Start a project",
         "riskLevel": "writes",
         "parameters": {"projectName": {"description": "Its name"}},
-        "steps": [{"id": "n", "tool": "vault.createFile", "args": {"path": "Projects/${projectName}.md", "content": "# ${projectName}\n"}}],
+        "steps": [
+            {
+                "id": "n",
+                "tool": "vault.createFile",
+                "args": {"path": "Projects/${projectName}.md", "content": "# ${projectName}\n"},
+            }
+        ],
     }
     return Macro(name, ActionPlan.model_validate(plan), **fields)
 
@@ -270,19 +315,25 @@ def test_a_macro_whose_input_is_missing_asks_for_it(desk):
     event = desk.decide("run New project")
     assert isinstance(event, NeedsInput)
     assert (event.missing, event.candidates[0].recipe) == (("projectName",), "macro:New project")
-    assert desk.changes("New project", projectName="VPN rollout") == {"Projects/VPN rollout.md": "# VPN rollout\n"}
+    assert desk.changes("New project", projectName="VPN rollout") == {
+        "Projects/VPN rollout.md": "# VPN rollout\n"
+    }
 
 
 def test_the_planner_yields_one_event(desk):
     async def events() -> list[AgentEvent]:
-        return [event async for event in played(desk.planner, desk.request("rename Website to 'Home'"))]
+        return [
+            event async for event in played(desk.planner, desk.request("rename Website to 'Home'"))
+        ]
 
     assert [type(event) for event in asyncio.run(events())] == [PlanReady]
     assert desk.planner.name == "offline"
 
 
 def test_recipes_whose_tools_are_missing_are_left_out(desk):
-    planner = OfflinePlanner(lambda: DiskView(desk.store), {"vault.createFile": TOOLS["vault.createFile"]})
+    planner = OfflinePlanner(
+        lambda: DiskView(desk.store), {"vault.createFile": TOOLS["vault.createFile"]}
+    )
     event = planner.decide(PlanRequest("rename Website to 'Home'", RunContext("vault", NOW)))
     assert not isinstance(event, PlanReady)
 
@@ -298,6 +349,8 @@ def test_recipes_whose_tools_are_missing_are_left_out(desk):
         ("# Fri\n\n## Tasks\n\n- [ ] a\n", "# Sat\n\nx\n", "# Sat\n\nx\n- [ ] a\n"),
     ],
 )
-def test_tasks_are_rolled_over_under_their_heading(make_vault: MakeVault, yesterday: str, today: str, expected: str) -> None:
+def test_tasks_are_rolled_over_under_their_heading(
+    make_vault: MakeVault, yesterday: str, today: str, expected: str
+) -> None:
     desk = Desk(make_vault({"2026-03-13.md": yesterday, "2026-03-14.md": today}))
     assert desk.changes("Roll over yesterday's tasks")["2026-03-14.md"] == expected

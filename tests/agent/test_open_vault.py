@@ -25,7 +25,9 @@ class Followed:
         self._told = threading.Condition()
         self.told: list[IndexStatus] = []
         self.session.vault.follow(self._tell)
-        self.wait(lambda: self.session.vault.keeper is not None and self.session.vault.keeper.status.ready)
+        self.wait(
+            lambda: self.session.vault.keeper is not None and self.session.vault.keeper.status.ready
+        )
 
     def _tell(self, status: IndexStatus) -> None:
         self.told.append(status)
@@ -40,7 +42,11 @@ class Followed:
     def files(self) -> set[str]:
         """What the index knows without being asked to look."""
         keeper = self.session.vault.keeper
-        return set() if keeper is None or keeper.latest is None else {path.text for path in keeper.latest.files()}
+        return (
+            set()
+            if keeper is None or keeper.latest is None
+            else {path.text for path in keeper.latest.files()}
+        )
 
 
 @pytest.fixture
@@ -53,7 +59,9 @@ def followed(make_vault, tmp_path) -> Iterator[Followed]:
 def test_a_run_of_our_own_is_known_when_it_has_ended(followed):
     session = followed.session
     step = {"id": "s", "tool": "vault.rename", "args": {"from": "b.md", "to": "c.md"}}
-    ready = session.plans.dry_run({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})
+    ready = session.plans.dry_run(
+        {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}
+    )
     assert session.plans.apply(ready, lambda _: None, threading.Event()).success
     assert followed.files() == {"a.md", "c.md"}
     session.runs.undo(None)

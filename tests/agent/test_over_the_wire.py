@@ -13,7 +13,16 @@ from pydantic import SecretStr
 
 from agents import Desk, check_pairs, played
 from llm_server import KEY, Call, Failure, LlmServer, Reply
-from obsidian_agent.agent.events import Answer, Notice, PlanReady, TextDelta, TokensUsed, ToolCallFinished, ToolCallStarted, TurnFailed
+from obsidian_agent.agent.events import (
+    Answer,
+    Notice,
+    PlanReady,
+    TextDelta,
+    TokensUsed,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFailed,
+)
 from obsidian_agent.agent.privacy.consent import ShareDecision
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import Provider
@@ -24,7 +33,13 @@ PLAN = {
     "version": "1.0",
     "goal": "Create a note",
     "riskLevel": "writes",
-    "steps": [{"id": "note", "tool": "vault.createFile", "args": {"path": "Idea.md", "content": "# Idea\n"}}],
+    "steps": [
+        {
+            "id": "note",
+            "tool": "vault.createFile",
+            "args": {"path": "Idea.md", "content": "# Idea\n"},
+        }
+    ],
 }
 
 
@@ -49,14 +64,21 @@ def sent(server: LlmServer) -> str:
 
 @pytest.mark.parametrize("vendor", VENDORS)
 async def test_a_question_over_two_rounds(vendor: str, server: LlmServer, desk: Desk) -> None:
-    search = Call("vault_search", json.dumps({"query": "garden", "why": "«garden» 日本語"}, ensure_ascii=False), "c1")
+    search = Call(
+        "vault_search",
+        json.dumps({"query": "garden", "why": "«garden» 日本語"}, ensure_ascii=False),
+        "c1",
+    )
     server.play(
         Reply("Let me look.", calls=(search, reading("Garden.md", "c2")), piece=3, write_size=4),
         Reply("Water them: [[Garden]].", piece=2, usage=(100, 9)),
     )
     desk.rules = SharingRules.of(deny=["Private"])
     events = [event async for event in played(desk.agent(connect(vendor, server)), desk.request())]
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Let me look.Water them: [[Garden]]."
+    assert (
+        "".join(event.text for event in events if isinstance(event, TextDelta))
+        == "Let me look.Water them: [[Garden]]."
+    )
     assert events[-1] == Answer("Water them: [[Garden]].", ("Garden.md",), ("Projects/Plan.md",))
     used = [event for event in events if isinstance(event, TokensUsed)][-1]
     assert (used.prompt, used.completion, used.requests) == (111, 16, 2)
@@ -68,7 +90,9 @@ async def test_a_question_over_two_rounds(vendor: str, server: LlmServer, desk: 
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_parallel_calls_malformed_and_unknown_ones(vendor: str, server: LlmServer, desk: Desk) -> None:
+async def test_parallel_calls_malformed_and_unknown_ones(
+    vendor: str, server: LlmServer, desk: Desk
+) -> None:
     made = (
         reading("Garden.md", "a"),
         Call("vault__readFile", '{"path": "Gard', "b"),
@@ -92,10 +116,20 @@ async def test_parallel_calls_malformed_and_unknown_ones(vendor: str, server: Ll
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_an_instruction_whose_plan_needed_a_search_first(vendor: str, server: LlmServer, desk: Desk) -> None:
-    bad = Call("propose_plan", json.dumps({"plan": {**PLAN, "steps": [{"id": "a", "tool": "nope", "args": {}}]}}), "p1")
+async def test_an_instruction_whose_plan_needed_a_search_first(
+    vendor: str, server: LlmServer, desk: Desk
+) -> None:
+    bad = Call(
+        "propose_plan",
+        json.dumps({"plan": {**PLAN, "steps": [{"id": "a", "tool": "nope", "args": {}}]}}),
+        "p1",
+    )
     good = Call("propose_plan", json.dumps({"plan": PLAN}), "p2")
-    server.play(Reply("First,", calls=(Call("vault__listFiles", "{}", "l"),)), Reply(calls=(bad,)), Reply("Here:", calls=(good,), piece=1))
+    server.play(
+        Reply("First,", calls=(Call("vault__listFiles", "{}", "l"),)),
+        Reply(calls=(bad,)),
+        Reply("Here:", calls=(good,), piece=1),
+    )
     events = await desk.turn(connect(vendor, server), "Make a note")
     assert isinstance(events[-1], PlanReady)
     assert events[-1].plan.to_json() == PLAN
@@ -106,7 +140,9 @@ async def test_an_instruction_whose_plan_needed_a_search_first(vendor: str, serv
 
 @pytest.mark.parametrize("vendor", VENDORS)
 async def test_cancel_in_the_middle_of_a_stream(vendor: str, server: LlmServer, desk: Desk) -> None:
-    server.play(Reply("A long answer that goes on and on", calls=(reading("Garden.md"),), delay=0.2))
+    server.play(
+        Reply("A long answer that goes on and on", calls=(reading("Garden.md"),), delay=0.2)
+    )
     events = played(desk.agent(connect(vendor, server)), desk.request())
     first = await anext(events)
     assert isinstance(first, TextDelta)
@@ -136,14 +172,18 @@ async def test_cancel_while_the_person_thinks(vendor: str, server: LlmServer, de
         await turn
     check_pairs(desk.conversation.messages)
     server.play(Reply("Fine."))
-    assert (await desk.turn(connect(vendor, server), "Stop"))[-1] == Answer("Fine."), "the service takes the conversation as it is"
+    assert (await desk.turn(connect(vendor, server), "Stop"))[-1] == Answer("Fine."), (
+        "the service takes the conversation as it is"
+    )
     assert "User cancelled tool execution" in sent(server)
     assert "XK4711Q" not in sent(server)
 
 
 @pytest.mark.parametrize("ending", ["clean-cut", "reset", "error-event"])
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_a_stream_that_breaks_off_in_a_call(vendor: str, ending: Any, server: LlmServer, desk: Desk) -> None:
+async def test_a_stream_that_breaks_off_in_a_call(
+    vendor: str, ending: Any, server: LlmServer, desk: Desk
+) -> None:
     server.play(Reply("Well", calls=(reading("Garden.md"),), ending=ending, cut_after=3))
     events = await desk.turn(connect(vendor, server))
     assert isinstance(events[-1], TurnFailed)
@@ -156,13 +196,17 @@ async def test_a_stream_that_breaks_off_in_a_call(vendor: str, ending: Any, serv
 async def test_a_model_without_tools(vendor: str, server: LlmServer, desk: Desk) -> None:
     server.play(Failure(400, "test-model does not support tools"), Reply(json.dumps(PLAN)))
     events = await desk.turn(connect(vendor, server), "Make a note")
-    assert [event.problem.code for event in events if isinstance(event, Notice)] == ["API_TOOLS_UNSUPPORTED"]
+    assert [event.problem.code for event in events if isinstance(event, Notice)] == [
+        "API_TOOLS_UNSUPPORTED"
+    ]
     assert isinstance(events[-1], PlanReady)
     assert "tools" not in server.requests[1].body
 
 
 async def test_ollama_calls_tools_too(server: LlmServer, desk: Desk) -> None:
-    server.play(Reply("Hm.", calls=(reading("Garden.md"), Call("vault__listFiles", "{}"))), Reply("Water."))
+    server.play(
+        Reply("Hm.", calls=(reading("Garden.md"), Call("vault__listFiles", "{}"))), Reply("Water.")
+    )
     events = await desk.turn(connect("ollama", server))
     assert events[-1] == Answer("Water.", ("Garden.md",))
     check_pairs(desk.conversation.messages)
@@ -170,15 +214,26 @@ async def test_ollama_calls_tools_too(server: LlmServer, desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_the_key_and_the_vaults_place_are_in_no_request_body(vendor: str, server: LlmServer, desk: Desk) -> None:
-    server.play(Reply(calls=(reading("/etc/passwd", "a"), reading(f"{desk.store.real_path}/Garden.md", "b"))), Reply("Ok."))
+async def test_the_key_and_the_vaults_place_are_in_no_request_body(
+    vendor: str, server: LlmServer, desk: Desk
+) -> None:
+    server.play(
+        Reply(
+            calls=(reading("/etc/passwd", "a"), reading(f"{desk.store.real_path}/Garden.md", "b"))
+        ),
+        Reply("Ok."),
+    )
     await desk.turn(connect(vendor, server))
-    texts = json.dumps([message for message in desk.conversation.messages if message.role == "tool"], default=str)
+    texts = json.dumps(
+        [message for message in desk.conversation.messages if message.role == "tool"], default=str
+    )
     assert KEY not in sent(server)
     assert desk.store.real_path not in texts
 
 
-async def test_the_beginning_of_every_request_is_the_same_so_that_services_can_remember_it(server: LlmServer, desk: Desk) -> None:
+async def test_the_beginning_of_every_request_is_the_same_so_that_services_can_remember_it(
+    server: LlmServer, desk: Desk
+) -> None:
     server.play(Reply(calls=(Call("vault__searchText", '{"query": "zebra"}'),)), Reply("None."))
     await desk.turn(connect("anthropic", server))
     first, second = (request.body for request in server.requests)

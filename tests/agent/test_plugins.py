@@ -11,12 +11,30 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.plugins import CommunityPlugin, PluginIndex, helpful, known_plugins, search
+from obsidian_agent.agent.plugins import (
+    CommunityPlugin,
+    PluginIndex,
+    helpful,
+    known_plugins,
+    search,
+)
 from obsidian_agent.errors import ProviderError
 
 LIST = [
-    {"id": "dataview", "name": "Dataview", "author": "Michael B", "description": "Complex data views for notes.", "repo": "b/dataview"},
-    {"id": "kanban", "name": "Kanban", "author": "mgmeyers", "description": "Markdown-backed boards.", "repo": "m/kanban"},
+    {
+        "id": "dataview",
+        "name": "Dataview",
+        "author": "Michael B",
+        "description": "Complex data views for notes.",
+        "repo": "b/dataview",
+    },
+    {
+        "id": "kanban",
+        "name": "Kanban",
+        "author": "mgmeyers",
+        "description": "Markdown-backed boards.",
+        "repo": "m/kanban",
+    },
     {
         "id": "calendar",
         "name": "Calendar",
@@ -24,18 +42,33 @@ LIST = [
         "description": "A simple month view of your daily notes.",
         "repo": "l/cal",
     },
-    {"id": "boards", "name": "Sketch pad", "author": "Ann", "description": "Draw; no kanban here.", "repo": "a/pad", "extra": 1},
+    {
+        "id": "boards",
+        "name": "Sketch pad",
+        "author": "Ann",
+        "description": "Draw; no kanban here.",
+        "repo": "a/pad",
+        "extra": 1,
+    },
     {"id": "broken"},
     "nonsense",
 ]
-PLUGINS = [CommunityPlugin(*(each[key] for key in ("id", "name", "author", "description", "repo"))) for each in LIST[:4]]  # type: ignore[index]
+PLUGINS = [
+    CommunityPlugin(*(each[key] for key in ("id", "name", "author", "description", "repo")))  # type: ignore[index]
+    for each in LIST[:4]
+]
 
 
 class ListServer:
     """A web server on loopback that answers with `status` and `body`, and counts."""
 
     def __init__(self) -> None:
-        self.status, self.body, self.asked, self.kind = 200, json.dumps(LIST).encode(), 0, "text/plain"
+        self.status, self.body, self.asked, self.kind = (
+            200,
+            json.dumps(LIST).encode(),
+            0,
+            "text/plain",
+        )
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -98,7 +131,9 @@ def test_the_list_is_fetched_once_a_day(server: ListServer, clock: Clock, tmp_pa
 
 
 @pytest.mark.parametrize("failure", ["gone", "status", "redirect", "html", "no json", "empty"])
-def test_an_old_list_is_better_than_none(server: ListServer, clock: Clock, tmp_path: Path, failure: str) -> None:
+def test_an_old_list_is_better_than_none(
+    server: ListServer, clock: Clock, tmp_path: Path, failure: str
+) -> None:
     file = tmp_path / "plugin-index.json"
     first = asyncio.run(PluginIndex(file, clock, server.url).fetch())
     _spoil(server, failure)
@@ -110,7 +145,9 @@ def test_an_old_list_is_better_than_none(server: ListServer, clock: Clock, tmp_p
 
 
 @pytest.mark.parametrize("failure", ["gone", "status", "redirect", "html", "no json", "empty"])
-def test_without_any_list_it_is_an_error(server: ListServer, clock: Clock, tmp_path: Path, failure: str) -> None:
+def test_without_any_list_it_is_an_error(
+    server: ListServer, clock: Clock, tmp_path: Path, failure: str
+) -> None:
     _spoil(server, failure)
     url = "http://127.0.0.1:9/x" if failure == "gone" else server.url
     with pytest.raises(ProviderError, match="list of plugins cannot be"):
@@ -133,16 +170,26 @@ def _spoil(server: ListServer, failure: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", '{"fetchedAt": "soon", "plugins": []}', '{"fetchedAt": "2026-03-14T09:00:00", "plugins": [{}]}']
+    "content",
+    [
+        "",
+        "{}",
+        '{"fetchedAt": "soon", "plugins": []}',
+        '{"fetchedAt": "2026-03-14T09:00:00", "plugins": [{}]}',
+    ],
 )
-def test_a_broken_copy_counts_as_none(server: ListServer, clock: Clock, tmp_path: Path, content: str) -> None:
+def test_a_broken_copy_counts_as_none(
+    server: ListServer, clock: Clock, tmp_path: Path, content: str
+) -> None:
     file = tmp_path / "i.json"
     file.write_text(content)
     assert PluginIndex(file, clock, server.url).kept() is None
     assert len(asyncio.run(PluginIndex(file, clock, server.url).fetch()).plugins) == 4
 
 
-def test_a_copy_from_the_future_is_not_fresh(server: ListServer, clock: Clock, tmp_path: Path) -> None:
+def test_a_copy_from_the_future_is_not_fresh(
+    server: ListServer, clock: Clock, tmp_path: Path
+) -> None:
     asyncio.run(PluginIndex(tmp_path / "i.json", clock, server.url).fetch())
     clock.now -= timedelta(days=1)
     kept = PluginIndex(tmp_path / "i.json", clock, server.url).kept()
@@ -150,7 +197,9 @@ def test_a_copy_from_the_future_is_not_fresh(server: ListServer, clock: Clock, t
     assert kept.stale
 
 
-@pytest.mark.parametrize("url", ["http://example.org/list.json", "ftp://example.org/x", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url", ["http://example.org/list.json", "ftp://example.org/x", "file:///etc/passwd"]
+)
 def test_only_https_is_asked(clock: Clock, tmp_path: Path, url: str) -> None:
     with pytest.raises(ProviderError) as caught:
         asyncio.run(PluginIndex(tmp_path / "i.json", clock, url).fetch())
@@ -204,7 +253,9 @@ def test_what_a_plugin_does_is_recognised(instruction, plugin):
     assert found.id == plugin
 
 
-@pytest.mark.parametrize("instruction", ["rename a to b", "move my drafts", "what is a board game", ""])
+@pytest.mark.parametrize(
+    "instruction", ["rename a to b", "move my drafts", "what is a board game", ""]
+)
 def test_most_instructions_need_none(instruction):
     assert helpful(instruction) is None
 

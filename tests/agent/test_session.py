@@ -14,9 +14,13 @@ from support import MakeVault, settings_with
 
 
 @pytest.mark.parametrize("model", [None, "scripted/nothing.jsonl", "nonsense"])
-def test_without_a_service_nothing_is_imported_and_nothing_fails(make_vault: MakeVault, tmp_path: Path, model: str | None) -> None:
+def test_without_a_service_nothing_is_imported_and_nothing_fails(
+    make_vault: MakeVault, tmp_path: Path, model: str | None
+) -> None:
     before = set(sys.modules)
-    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=model)))
+    session = build_session(
+        Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=model))
+    )
     session.warm_up()
     for thread in threading.enumerate():
         if thread.name == "warming-up":

@@ -29,7 +29,12 @@ def wiring(make_vault: MakeVault, tmp_path: Path) -> Wiring:
 
 
 async def turn(session: Session) -> list[AgentEvent]:
-    return [event async for event in session.answer("What is the secret number XK4711Q?", Person(yes).approve())]
+    return [
+        event
+        async for event in session.answer(
+            "What is the secret number XK4711Q?", Person(yes).approve()
+        )
+    ]
 
 
 def trace(wiring: Wiring) -> Path:
@@ -46,9 +51,21 @@ async def test_a_trace_holds_numbers_and_no_notes(wiring: Wiring) -> None:
     events = await turn(build_session(wiring))
     assert isinstance(events[-1], Answer)
     entries = [json.loads(line) for line in trace(wiring).read_text(encoding="utf-8").splitlines()]
-    assert [entry["event"] for entry in entries] == ["turn", "usage", "share", "tool", "usage", "answer"]
+    assert [entry["event"] for entry in entries] == [
+        "turn",
+        "usage",
+        "share",
+        "tool",
+        "usage",
+        "answer",
+    ]
     usage = entries[-2]
-    assert (usage["prompt"], usage["completion"], usage["cached"], usage["requests"]) == (100, 20, 30, 2)
+    assert (usage["prompt"], usage["completion"], usage["cached"], usage["requests"]) == (
+        100,
+        20,
+        30,
+        2,
+    )
     assert entries[3]["tool"] == "vault.readFile"
     text = trace(wiring).read_text(encoding="utf-8")
     for private in ("XK4711Q", "bank", "secret"):
@@ -56,11 +73,22 @@ async def test_a_trace_holds_numbers_and_no_notes(wiring: Wiring) -> None:
     assert trace(wiring).stat().st_mode & 0o077 == 0
 
 
-async def test_a_trace_that_cannot_be_written_is_told_once_and_stops_nothing(wiring: Wiring) -> None:
+async def test_a_trace_that_cannot_be_written_is_told_once_and_stops_nothing(
+    wiring: Wiring,
+) -> None:
     wiring.settings.set("tracing", True)
     trace(wiring).mkdir(parents=True)
     session = build_session(wiring)
     for expected in (1, 0):
         events = await turn(session)
         assert isinstance(events[-1], Answer)
-        assert len([event for event in events if isinstance(event, Notice) and event.problem.code == "DEGRADED"]) == expected
+        assert (
+            len(
+                [
+                    event
+                    for event in events
+                    if isinstance(event, Notice) and event.problem.code == "DEGRADED"
+                ]
+            )
+            == expected
+        )

@@ -34,7 +34,9 @@ def remote(*answers: dict[str, object]) -> Remote:
 
 @pytest.fixture
 def spending(tmp_path: Path) -> MonthlyCost:
-    return MonthlyCost(tmp_path / "state" / "spending.jsonl", lambda: datetime(2026, 3, 14, tzinfo=UTC), cap=50.0)
+    return MonthlyCost(
+        tmp_path / "state" / "spending.jsonl", lambda: datetime(2026, 3, 14, tzinfo=UTC), cap=50.0
+    )
 
 
 def counted(provider: Remote, spending: MonthlyCost, facts: ModelFacts = FACTS) -> CountedProvider:
@@ -50,7 +52,9 @@ async def test_every_request_is_written_down(spending: MonthlyCost) -> None:
     await ask(provider)
     await ask(provider)
     assert spending.this_month() == 30.0
-    assert len(spending.file.read_text(encoding="utf-8").splitlines()) == 1, "what the service does not count costs nothing that we know"
+    assert len(spending.file.read_text(encoding="utf-8").splitlines()) == 1, (
+        "what the service does not count costs nothing that we know"
+    )
     april = replace(spending, clock=lambda: datetime(2026, 4, 1, tzinfo=UTC))
     assert april.this_month() == 0.0
 
@@ -73,7 +77,9 @@ async def test_a_model_without_a_known_price_is_not_held_to_it(spending: Monthly
     assert spending.this_month() == 0.0
 
 
-async def test_a_turn_that_would_cost_too_much_fails_and_says_why(desk: Desk, spending: MonthlyCost) -> None:
+async def test_a_turn_that_would_cost_too_much_fails_and_says_why(
+    desk: Desk, spending: MonthlyCost
+) -> None:
     inner = remote({"text": "A"})
     events = await desk.turn(counted(inner, replace(spending, cap=0.5)))
     assert isinstance(events[-1], TurnFailed)

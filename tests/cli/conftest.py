@@ -28,7 +28,14 @@ class Commands:
         self.vault = vault
         self.folder = folder
         self.config = folder / "config.toml"
-        self.place = ("--vault", str(vault), "--state-dir", str(folder / "state"), "--config", str(self.config))
+        self.place = (
+            "--vault",
+            str(vault),
+            "--state-dir",
+            str(folder / "state"),
+            "--config",
+            str(self.config),
+        )
         self._capsys = capsys
 
     def json(self, *arguments: str) -> tuple[int, Any]:
@@ -45,11 +52,18 @@ class Commands:
     def plan(self, *steps: Mapping[str, Any], **more: Any) -> str:
         """A plan file of these steps."""
         file = self.folder / "plan.json"
-        file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)} | more), "utf-8")
+        file.write_text(
+            json.dumps(
+                {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)} | more
+            ),
+            "utf-8",
+        )
         return str(file)
 
 
 @pytest.fixture
-def commands(make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[Mapping[str, str | bytes]], Commands]:
+def commands(
+    make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Mapping[str, str | bytes]], Commands]:
     """Make a vault of the given files, and run commands on it."""
     return lambda files: Commands(Path(make_vault(files).real_path), tmp_path, capsys)

@@ -27,7 +27,14 @@ def ask(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str
     vault = make_vault(FILES).real_path
 
     def run(*arguments: str) -> tuple[int, Any]:
-        state = ["--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        state = [
+            "--vault",
+            vault,
+            "--state-dir",
+            str(tmp_path / "state"),
+            "--config",
+            str(tmp_path / "none.toml"),
+        ]
         code = main(["ask", *arguments, "--json", *state])
         return code, json.loads(capsys.readouterr().out)
 
@@ -58,18 +65,28 @@ def test_what_no_recipe_answers_is_said(ask: Ask) -> None:
     assert len(document["candidates"]) == 3
 
 
-@pytest.mark.parametrize("order", ["delete Inbox", "rename Inbox to Outbox", "create a note called X"])
+@pytest.mark.parametrize(
+    "order", ["delete Inbox", "rename Inbox to Outbox", "create a note called X"]
+)
 def test_an_order_is_no_question(ask: Ask, tmp_path: Path, order: str) -> None:
     code, document = ask(order, "--offline")
     assert (code, document["outcome"]) == (3, "needs-input")
-    assert sorted(path.name for path in (tmp_path / "vault").rglob("*.md")) == ["Ideas.md", "Inbox.md", "Site.md"]
+    assert sorted(path.name for path in (tmp_path / "vault").rglob("*.md")) == [
+        "Ideas.md",
+        "Inbox.md",
+        "Site.md",
+    ]
 
 
 def test_a_model_answers_when_one_is_chosen(ask: Ask, tmp_path: Path) -> None:
     script = tmp_path / "answers.jsonl"
     script.write_text(json.dumps({"text": "Two ideas.", "usage": [7, 3]}) + "\n")
     code, document = ask("What are my ideas?", "--model", f"scripted/{script}")
-    assert (code, document["answer"], document["usage"]) == (0, "Two ideas.", {"promptTokens": 7, "completionTokens": 3})
+    assert (code, document["answer"], document["usage"]) == (
+        0,
+        "Two ideas.",
+        {"promptTokens": 7, "completionTokens": 3},
+    )
 
 
 def test_offline_wins_over_a_model(ask: Ask, tmp_path: Path) -> None:
@@ -89,5 +106,7 @@ def test_a_question_that_was_asked_back_is_answered_by_number(ask: Ask) -> None:
     code, document = ask("Is there a note that would link to Ideas?", "--offline")
     assert code == 3
     number = [each["recipe"] for each in document["candidates"]].index("backlinks") + 1
-    code, document = ask("Is there a note that would link to Ideas?", "--offline", "--pick", str(number))
+    code, document = ask(
+        "Is there a note that would link to Ideas?", "--offline", "--pick", str(number)
+    )
     assert (code, document["sources"]) == (0, ["Inbox.md", "Projects/Site.md"])

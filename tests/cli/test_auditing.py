@@ -23,13 +23,29 @@ from obsidian_stand_in import stand_in
 from support import MakeVault
 
 
-def test_what_was_done_and_what_was_sent(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_done_and_what_was_sent(
+    tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
+) -> None:
     vault = make_vault({"a.md": "one\n", "b.md": "two\n"}).real_path
-    place = ["--vault", vault, "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none")]
-    ledger = Ledger(Record(tmp_path / "s" / "vaults" / vault_key(vault), lambda: datetime(2020, 1, 1, tzinfo=UTC)))
+    place = [
+        "--vault",
+        vault,
+        "--state-dir",
+        str(tmp_path / "s"),
+        "--config",
+        str(tmp_path / "none"),
+    ]
+    ledger = Ledger(
+        Record(
+            tmp_path / "s" / "vaults" / vault_key(vault), lambda: datetime(2020, 1, 1, tzinfo=UTC)
+        )
+    )
     part = Part("b.md", Level.TEXT, 4)
     ledger.write(
-        [Sending("vault.readFile", "c1", "two\n", ((part, "once"),))], provider="openai", address="https://a.test", conversation="t"
+        [Sending("vault.readFile", "c1", "two\n", ((part, "once"),))],
+        provider="openai",
+        address="https://a.test",
+        conversation="t",
     )
     main(["rename", "a.md", "c.md", "--yes", *place])
     capsys.readouterr()
@@ -37,7 +53,11 @@ def test_what_was_done_and_what_was_sent(tmp_path: Path, make_vault: MakeVault, 
     sent, approval, run = json.loads(capsys.readouterr().out)["entries"]
     assert (approval["kind"], approval["by"]) == ("approval", "options")
     assert (sent["kind"], sent["provider"], sent["files"][0]["path"]) == ("sent", "openai", "b.md")
-    assert (run["kind"], run["status"], run["effects"]["renamed"]) == ("run", "done", [{"from": "a.md", "to": "c.md"}])
+    assert (run["kind"], run["status"], run["effects"]["renamed"]) == (
+        "run",
+        "done",
+        [{"from": "a.md", "to": "c.md"}],
+    )
     main(["audit", "--tail", "1", "--json", *place])
     assert [entry["kind"] for entry in json.loads(capsys.readouterr().out)["entries"]] == ["run"]
     main(["audit", *place])
@@ -50,7 +70,15 @@ def test_what_happened_is_recorded_and_the_record_can_be_checked(
     tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vault = make_vault({"a.md": "one\n"}).real_path
-    place = ["--vault", vault, "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none"), "--json"]
+    place = [
+        "--vault",
+        vault,
+        "--state-dir",
+        str(tmp_path / "s"),
+        "--config",
+        str(tmp_path / "none"),
+        "--json",
+    ]
     main(["audit", "--verify", *place])
     for command in (["rename", "a.md", "b.md", "--yes"], ["undo", "--yes"], ["redo", "--yes"]):
         assert main([*command, *place]) == 0
@@ -58,14 +86,24 @@ def test_what_happened_is_recorded_and_the_record_can_be_checked(
     assert main(["audit", "--verify", *place]) == 0
     assert json.loads(capsys.readouterr().out) == {"ok": True, "entries": 4}
     main(["audit", *place])
-    assert [entry["kind"] for entry in json.loads(capsys.readouterr().out)["entries"]] == ["approval", "run", "undo", "redo"]
+    assert [entry["kind"] for entry in json.loads(capsys.readouterr().out)["entries"]] == [
+        "approval",
+        "run",
+        "undo",
+        "redo",
+    ]
     (file,) = (tmp_path / "s").rglob("audit.jsonl")
     file.write_text(file.read_text().replace('"restored": 1', '"restored": 0', 1))
     assert main(["audit", "--verify", *place]) == 1
     assert json.loads(capsys.readouterr().out)["firstBad"] == 3
 
 
-DELETE = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [{"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}]}
+DELETE = {
+    "version": "1.0",
+    "goal": "g",
+    "riskLevel": "writes",
+    "steps": [{"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}],
+}
 BOLD = {
     "version": "1.0",
     "goal": "g",
@@ -79,7 +117,15 @@ class Recorded:
 
     def __init__(self, vault: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.vault, self.folder, self.monkeypatch = vault, folder, monkeypatch
-        self.place = ["--vault", vault, "--state-dir", str(folder / "s"), "--config", str(folder / "config.toml"), "--json"]
+        self.place = [
+            "--vault",
+            vault,
+            "--state-dir",
+            str(folder / "s"),
+            "--config",
+            str(folder / "config.toml"),
+            "--json",
+        ]
 
     def do(self, *command: str, plan: object = None) -> int:
         if plan is not None:
@@ -140,13 +186,17 @@ class Recorded:
     async def ask(self) -> None:
         """A model asks for three notes: one is denied by a rule, one is shared, one is not."""
         rules = SharingRules.of(deny=["Private"])
-        desk = Desk(VaultStore.open(Path(self.vault)), self.folder / "s", Person(only("a.md")), rules)
+        desk = Desk(
+            VaultStore.open(Path(self.vault)), self.folder / "s", Person(only("a.md")), rules
+        )
         reads = calls(call("vault__readFiles", filePaths=["a.md", "c.md", "Private/d.md"]))
         await desk.turn(scripted(reads, {"text": "Done."}))
 
 
 @pytest.fixture
-def recorded(tmp_path: Path, home: Path, make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> Recorded:
+def recorded(
+    tmp_path: Path, home: Path, make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> Recorded:
     vault = make_vault({"a.md": "one\n", "c.md": "three\n", "Private/d.md": "four\n"}).real_path
     return Recorded(vault, tmp_path, monkeypatch)
 
@@ -167,7 +217,9 @@ LINES: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("kind", LINES)
-def test_each_thing_that_is_done_decided_or_forbidden_leaves_its_line(recorded: Recorded, kind: str) -> None:
+def test_each_thing_that_is_done_decided_or_forbidden_leaves_its_line(
+    recorded: Recorded, kind: str
+) -> None:
     getattr(recorded, kind)()
     record = open_record(recorded.wiring)
     found = [entry for entry in record.entries() if entry["kind"] == kind]
@@ -176,16 +228,27 @@ def test_each_thing_that_is_done_decided_or_forbidden_leaves_its_line(recorded: 
     assert record.verify().first_bad is None
 
 
-async def test_what_a_model_asks_for_leaves_lines_of_what_was_granted_refused_denied_and_sent(recorded: Recorded) -> None:
+async def test_what_a_model_asks_for_leaves_lines_of_what_was_granted_refused_denied_and_sent(
+    recorded: Recorded,
+) -> None:
     await recorded.ask()
     entries = Record(recorded.folder / "s", lambda: datetime.now(UTC)).entries()
-    assert {each["kind"]: each["paths"] for each in entries if "paths" in each} == {"grant": ["a.md"], "refusal": ["c.md"]}
-    assert [each["denied"][0]["path"] for each in entries if each["kind"] == "denial"] == ["Private/d.md"]
+    assert {each["kind"]: each["paths"] for each in entries if "paths" in each} == {
+        "grant": ["a.md"],
+        "refusal": ["c.md"],
+    }
+    assert [each["denied"][0]["path"] for each in entries if each["kind"] == "denial"] == [
+        "Private/d.md"
+    ]
     assert [each["files"][0]["path"] for each in entries if each["kind"] == "sent"] == ["a.md"]
-    assert set(LINES) | {"grant", "sent", "alarm"} == KINDS, "each kind of the table has its test; the alarm in test_acp"
+    assert set(LINES) | {"grant", "sent", "alarm"} == KINDS, (
+        "each kind of the table has its test; the alarm in test_acp"
+    )
 
 
-def test_the_record_is_filtered_by_kind_time_and_path(recorded: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_record_is_filtered_by_kind_time_and_path(
+    recorded: Recorded, capsys: pytest.CaptureFixture[str]
+) -> None:
     recorded.denial()
     recorded.undo()
 

@@ -22,14 +22,31 @@ Shown = Callable[..., str]
 def on_terminal(tmp_path: Path, make_vault: MakeVault) -> Shown:
     """What `preview` writes to a terminal for a plan that changes a line to one that holds an escape."""
     vault = make_vault({"a.md": "one\nkept\n"}).real_path
-    step = {"id": "r", "tool": "vault.replaceText", "args": {"find": "one", "replace": "two \u001b[31m", "path": "a.md"}}
+    step = {
+        "id": "r",
+        "tool": "vault.replaceText",
+        "args": {"find": "one", "replace": "two \u001b[31m", "path": "a.md"},
+    }
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"version": "1.0", "goal": "+ g", "riskLevel": "writes", "steps": [step]}))
-    place = ["--vault", vault, "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none.toml")]
+    plan.write_text(
+        json.dumps({"version": "1.0", "goal": "+ g", "riskLevel": "writes", "steps": [step]})
+    )
+    place = [
+        "--vault",
+        vault,
+        "--state-dir",
+        str(tmp_path / "s"),
+        "--config",
+        str(tmp_path / "none.toml"),
+    ]
 
     def run(*arguments: str, terminal: bool = True, **environment: str) -> str:
         ours, theirs = pty.openpty()
-        known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")} | {"TERM": "xterm"} | environment
+        known = (
+            {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")}
+            | {"TERM": "xterm"}
+            | environment
+        )
         command = [sys.executable, "-m", "obsidian_agent", "preview", str(plan), *place, *arguments]
         done = subprocess.run(
             command,
@@ -57,7 +74,9 @@ def on_terminal(tmp_path: Path, make_vault: MakeVault) -> Shown:
 
 def test_a_diff_has_colours_on_a_terminal(on_terminal: Shown) -> None:
     shown = on_terminal()
-    assert re.search(r"^    \x1b\[1m--- .*\n    \x1b\[1m\+\+\+ .*\n    \x1b\[36m@@ .*\x1b\[0m\n", shown, re.M)
+    assert re.search(
+        r"^    \x1b\[1m--- .*\n    \x1b\[1m\+\+\+ .*\n    \x1b\[36m@@ .*\x1b\[0m\n", shown, re.M
+    )
     assert "    \x1b[31m-one\x1b[0m\n" in shown
     assert "    \x1b[32m+two \u241b[31m\x1b[0m\n" in shown
     assert "\n     kept\n" in shown
@@ -66,9 +85,17 @@ def test_a_diff_has_colours_on_a_terminal(on_terminal: Shown) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "environment", "terminal"),
-    [(["--no-color"], {}, True), ([], {"NO_COLOR": "1"}, True), ([], {"TERM": "dumb"}, True), ([], {}, False), (["--json"], {}, True)],
+    [
+        (["--no-color"], {}, True),
+        ([], {"NO_COLOR": "1"}, True),
+        ([], {"TERM": "dumb"}, True),
+        ([], {}, False),
+        (["--json"], {}, True),
+    ],
 )
-def test_and_none_where_they_are_not_wanted(on_terminal: Shown, arguments: list[str], environment: dict[str, str], terminal: bool) -> None:
+def test_and_none_where_they_are_not_wanted(
+    on_terminal: Shown, arguments: list[str], environment: dict[str, str], terminal: bool
+) -> None:
     shown = on_terminal(*arguments, terminal=terminal, **environment)
     assert "+two" in shown
     assert "\x1b" not in shown

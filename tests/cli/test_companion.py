@@ -20,10 +20,16 @@ def vault(tmp_path: Path) -> Path:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
-def test_installing_copies_the_plugin_and_enables_nothing(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_installing_copies_the_plugin_and_enables_nothing(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = files_of(vault)
     assert main(["companion", "install", "--vault", str(vault), "--yes"]) == 0
     assert "Two clicks are left" in capsys.readouterr().out
@@ -47,14 +53,19 @@ def test_nothing_is_done_that_nobody_agreed_to(vault: Path, action: str) -> None
     assert files_of(vault) == before
 
 
-def test_a_folder_of_obsidian_with_another_name_is_found_or_named(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_obsidian_with_another_name_is_found_or_named(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (vault / ".obsidian").rename(vault / ".config-desk")
     main(["companion", "install", "--vault", str(vault), "--yes"])
     assert (vault / ".config-desk" / PLUGIN / "main.js").exists()
     main(["companion", "install", "--vault", str(vault), "--yes", "--config-folder", ".other"])
     assert (vault / ".other" / PLUGIN / "main.js").exists()
     capsys.readouterr()
-    assert main(["companion", "install", "--vault", str(vault), "--yes", "--config-folder", "Notes"]) == 2
+    assert (
+        main(["companion", "install", "--vault", str(vault), "--yes", "--config-folder", "Notes"])
+        == 2
+    )
     assert "no configuration folder" in capsys.readouterr().err
 
 
@@ -66,7 +77,9 @@ def test_the_plugin_does_not_go_where_a_link_leads(vault: Path, tmp_path: Path) 
     assert list(elsewhere.iterdir()) == []
 
 
-def test_the_status_tells_every_way(vault: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_status_tells_every_way(
+    vault: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["companion", "status", "--vault", str(vault), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["best"] is None

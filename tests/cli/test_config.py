@@ -16,14 +16,19 @@ from obsidian_agent.cli.main import main
 MakeCommands = Callable[[Mapping[str, str | bytes]], Any]
 
 
-def test_settings_are_told_changed_and_put_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_are_told_changed_and_put_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "config.toml"
     file.write_text("# mine\nmax_tokens = 100\n")
 
     def config(*words: str) -> tuple[int, dict[str, object]]:
         code = main(["config", "--json", *words, "--config", str(file)])
         document = json.loads(capsys.readouterr().out)
-        return code, {name: (each["value"], each["source"]) for name, each in document.get("settings", {}).items()}
+        return code, {
+            name: (each["value"], each["source"])
+            for name, each in document.get("settings", {}).items()
+        }
 
     assert config()[1]["max_tokens"] == (100, "file")
     assert config("set", "temperature", "0.5") == (0, {"temperature": (0.5, "file")})
@@ -55,10 +60,15 @@ def test_settings_are_told_changed_and_put_back(tmp_path: Path, capsys: pytest.C
         ("planning", "soon", "'auto', 'menu' or 'plan'"),
     ],
 )
-def test_a_value_that_nothing_can_use_is_refused(commands: MakeCommands, name: str, value: str, told: str) -> None:
+def test_a_value_that_nothing_can_use_is_refused(
+    commands: MakeCommands, name: str, value: str, told: str
+) -> None:
     here = commands({})
     code, document = here.json("config", "set", name, value)
-    assert (code, document["errors"][0]["code"] in ("ARGUMENT_INVALID", "CONFIG_INVALID")) == (2, True)
+    assert (code, document["errors"][0]["code"] in ("ARGUMENT_INVALID", "CONFIG_INVALID")) == (
+        2,
+        True,
+    )
     assert told in document["message"]
     assert not here.config.exists()
 
@@ -91,19 +101,27 @@ def key_file(monkeypatch: pytest.MonkeyPatch) -> None:
 SECRET = "sk-0123456789abcdef"
 
 
-def test_tables_are_told_as_they_may_stand_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_are_told_as_they_may_stand_in_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('[services]\n"custom:lab" = "http://127.0.0.1:1/v1"\n[mcp_servers.time]\ncommand = "uvx"\nargs = ["time"]\n')
+    file.write_text(
+        '[services]\n"custom:lab" = "http://127.0.0.1:1/v1"\n[mcp_servers.time]\ncommand = "uvx"\nargs = ["time"]\n'
+    )
     for name in ("services", "mcp_servers"):
         assert main(["config", "get", name, "--config", str(file)]) == 0
         told = capsys.readouterr().out
         assert tomllib.loads(f"{name} = {told}") == {name: tomllib.loads(file.read_text())[name]}
     assert main(["config", "--json", "--config", str(file)]) == 0
-    assert json.loads(capsys.readouterr().out)["settings"]["mcp_servers"]["value"] == {"time": {"command": "uvx", "args": ["time"]}}
+    assert json.loads(capsys.readouterr().out)["settings"]["mcp_servers"]["value"] == {
+        "time": {"command": "uvx", "args": ["time"]}
+    }
 
 
 @pytest.mark.usefixtures("key_file")
-def test_a_key_is_saved_from_standard_input_listed_by_source_and_forgotten(commands: MakeCommands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_saved_from_standard_input_listed_by_source_and_forgotten(
+    commands: MakeCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = commands({})
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{SECRET}\n"))
     said = here.say("key", "save", "openai")
@@ -128,7 +146,11 @@ def test_a_key_is_saved_from_standard_input_listed_by_source_and_forgotten(comma
     (["save", "openai", SECRET], "", "not taken from the command line"),
 ])  # fmt: skip
 def test_a_key_comes_from_nowhere_else(
-    commands: MakeCommands, monkeypatch: pytest.MonkeyPatch, arguments: list[str], typed: str, told: str
+    commands: MakeCommands,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    typed: str,
+    told: str,
 ) -> None:
     here = commands({})
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))

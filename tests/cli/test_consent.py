@@ -16,9 +16,27 @@ from obsidian_agent.vault.paths.path import PathUse, parse
 
 ITEMS = (
     ShareItem(parse("A/a.md", PathUse.READ), Level.TEXT, 1234, 309, "It names\x1b[8m the price."),
-    ShareItem(parse("A/b.md", PathUse.READ), Level.PREVIEW, 40, 10, "", tuple(f"{number}: line" for number in range(30))),
+    ShareItem(
+        parse("A/b.md", PathUse.READ),
+        Level.PREVIEW,
+        40,
+        10,
+        "",
+        tuple(f"{number}: line" for number in range(30)),
+    ),
 )
-REQUEST = ShareRequest("id", "files", "vault.readFiles", "Read files", {"query": "price"}, ITEMS, "openai/x", "https://api.example", 2, 3)
+REQUEST = ShareRequest(
+    "id",
+    "files",
+    "vault.readFiles",
+    "Read files",
+    {"query": "price"},
+    ITEMS,
+    "openai/x",
+    "https://api.example",
+    2,
+    3,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +61,16 @@ def test_what_an_answer_means(said: str, wanted: ShareDecision) -> None:
 
 def test_the_question_names_who_what_why_and_how_much() -> None:
     text = "\n".join(described(REQUEST))
-    for part in ("openai/x", "https://api.example", "(2 of 3)", "Read files", "vault.readFiles", "query: price", "1. A/a.md", "whole text"):
+    for part in (
+        "openai/x",
+        "https://api.example",
+        "(2 of 3)",
+        "Read files",
+        "vault.readFiles",
+        "query: price",
+        "1. A/a.md",
+        "whole text",
+    ):
         assert part in text
     assert "1,234 bytes" in text
     assert "2. A/b.md: some lines" in text
@@ -54,7 +81,9 @@ def test_the_question_names_who_what_why_and_how_much() -> None:
     assert "It names" in text
 
 
-async def test_without_a_terminal_nothing_is_shared_and_the_way_out_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_without_a_terminal_nothing_is_shared_and_the_way_out_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert await approval(Output(as_json=True))(REQUEST) == ShareDecision("no")
     told = capsys.readouterr()
     assert told.out == ""
@@ -77,7 +106,9 @@ def on_a_terminal(typed: bytes) -> str:
     pty = pytest.importorskip("pty")
     controller, terminal = pty.openpty()
     program = [sys.executable, "-c", PROGRAM.format(tests=str(Path(__file__).parent))]
-    with subprocess.Popen(program, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True) as running:
+    with subprocess.Popen(
+        program, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    ) as running:
         os.close(terminal)
         seen = b""
         while b"n = no: " not in seen:
@@ -110,9 +141,21 @@ def test_an_interrupt_ends_the_question() -> None:
     assert "KeyboardInterrupt" in seen
 
 
-async def test_a_tool_of_a_server_is_asked_about_with_all_of_its_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_tool_of_a_server_is_asked_about_with_all_of_its_arguments(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = "\n".join(f'"{number}": "\x1b[8m"' for number in range(200))
-    request = ShareRequest("id", "call", "mcp__desk__look", "Call look", {}, (), "the MCP server desk", "npx desk", text=text)
+    request = ShareRequest(
+        "id",
+        "call",
+        "mcp__desk__look",
+        "Call look",
+        {},
+        (),
+        "the MCP server desk",
+        "npx desk",
+        text=text,
+    )
     told = described(request)
     assert told[1] == "May this go to a tool of the MCP server desk, at npx desk"
     assert len(told) == 203

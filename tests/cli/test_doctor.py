@@ -25,7 +25,15 @@ class Patient:
         self.do("index")
 
     def do(self, *command: str) -> int:
-        place = ["--vault", str(self.vault), "--state-dir", str(self.folder / "s"), "--config", str(self.config), "--json"]
+        place = [
+            "--vault",
+            str(self.vault),
+            "--state-dir",
+            str(self.folder / "s"),
+            "--config",
+            str(self.config),
+            "--json",
+        ]
         return main([*command, *place])
 
     @property
@@ -42,7 +50,9 @@ class Patient:
 
 
 @pytest.fixture
-def patient(tmp_path: Path, home: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Patient:
+def patient(
+    tmp_path: Path, home: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
+) -> Patient:
     return Patient(Path(make_vault({"a.md": "one\n"}).real_path), tmp_path, capsys)
 
 
@@ -74,13 +84,25 @@ def _leave_behind(patient: Patient) -> None:
         (_leave_behind, "temporary files", ".oa-0123abcd"),
         (lambda patient: patient.state.chmod(0o755), "state is private", "chmod go-rwx"),
         (lambda patient: patient.config.parent.chmod(0o777), "config folder", "chmod go-w"),
-        (lambda patient: _change(patient.state / "audit.jsonl", "approval", "approvaL"), "record", "Entry 1"),
+        (
+            lambda patient: _change(patient.state / "audit.jsonl", "approval", "approvaL"),
+            "record",
+            "Entry 1",
+        ),
         (lambda patient: patient.config.write_text('model = "openai/gpt-4o"\n'), "model", "key"),
-        (lambda patient: (patient.state / "index" / "snapshot").write_bytes(b"x" * 100), "index", "built anew"),
+        (
+            lambda patient: (patient.state / "index" / "snapshot").write_bytes(b"x" * 100),
+            "index",
+            "built anew",
+        ),
     ],
 )
 def test_what_is_wrong_is_found_and_said(
-    patient: Patient, harm: Callable[[Patient], object], check: str, words: str, monkeypatch: pytest.MonkeyPatch
+    patient: Patient,
+    harm: Callable[[Patient], object],
+    check: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     harm(patient)

@@ -19,7 +19,9 @@ from obsidian_agent.errors import Problem
         (("DELETE_DISABLED", "FILE_NOT_FOUND"), Exit.INVALID),
     ],
 )
-def test_only_a_plan_that_lacks_nothing_but_permissions_is_not_approved(codes: tuple[str, ...], exit_code: Exit) -> None:
+def test_only_a_plan_that_lacks_nothing_but_permissions_is_not_approved(
+    codes: tuple[str, ...], exit_code: Exit
+) -> None:
     assert of_problems([Problem(code, "No.") for code in codes]) is exit_code
 
 

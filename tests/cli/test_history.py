@@ -32,7 +32,18 @@ def call(tmp_path: Path, vault: Path, capsys: pytest.CaptureFixture[str]) -> Cal
     """Run a command with `--json`; the exit code and the document."""
 
     def run(*arguments: str) -> tuple[int, Any]:
-        code = main([*arguments, "--json", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none")])
+        code = main(
+            [
+                *arguments,
+                "--json",
+                "--vault",
+                str(vault),
+                "--state-dir",
+                str(tmp_path / "s"),
+                "--config",
+                str(tmp_path / "none"),
+            ]
+        )
         return code, json.loads(capsys.readouterr().out)
 
     return run
@@ -43,15 +54,23 @@ def append(call: Call, tmp_path: Path) -> Callable[[str], str]:
     """Append a line to a note by a run; its id."""
 
     def run(path: str) -> str:
-        step = {"id": "s", "tool": "vault.updateFile", "args": {"path": path, "mode": "append", "content": "more"}}
+        step = {
+            "id": "s",
+            "tool": "vault.updateFile",
+            "args": {"path": path, "mode": "append", "content": "more"},
+        }
         file = tmp_path / "plan.json"
-        file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+        file.write_text(
+            json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})
+        )
         return str(call("run", str(file), "--yes")[1]["runId"])
 
     return run
 
 
-def test_a_file_left_alone_can_be_forced_afterwards(call: Call, append: Callable[[str], str], vault: Path) -> None:
+def test_a_file_left_alone_can_be_forced_afterwards(
+    call: Call, append: Callable[[str], str], vault: Path
+) -> None:
     first = append("a.md")
     (vault / "a.md").write_text("mine\n")
     code, told = call("undo", "--yes")
@@ -64,7 +83,11 @@ def test_a_file_left_alone_can_be_forced_afterwards(call: Call, append: Callable
 
 @pytest.mark.parametrize("command", ["undo", "redo"])
 def test_a_yes_that_nobody_typed_takes_nothing_back(
-    call: Call, append: Callable[[str], str], vault: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    call: Call,
+    append: Callable[[str], str],
+    vault: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
 ) -> None:
     append("a.md")
     if command == "redo":
@@ -76,7 +99,9 @@ def test_a_yes_that_nobody_typed_takes_nothing_back(
     assert (vault / "a.md").read_text() == before
 
 
-def test_paths_that_the_run_did_not_change_are_refused(call: Call, append: Callable[[str], str], vault: Path) -> None:
+def test_paths_that_the_run_did_not_change_are_refused(
+    call: Call, append: Callable[[str], str], vault: Path
+) -> None:
     append("a.md")
     newest = append("b.md")
     for word in ("--force", "--skip"):
@@ -88,7 +113,11 @@ def test_paths_that_the_run_did_not_change_are_refused(call: Call, append: Calla
 
 
 def test_history_tells_all_runs_to_programs_and_the_newest_to_people(
-    call: Call, append: Callable[[str], str], capsys: pytest.CaptureFixture[str], tmp_path: Path, vault: Path
+    call: Call,
+    append: Callable[[str], str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    vault: Path,
 ) -> None:
     runs = [append("a.md") for _ in range(3)]
     assert [run["runId"] for run in call("history")[1]["runs"]] == runs[::-1]
@@ -97,22 +126,36 @@ def test_history_tells_all_runs_to_programs_and_the_newest_to_people(
     assert runs[2] in capsys.readouterr().out
 
 
-def test_the_doctor_tells_of_a_damaged_journal_and_goes_on(call: Call, append: Callable[[str], str], tmp_path: Path) -> None:
+def test_the_doctor_tells_of_a_damaged_journal_and_goes_on(
+    call: Call, append: Callable[[str], str], tmp_path: Path
+) -> None:
     append("a.md")
     (file,) = (tmp_path / "s").glob("vaults/*/journal.db")
     with open(file, "r+b") as journal:
         journal.truncate(100)
     code, told = call("doctor")
     checks = {check["name"]: check for check in told["checks"]}
-    assert (code, told["ok"], checks["vault"]["ok"], checks["journal"]["ok"]) == (1, False, True, False)
+    assert (code, told["ok"], checks["vault"]["ok"], checks["journal"]["ok"]) == (
+        1,
+        False,
+        True,
+        False,
+    )
     assert "damaged" in checks["journal"]["detail"]
     assert call("undo", "--yes")[1]["errors"][0]["code"] == "JOURNAL_DAMAGED"
 
 
-def test_a_run_can_be_taken_back_to_the_end_of_a_step(call: Call, vault: Path, tmp_path: Path) -> None:
-    steps = [{"id": name, "tool": "vault.createFile", "args": {"path": f"{name}.md", "content": name}} for name in ("x", "y", "z")]
+def test_a_run_can_be_taken_back_to_the_end_of_a_step(
+    call: Call, vault: Path, tmp_path: Path
+) -> None:
+    steps = [
+        {"id": name, "tool": "vault.createFile", "args": {"path": f"{name}.md", "content": name}}
+        for name in ("x", "y", "z")
+    ]
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps})
+    )
     run = call("run", str(file), "--yes")[1]["runId"]
     code, told = call("undo", run, "--to-step", "nothing", "--yes")
     assert (code, told["errors"][0]["code"]) == (1, "STEP_NOT_FOUND")
@@ -124,7 +167,11 @@ def test_a_run_can_be_taken_back_to_the_end_of_a_step(call: Call, vault: Path, t
 
 
 def test_a_run_that_the_journal_lost_is_named_in_words_and_to_programs(
-    call: Call, append: Callable[[str], str], tmp_path: Path, vault: Path, capsys: pytest.CaptureFixture[str]
+    call: Call,
+    append: Callable[[str], str],
+    tmp_path: Path,
+    vault: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     kept, lost = append("a.md"), append("b.md")
     (file,) = (tmp_path / "s").glob("vaults/*/journal.db")
@@ -132,7 +179,9 @@ def test_a_run_that_the_journal_lost_is_named_in_words_and_to_programs(
         connection.execute("DELETE FROM record WHERE run_id = ?", (lost,))
     code, told = call("history")
     assert (code, [run["runId"] for run in told["runs"]]) == (1, [kept])
-    assert [(error["code"], lost in error["message"]) for error in told["errors"]] == [("RUN_MISSING", True)]
+    assert [(error["code"], lost in error["message"]) for error in told["errors"]] == [
+        ("RUN_MISSING", True)
+    ]
     assert main(["history", "--vault", str(vault), "--state-dir", str(tmp_path / "s")]) == 1
     assert f"Run {lost} is missing from the journal" in capsys.readouterr().err
     code, told = call("doctor")
@@ -140,7 +189,11 @@ def test_a_run_that_the_journal_lost_is_named_in_words_and_to_programs(
     assert lost in next(check["detail"] for check in told["checks"] if check["name"] == "journal")
     for arguments in (["undo", "--yes"], ["undo", lost, "--yes"]):
         code, told = call(*arguments)
-        assert (code, told["errors"][0]["code"], lost in told["message"]) == (1, "JOURNAL_DAMAGED", True)
+        assert (code, told["errors"][0]["code"], lost in told["message"]) == (
+            1,
+            "JOURNAL_DAMAGED",
+            True,
+        )
     assert (vault / "a.md").read_text() == "one\nmore\n"
     assert call("undo", kept, "--yes")[1]["restored"] == ["a.md"]
 
@@ -154,7 +207,9 @@ def test_a_folder_that_was_moved_to_another_disk_is_left_alone_and_told(
     edits = [{"id": f"s{n}", "tool": "vault.updateFile", "args": {"path": path, "mode": "append", "content": "more"}} for n, path in
              enumerate(("Far/one.md", "Far/two.md", "a.md"))]  # fmt: skip
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": edits}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": edits})
+    )
     run = call("run", str(file), "--yes")[1]["runId"]
     (vault / "Far").rename(tmp_path / "other disk")
     (vault / "Far").symlink_to(tmp_path / "other disk")
@@ -163,7 +218,11 @@ def test_a_folder_that_was_moved_to_another_disk_is_left_alone_and_told(
     assert [each["path"] for each in told["conflicts"]] == ["Far/two.md"]
     assert "link" in told["conflicts"][0]["reason"]
     code, told = call("undo", "--yes")
-    assert (code, told["runId"], [each["path"] for each in told["conflicts"]]) == (4, run, ["Far/one.md", "Far/two.md"])
+    assert (code, told["runId"], [each["path"] for each in told["conflicts"]]) == (
+        4,
+        run,
+        ["Far/one.md", "Far/two.md"],
+    )
     assert not call("history")[1]["runs"][0]["undone"]
     assert call("recover")[0] == 0
     assert append("b.md")
@@ -174,21 +233,33 @@ def test_undo_goes_on_with_a_run_that_was_taken_back_to_a_step(
     call: Call, vault: Path, tmp_path: Path, append: Callable[[str], str]
 ) -> None:
     older = append("a.md")
-    steps = [{"id": name, "tool": "vault.createFile", "args": {"path": f"{name}.md", "content": name}} for name in ("x", "y")]
+    steps = [
+        {"id": name, "tool": "vault.createFile", "args": {"path": f"{name}.md", "content": name}}
+        for name in ("x", "y")
+    ]
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps})
+    )
     run = call("run", str(file), "--yes")[1]["runId"]
     assert call("undo", run, "--to-step", "x", "--yes")[0] == 0
     code, told = call("undo", "--yes")
     assert (code, told["runId"], told["restored"]) == (0, run, ["x.md"])
-    assert [(entry["runId"], entry["undone"]) for entry in call("history")[1]["runs"]] == [(run, True), (older, False)]
+    assert [(entry["runId"], entry["undone"]) for entry in call("history")[1]["runs"]] == [
+        (run, True),
+        (older, False),
+    ]
 
 
-def test_of_a_run_that_changed_nothing_nothing_is_left_to_undo(call: Call, tmp_path: Path, append: Callable[[str], str]) -> None:
+def test_of_a_run_that_changed_nothing_nothing_is_left_to_undo(
+    call: Call, tmp_path: Path, append: Callable[[str], str]
+) -> None:
     older = append("a.md")
     file = tmp_path / "plan.json"
     steps = [{"id": "s", "tool": "vault.createFile", "args": {"path": "a.md", "content": "x"}}]
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps})
+    )
     assert call("run", str(file), "--yes")[1]["status"] == "done"
     left = [entry["runId"] for entry in call("history")[1]["runs"] if not entry["undone"]]
     assert left == [older]
@@ -200,20 +271,40 @@ def trashed(call: Call, tmp_path: Path) -> str:
     """A run that moved a.md to the trash; its id."""
     step = {"id": "s", "tool": "vault.delete", "args": {"path": "a.md"}}
     file = tmp_path / "delete.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})
+    )
     return str(call("run", str(file), "--yes", "--allow-deletes")[1]["runId"])
 
 
 def offered(told: str) -> list[str]:
     """The commands that a person is told to use, without the program's name."""
-    return [line.split("obsidian-agent ", 1)[1] for line in told.splitlines() if "Overwrite it with" in line]
+    return [
+        line.split("obsidian-agent ", 1)[1]
+        for line in told.splitlines()
+        if "Overwrite it with" in line
+    ]
 
 
 def test_the_command_that_is_offered_for_a_note_in_the_trash_works(
     call: Call, trashed: str, vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (vault / "a.md").write_text("mine\n")
-    assert main(["undo", "--yes", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none")]) == 4
+    assert (
+        main(
+            [
+                "undo",
+                "--yes",
+                "--vault",
+                str(vault),
+                "--state-dir",
+                str(tmp_path / "s"),
+                "--config",
+                str(tmp_path / "none"),
+            ]
+        )
+        == 4
+    )
     (command,) = offered(capsys.readouterr().err)
     assert call(*shlex.split(command), "--yes")[0] == 0
     assert (vault / "a.md").read_text() == "one\n"
@@ -223,24 +314,41 @@ def test_the_command_that_is_offered_for_a_note_in_the_trash_works(
 
 @pytest.mark.parametrize("looked", [(), ("--skip", "a.md")], ids=["tried", "looked at"])
 def test_nothing_is_offered_that_cannot_be_done(
-    call: Call, vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], looked: tuple[str, ...]
+    call: Call,
+    vault: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    looked: tuple[str, ...],
 ) -> None:
     steps = [
         {"id": "s", "tool": "vault.delete", "args": {"path": "b.md"}},
         {"id": "t", "tool": "vault.writeFile", "args": {"path": "a.md", "content": "new\n"}},
     ]
-    (tmp_path / "both.json").write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    (tmp_path / "both.json").write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps})
+    )
     assert call("run", str(tmp_path / "both.json"), "--yes", "--allow-deletes")[0] == 0
     (vault / ".trash/b.md").unlink()
-    where = ("--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none"))
+    where = (
+        "--vault",
+        str(vault),
+        "--state-dir",
+        str(tmp_path / "s"),
+        "--config",
+        str(tmp_path / "none"),
+    )
     assert main(["undo", "--yes", *looked, *where]) == 4
     told = capsys.readouterr().err
     assert "Left alone: .trash/b.md: it is gone." in told
     assert offered(told) == []
 
 
-def test_a_recovery_that_leaves_something_alone_is_a_conflict(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = Recovery("r1", "run", False, problems=(Problem("CONFLICT", "a.md was changed since.", path="a.md"),))
+def test_a_recovery_that_leaves_something_alone_is_a_conflict(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = Recovery(
+        "r1", "run", False, problems=(Problem("CONFLICT", "a.md was changed since.", path="a.md"),)
+    )
     monkeypatch.setattr(Runs, "recover", lambda *_, **__: [left])
     code, told = call("recover", "--roll-back")
     assert (code, told["runs"][0]["errors"][0]["path"]) == (4, "a.md")

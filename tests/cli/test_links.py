@@ -28,13 +28,23 @@ def test_one_note_for_people(make_vault: MakeVault, capsys: pytest.CaptureFixtur
     assert main(["links", "sub/b", "--vault", vault]) == 0
     assert capsys.readouterr().out == "sub/b.md\n  <- a.md\n"
     assert main(["links", "--vault", vault]) == 0
-    assert capsys.readouterr().out == "a.md\n  -> a.md\n  -> sub/b.md\n  ?? none\nsub/b.md\n  <- a.md\n"
+    assert (
+        capsys.readouterr().out
+        == "a.md\n  -> a.md\n  -> sub/b.md\n  ?? none\nsub/b.md\n  <- a.md\n"
+    )
 
 
-def test_a_canvas_links_as_a_note_does(make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_canvas_links_as_a_note_does(
+    make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
+) -> None:
     cards = [{"type": "file", "file": "sub/b.md"}, {"type": "text", "text": "[[c]] [[gone]]"}]
     place = {"x": 0, "y": 0, "width": 1, "height": 1}
-    canvas = json.dumps({"nodes": [{"id": str(number)} | place | card for number, card in enumerate(cards)], "edges": []})
+    canvas = json.dumps(
+        {
+            "nodes": [{"id": str(number)} | place | card for number, card in enumerate(cards)],
+            "edges": [],
+        }
+    )
     vault = make_vault({**NOTES, "Boards/x.canvas": canvas}).real_path
     assert main(["links", "--vault", vault]) == 0
     assert (
@@ -52,10 +62,15 @@ def test_a_path_that_is_no_file(make_vault: MakeVault, capsys: pytest.CaptureFix
     vault = make_vault(NOTES).real_path
     for path in ("none.md", "sub", "../a.md"):
         assert main(["links", path, "--json", "--vault", vault]) == 2
-        assert json.loads(capsys.readouterr().out)["errors"][0]["code"] in ("FILE_NOT_FOUND", "PATH_OUTSIDE_VAULT")
+        assert json.loads(capsys.readouterr().out)["errors"][0]["code"] in (
+            "FILE_NOT_FOUND",
+            "PATH_OUTSIDE_VAULT",
+        )
 
 
 def test_a_real_vault_as_obsidian_sees_it(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = shared / "data/truth"
     assert main(["links", "--json", "--vault", str(truth / "tasks-demo-vault")]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads((truth / "tasks-demo.json").read_text("utf-8"))
+    assert json.loads(capsys.readouterr().out) == json.loads(
+        (truth / "tasks-demo.json").read_text("utf-8")
+    )

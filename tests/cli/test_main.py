@@ -35,8 +35,19 @@ def hear_signals() -> None:
 def start(tmp_path: Path, vault: Path) -> Start:
     """Start a command on a vault of one note, as a process of its own."""
 
-    def run(*arguments: str | bytes, stdout: int | IO[bytes] = subprocess.PIPE, shell: str = 'exec "$0" "$@"') -> subprocess.Popen[bytes]:
-        place = ["--vault", str(vault), "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+    def run(
+        *arguments: str | bytes,
+        stdout: int | IO[bytes] = subprocess.PIPE,
+        shell: str = 'exec "$0" "$@"',
+    ) -> subprocess.Popen[bytes]:
+        place = [
+            "--vault",
+            str(vault),
+            "--state-dir",
+            str(tmp_path / "state"),
+            "--config",
+            str(tmp_path / "none.toml"),
+        ]
         command = [sys.executable, "-m", "obsidian_agent", *arguments, *place]
         streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
         return subprocess.Popen(["sh", "-c", shell, *command], preexec_fn=hear_signals, **streams)  # type: ignore[call-overload,no-any-return]
@@ -52,7 +63,9 @@ def plan_file(tmp_path: Path, count: int) -> str:
         "args": {"path": "N/${n}.md", "content": "x"},
     }
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})
+    )
     return str(file)
 
 
@@ -62,7 +75,9 @@ def answer(process: subprocess.Popen[bytes]) -> tuple[int, Any, str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_before_anything_is_written_is_answered(start: Start, tmp_path: Path, vault: Path, number: signal.Signals) -> None:
+def test_a_signal_before_anything_is_written_is_answered(
+    start: Start, tmp_path: Path, vault: Path, number: signal.Signals
+) -> None:
     fifo = tmp_path / "plan.json"
     os.mkfifo(fifo)
     process = start("run", str(fifo), "--yes", "--json")
@@ -88,7 +103,9 @@ def test_a_disk_that_takes_no_answer_is_told(start: Start, tmp_path: Path, vault
 
 
 def test_without_streams_a_run_still_ends(start: Start, tmp_path: Path, vault: Path) -> None:
-    code, _, told = answer(start("run", plan_file(tmp_path, 1), "--yes", "--json", shell='exec "$0" "$@" >&-'))
+    code, _, told = answer(
+        start("run", plan_file(tmp_path, 1), "--yes", "--json", shell='exec "$0" "$@" >&-')
+    )
     assert (code, "Traceback" in told) == (1, False)
     assert (vault / "N/0.md").exists()
     code, document, _ = answer(start("undo", "--yes", "--json", shell='exec "$0" "$@" 2>&-'))
@@ -111,15 +128,24 @@ def test_words_that_are_no_text_are_refused(start: Start) -> None:
 
 
 def test_options_may_stand_before_an_action(start: Start) -> None:
-    for words in (["macro", "--json", "list"], ["macro", "list", "--json"], ["threads", "--json", "list"]):
+    for words in (
+        ["macro", "--json", "list"],
+        ["macro", "list", "--json"],
+        ["threads", "--json", "list"],
+    ):
         code, document, told = answer(start(*words))
         assert (code, list(document.values()), told) == (0, [[]], "")
     code, document, _ = answer(start("macro", "--json", "run", "nothing"))
     assert (code, document["status"]) == (2, "refused")
 
 
-def test_options_may_stand_before_a_command(vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--json", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "search", "a"]) == 0
+def test_options_may_stand_before_a_command(
+    vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["--json", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "search", "a"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["items"][0]["path"] == "a.md"
 
 

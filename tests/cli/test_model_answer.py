@@ -12,7 +12,9 @@ from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.main import main
 from support import MakeVault
 
-READ = calls(call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]), text="Let me look.")
+READ = calls(
+    call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]), text="Let me look."
+)
 
 
 @pytest.fixture
@@ -22,7 +24,14 @@ def ask(make_vault: MakeVault, tmp_path: Path) -> Any:
     def ask(*answers: dict[str, Any], as_json: bool = True, share: Sequence[str] = ()) -> int:
         script = tmp_path / "answers.jsonl"
         script.write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
-        place = ["--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        place = [
+            "--vault",
+            vault,
+            "--state-dir",
+            str(tmp_path / "state"),
+            "--config",
+            str(tmp_path / "none.toml"),
+        ]
         shared = [word for path in share for word in ("--share", path)]
         model = ["--model", f"scripted/{script}", *(["--json"] if as_json else [])]
         return main(["ask", "What about the garden?", *model, *shared, *place])
@@ -44,7 +53,9 @@ def test_the_document(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Finance/bank.md" in told.err
 
 
-def test_for_people_the_answer_is_streamed_and_harmless(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_people_the_answer_is_streamed_and_harmless(
+    ask: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     code = ask(READ, {"text": "Water \x1b[8mthem."}, as_json=False, share=("**",))
     told = capsys.readouterr()
     assert code == Exit.DONE
@@ -62,7 +73,9 @@ def test_no_plan_is_made(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["answer"] == "I cannot."
 
 
-def test_a_model_without_tools_answers_with_what_a_reading_plan_finds(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_without_tools_answers_with_what_a_reading_plan_finds(
+    ask: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     refused = {"error": {"code": "API_TOOLS_UNSUPPORTED", "message": "No tools."}}
     step = {"id": "find", "tool": "vault.searchText", "args": {"query": "soil"}}
     reading = {"version": "1.0", "goal": "Find it", "riskLevel": "read-only", "steps": [step]}
@@ -75,13 +88,28 @@ def test_a_model_without_tools_answers_with_what_a_reading_plan_finds(ask: Any, 
 @pytest.mark.parametrize(
     ("answers", "code", "outcome", "problem"),
     [
-        ([{"error": {"code": "API_KEY_INVALID", "message": "No."}}], Exit.SERVICE, "error", "API_KEY_INVALID"),
-        ([calls(call("vault__listFiles"))] * 30, Exit.NOT_APPROVED, "needs-input", "ROUNDS_USED_UP"),
+        (
+            [{"error": {"code": "API_KEY_INVALID", "message": "No."}}],
+            Exit.SERVICE,
+            "error",
+            "API_KEY_INVALID",
+        ),
+        (
+            [calls(call("vault__listFiles"))] * 30,
+            Exit.NOT_APPROVED,
+            "needs-input",
+            "ROUNDS_USED_UP",
+        ),
         ([{"text": " "}], Exit.SERVICE, "error", "EMPTY_ANSWER"),
     ],
 )
 def test_failures(
-    answers: list[dict[str, Any]], code: Exit, outcome: str, problem: str, ask: Any, capsys: pytest.CaptureFixture[str]
+    answers: list[dict[str, Any]],
+    code: Exit,
+    outcome: str,
+    problem: str,
+    ask: Any,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert ask(*answers, share=("**",)) == code
     document = json.loads(capsys.readouterr().out)

@@ -26,8 +26,14 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
 
 
 def examples() -> list[str]:
-    lines = {line.strip() for each in parsers(build_parser(None)) for line in (each.epilog or "").splitlines()}
-    return sorted(line.removeprefix(f"{PROGRAM} ") for line in lines if line.startswith(f"{PROGRAM} "))
+    lines = {
+        line.strip()
+        for each in parsers(build_parser(None))
+        for line in (each.epilog or "").splitlines()
+    }
+    return sorted(
+        line.removeprefix(f"{PROGRAM} ") for line in lines if line.startswith(f"{PROGRAM} ")
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +51,9 @@ def test_every_example_of_the_help_can_be_typed(example: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_tells_its_exit_codes_and_is_parsed_by_its_own_module(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_tells_its_exit_codes_and_is_parsed_by_its_own_module(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main([command, "--help"])
     told = capsys.readouterr().out
@@ -59,11 +67,17 @@ def completed(folder: Path, *words: str) -> set[str]:
     line = " ".join(map(shlex.quote, words))
     tell = f'COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_obsidian_agent {words[0]} {shlex.quote(words[-1])}; printf "%s\\n" "${{COMPREPLY[@]}}"'
     program = f"source {shlex.quote(str(folder / 'script'))}; {tell}"
-    return set(subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, cwd=folder).stdout.split())
+    return set(
+        subprocess.run(
+            ["bash", "-c", program], capture_output=True, text=True, check=True, cwd=folder
+        ).stdout.split()
+    )
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not here")
-def test_bash_completes_commands_options_choices_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bash_completes_commands_options_choices_and_places(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["completion", "bash"]) == 0
     (tmp_path / "script").write_text(capsys.readouterr().out)
     (tmp_path / "Notes").mkdir()
@@ -73,4 +87,6 @@ def test_bash_completes_commands_options_choices_and_places(tmp_path: Path, caps
     assert completed(tmp_path, PROGRAM, "macro", "ex") == {"export"}
     assert completed(tmp_path, PROGRAM, "schema", "p") == {"plan"}
     assert completed(tmp_path, PROGRAM, "preview", "pl") == {"plan.json"}
-    assert {each.rstrip("/") for each in completed(tmp_path, PROGRAM, "history", "--vault", "No")} == {"Notes"}
+    assert {
+        each.rstrip("/") for each in completed(tmp_path, PROGRAM, "history", "--vault", "No")
+    } == {"Notes"}

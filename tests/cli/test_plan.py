@@ -28,7 +28,16 @@ def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[st
 
     def run(*arguments: str) -> tuple[int, Any]:
         code = main(
-            [*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+            [
+                *arguments,
+                "--json",
+                "--vault",
+                vault,
+                "--state-dir",
+                str(tmp_path / "state"),
+                "--config",
+                str(tmp_path / "none.toml"),
+            ]
         )
         return code, json.loads(capsys.readouterr().out)
 
@@ -41,7 +50,9 @@ def write(tmp_path: Path) -> Callable[[object], str]:
 
     def to_file(document: object) -> str:
         file = tmp_path / "plan.json"
-        file.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        file.write_text(
+            document if isinstance(document, str) else json.dumps(document), encoding="utf-8"
+        )
         return str(file)
 
     return to_file
@@ -58,14 +69,19 @@ def text_of(tmp_path: Path, name: str) -> str:
     return (tmp_path / "vault" / name).read_text()
 
 
-def test_a_run_does_what_was_previewed_and_undo_takes_it_back(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+def test_a_run_does_what_was_previewed_and_undo_takes_it_back(
+    call: Call, write: Callable[[object], str], tmp_path: Path
+) -> None:
     file = write(plan(CREATE))
     code, shown = call("preview", file)
     assert (code, [change["path"] for change in shown["changes"]]) == (0, ["N", "N/new.md"])
     assert not (tmp_path / "vault/N").exists()
     code, result = call("run", file, "--yes", "--expect-hash", shown["planHash"])
     assert code == 0
-    assert {key: result[key] for key in ("status", "success", "outcome", "completedSteps", "totalSteps", "undoAvailable")} == {
+    assert {
+        key: result[key]
+        for key in ("status", "success", "outcome", "completedSteps", "totalSteps", "undoAvailable")
+    } == {
         "status": "done",
         "success": True,
         "outcome": "done",
@@ -84,20 +100,35 @@ def test_a_run_does_what_was_previewed_and_undo_takes_it_back(call: Call, write:
     assert text_of(tmp_path, "N/new.md") == "x"
 
 
-def test_without_yes_nothing_happens(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+def test_without_yes_nothing_happens(
+    call: Call, write: Callable[[object], str], tmp_path: Path
+) -> None:
     code, result = call("run", write(plan(CREATE)))
-    assert (code, result["status"], result["outcome"], result["runId"]) == (3, "refused", "refused", None)
+    assert (code, result["status"], result["outcome"], result["runId"]) == (
+        3,
+        "refused",
+        "refused",
+        None,
+    )
     assert not (tmp_path / "vault/N").exists()
 
 
-def test_another_hash_is_a_conflict(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+def test_another_hash_is_a_conflict(
+    call: Call, write: Callable[[object], str], tmp_path: Path
+) -> None:
     code, result = call("run", write(plan(CREATE)), "--yes", "--expect-hash", "0" * 64)
     assert (code, result["status"], result["errors"][0]["code"]) == (4, "conflict", "CONFLICT")
     assert not (tmp_path / "vault/N").exists()
 
 
-def test_a_note_edited_after_the_run_is_not_overwritten_by_undo(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
-    append = {"id": "add", "tool": "vault.updateFile", "args": {"path": "a.md", "mode": "append", "content": "two"}}
+def test_a_note_edited_after_the_run_is_not_overwritten_by_undo(
+    call: Call, write: Callable[[object], str], tmp_path: Path
+) -> None:
+    append = {
+        "id": "add",
+        "tool": "vault.updateFile",
+        "args": {"path": "a.md", "mode": "append", "content": "two"},
+    }
     assert call("run", write(plan(append, CREATE)), "--yes")[0] == 0
     (tmp_path / "vault/a.md").write_text("mine\n")
     code, undone = call("undo", "--yes")
@@ -110,11 +141,45 @@ def test_a_note_edited_after_the_run_is_not_overwritten_by_undo(call: Call, writ
     ("document", "exit_code", "code"),
     [
         (plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}), 3, "DELETE_DISABLED"),
-        (plan({"id": "r", "tool": "vault.rename", "args": {"from": "a.md", "to": "Daily/d.md", "overwrite": True}}), 3, "DELETE_DISABLED"),
-        (plan({"id": "c", "tool": "commands.run", "args": {"id": "x"}}, riskLevel="commands"), 3, "COMMANDS_DISABLED"),
-        (plan({"id": "w", "tool": "vault.writeFile", "args": {"path": "../x.md", "content": ""}}), 2, "PATH_OUTSIDE_VAULT"),
-        (plan({"id": "w", "tool": "vault.writeFile", "args": {"path": ".obsidian/app.json", "content": ""}}), 2, "PATH_NOT_ALLOWED"),
-        (plan({"id": "r", "tool": "vault.readFile", "args": {"path": "gone.md"}}), 2, "FILE_NOT_FOUND"),
+        (
+            plan(
+                {
+                    "id": "r",
+                    "tool": "vault.rename",
+                    "args": {"from": "a.md", "to": "Daily/d.md", "overwrite": True},
+                }
+            ),
+            3,
+            "DELETE_DISABLED",
+        ),
+        (
+            plan({"id": "c", "tool": "commands.run", "args": {"id": "x"}}, riskLevel="commands"),
+            3,
+            "COMMANDS_DISABLED",
+        ),
+        (
+            plan(
+                {"id": "w", "tool": "vault.writeFile", "args": {"path": "../x.md", "content": ""}}
+            ),
+            2,
+            "PATH_OUTSIDE_VAULT",
+        ),
+        (
+            plan(
+                {
+                    "id": "w",
+                    "tool": "vault.writeFile",
+                    "args": {"path": ".obsidian/app.json", "content": ""},
+                }
+            ),
+            2,
+            "PATH_NOT_ALLOWED",
+        ),
+        (
+            plan({"id": "r", "tool": "vault.readFile", "args": {"path": "gone.md"}}),
+            2,
+            "FILE_NOT_FOUND",
+        ),
         (plan({"id": "x", "tool": "vault.nothing", "args": {}}), 2, "TOOL_NOT_FOUND"),
         ({"version": "2.0"}, 2, "SCHEMA_INVALID"),
         ('{"version": "1.0", "version": "1.0"}', 2, "SCHEMA_INVALID"),
@@ -132,8 +197,14 @@ def test_what_must_not_run_is_refused_with_a_code(
     assert code in {error["code"] for error in shown["errors"]}
 
 
-def test_missing_parameters_are_named(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
-    step = {"id": "new", "tool": "vault.createFile", "args": {"path": "${title}.md", "content": "${count}"}}
+def test_missing_parameters_are_named(
+    call: Call, write: Callable[[object], str], tmp_path: Path
+) -> None:
+    step = {
+        "id": "new",
+        "tool": "vault.createFile",
+        "args": {"path": "${title}.md", "content": "${count}"},
+    }
     document = plan(step, parameters={"title": {}, "count": {"type": "number"}})
     code, result = call("run", write(document), "--yes")
     assert (code, result["outcome"], result["missing"]) == (3, "needs-input", ["title", "count"])
@@ -141,7 +212,9 @@ def test_missing_parameters_are_named(call: Call, write: Callable[[object], str]
     assert text_of(tmp_path, "T.md") == "3"
 
 
-def test_deletes_are_allowed_for_one_run(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+def test_deletes_are_allowed_for_one_run(
+    call: Call, write: Callable[[object], str], tmp_path: Path
+) -> None:
     document = plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}})
     code, result = call("run", write(document), "--yes", "--allow-deletes")
     assert (code, result["effects"]["deleted"]) == (0, ["a.md"])
@@ -168,7 +241,10 @@ def test_do_plans_offline_from_a_selection_in_the_note(call: Call, tmp_path: Pat
 def test_do_says_when_nothing_fits(call: Call) -> None:
     code, result = call("do", "sing me a song about the sea", "--offline", "--yes")
     assert (code, result["success"], result["outcome"]) == (3, False, "needs-input")
-    assert [set(each) >= {"recipe", "title", "values", "missing", "doubt"} for each in result["candidates"]] == [True] * 3
+    assert [
+        set(each) >= {"recipe", "title", "values", "missing", "doubt"}
+        for each in result["candidates"]
+    ] == [True] * 3
 
 
 def test_a_doubted_plan_is_never_run_by_yes(call: Call, tmp_path: Path) -> None:
@@ -199,13 +275,17 @@ def test_a_scripted_model_plans(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("run",), ("history", "--nothing"), ("undo", "--vault")])
-def test_a_bad_command_line_is_told_as_a_document(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_command_line_is_told_as_a_document(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*arguments, "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "USAGE"
 
 
 @pytest.mark.parametrize("kind", ["missing", "file"])
-def test_a_vault_that_is_none_is_one_sentence_and_exit_2(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_vault_that_is_none_is_one_sentence_and_exit_2(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = tmp_path / kind
     if kind == "file":
         place.write_text("")
@@ -218,11 +298,18 @@ def test_a_vault_that_is_none_is_one_sentence_and_exit_2(kind: str, tmp_path: Pa
 @pytest.mark.parametrize("name", ["gone.json", "."])
 def test_a_plan_file_that_cannot_be_read_is_a_result_too(call: Call, name: str) -> None:
     code, result = call("run", name, "--yes")
-    assert (code, result["status"], result["outcome"], result["runId"]) == (2, "refused", "refused", None)
+    assert (code, result["status"], result["outcome"], result["runId"]) == (
+        2,
+        "refused",
+        "refused",
+        None,
+    )
 
 
 @pytest.mark.parametrize("name", ["gone.md", "Daily", "../x.md"])
-def test_an_active_file_that_is_none_is_refused(call: Call, write: Callable[[object], str], name: str) -> None:
+def test_an_active_file_that_is_none_is_refused(
+    call: Call, write: Callable[[object], str], name: str
+) -> None:
     code, result = call("run", write(plan(CREATE)), "--yes", "--active-file", name)
     assert (code, result["status"]) == (2, "refused")
 
@@ -237,24 +324,36 @@ def test_plan_parse_says_what_was_mended_and_asks_no_permission(
     assert "mended" in captured.err
 
 
-def test_rename_is_a_plan_of_one_step_and_its_names_are_taken_literally(call: Call, tmp_path: Path) -> None:
+def test_rename_is_a_plan_of_one_step_and_its_names_are_taken_literally(
+    call: Call, tmp_path: Path
+) -> None:
     (tmp_path / "vault/l.md").write_text("[[a]] [[d|day]]\n")
     code, result = call("rename", "a.md", "Notes/$b {x}.md", "--yes")
     assert (code, result["effects"]["renamed"]) == (0, [{"from": "a.md", "to": "Notes/$b {x}.md"}])
     assert text_of(tmp_path, "l.md") == "[[$b {x}]] [[d|day]]\n"
 
 
-def test_an_empty_vault_name_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_vault_name_is_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["history", "--vault", "", "--json", "--state-dir", str(tmp_path / "s")]) == 2
     assert "empty" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("harm", [Path.unlink, lambda note: note.write_text("Alpha")], ids=["gone", "changed"])
+@pytest.mark.parametrize(
+    "harm", [Path.unlink, lambda note: note.write_text("Alpha")], ids=["gone", "changed"]
+)
 def test_a_note_that_is_no_longer_as_previewed_when_its_change_is_written_leaves_a_whole_document(
-    call: Call, write: Callable[[object], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], object]
+    call: Call,
+    write: Callable[[object], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    harm: Callable[[Path], object],
 ) -> None:
-    file = write(plan({"id": "r", "tool": "vault.replaceText", "args": {"find": "a", "replace": "b"}}))
+    file = write(
+        plan({"id": "r", "tool": "vault.replaceText", "args": {"find": "a", "replace": "b"}})
+    )
     (note,) = tmp_path.rglob("Daily/d.md")
     diff = Plans.diff
 
@@ -267,7 +366,9 @@ def test_a_note_that_is_no_longer_as_previewed_when_its_change_is_written_leaves
     assert call("preview", file) == (4, whole | {"changes": [whole["changes"][0] | {"diff": ""}]})
 
 
-def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callable[[object], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_nobody_expected_is_still_a_document(
+    call: Call, write: Callable[[object], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 
@@ -277,11 +378,16 @@ def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callabl
 
 
 def test_control_characters_of_a_note_do_not_reach_the_terminal(
-    write: Callable[[object], str], capsys: pytest.CaptureFixture[str], make_vault: MakeVault, tmp_path: Path
+    write: Callable[[object], str],
+    capsys: pytest.CaptureFixture[str],
+    make_vault: MakeVault,
+    tmp_path: Path,
 ) -> None:
     document = plan({**CREATE, "args": {"path": "n.md", "content": "\u009b31m \u202e\u061c"}})
     vault = make_vault({}).real_path
-    main(["preview", write(document), "--json", "--vault", vault, "--state-dir", str(tmp_path / "s")])
+    main(
+        ["preview", write(document), "--json", "--vault", vault, "--state-dir", str(tmp_path / "s")]
+    )
     out = capsys.readouterr().out
     assert "\u009b" not in out
     assert "\u061c" not in out
@@ -289,11 +395,27 @@ def test_control_characters_of_a_note_do_not_reach_the_terminal(
     assert "\u009b31m \u202e\u061c" in json.loads(out)["changes"][0]["diff"]
 
 
-def test_output_is_utf8_whatever_the_environment_says(tmp_path: Path, make_vault: MakeVault, write: Callable[[object], str]) -> None:
+def test_output_is_utf8_whatever_the_environment_says(
+    tmp_path: Path, make_vault: MakeVault, write: Callable[[object], str]
+) -> None:
     vault = make_vault({}).real_path
     file = write(plan({**CREATE, "args": {"path": "日.md", "content": "x"}}))
-    command = [sys.executable, "-m", "obsidian_agent", "run", file, "--yes", "--json", "--vault", vault, "--state-dir", str(tmp_path / "s")]
-    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "cp1252"}, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "obsidian_agent",
+        "run",
+        file,
+        "--yes",
+        "--json",
+        "--vault",
+        vault,
+        "--state-dir",
+        str(tmp_path / "s"),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "cp1252"}, check=False
+    )
     assert done.returncode == 0
     assert json.loads(done.stdout.decode("utf-8"))["effects"]["created"] == ["日.md"]
 
@@ -301,33 +423,57 @@ def test_output_is_utf8_whatever_the_environment_says(tmp_path: Path, make_vault
 COMMAND = {"id": "c", "tool": "commands.run", "args": {"id": "app:reload"}}
 
 
-def test_a_command_that_nothing_can_run_is_never_approved(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+def test_a_command_that_nothing_can_run_is_never_approved(
+    call: Call, write: Callable[[object], str], tmp_path: Path
+) -> None:
     file = write(plan(COMMAND, CREATE, riskLevel="commands"))
     code, shown = call("preview", file, "--allow-commands")
     assert (code, shown["valid"], shown["planHash"]) == (2, False, None)
-    assert [(error["code"], error["stepId"]) for error in shown["errors"]] == [("COMMANDS_UNAVAILABLE", "c")]
+    assert [(error["code"], error["stepId"]) for error in shown["errors"]] == [
+        ("COMMANDS_UNAVAILABLE", "c")
+    ]
     code, result = call("run", file, "--allow-commands", "--yes")
-    assert (code, result["status"], result["errors"][0]["code"]) == (2, "refused", "COMMANDS_UNAVAILABLE")
+    assert (code, result["status"], result["errors"][0]["code"]) == (
+        2,
+        "refused",
+        "COMMANDS_UNAVAILABLE",
+    )
     assert not (tmp_path / "vault/N").exists()
     code, shown = call("preview", file)
-    assert (code, [error["code"] for error in shown["errors"]]) == (3, ["COMMANDS_DISABLED"]), "what is forbidden is said first"
+    assert (code, [error["code"] for error in shown["errors"]]) == (3, ["COMMANDS_DISABLED"]), (
+        "what is forbidden is said first"
+    )
 
 
-def test_a_command_that_may_be_left_out_is_left_out_with_a_warning(call: Call, write: Callable[[object], str]) -> None:
+def test_a_command_that_may_be_left_out_is_left_out_with_a_warning(
+    call: Call, write: Callable[[object], str]
+) -> None:
     file = write(plan(COMMAND | {"onError": "skip"}, CREATE, riskLevel="commands"))
     code, result = call("run", file, "--allow-commands", "--yes")
-    assert (code, result["effects"]["created"], result["effects"]["commands"]) == (0, ["N/new.md"], [])
+    assert (code, result["effects"]["created"], result["effects"]["commands"]) == (
+        0,
+        ["N/new.md"],
+        [],
+    )
     assert [warning["code"] for warning in result["warnings"]] == ["COMMANDS_UNAVAILABLE"]
 
 
-def test_a_null_is_no_way_to_mean_the_whole_vault(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
-    replace_all = {"id": "r", "tool": "vault.replaceText", "args": {"find": "one", "replace": "X", "path": None}}
+def test_a_null_is_no_way_to_mean_the_whole_vault(
+    call: Call, write: Callable[[object], str], tmp_path: Path
+) -> None:
+    replace_all = {
+        "id": "r",
+        "tool": "vault.replaceText",
+        "args": {"find": "one", "replace": "X", "path": None},
+    }
     code, result = call("run", write(plan(replace_all)), "--yes")
     assert (code, result["errors"][0]["code"]) == (2, "ARGUMENT_INVALID")
     assert text_of(tmp_path, "a.md") == "one\n"
 
 
-def test_without_a_terminal_the_preview_is_shown_before_it_is_refused(commands: MakeCommands) -> None:
+def test_without_a_terminal_the_preview_is_shown_before_it_is_refused(
+    commands: MakeCommands,
+) -> None:
     here = commands({"a.md": "one\n"})
     for arguments in (["do", "Append 'two' to a", "--offline"], ["rename", "a", "b"]):
         said = here.say(*arguments)
@@ -341,7 +487,11 @@ def test_without_a_terminal_the_preview_is_shown_before_it_is_refused(commands: 
 
 def test_everything_to_notice_is_in_the_preview_for_people(commands: MakeCommands) -> None:
     here = commands({"a.md": "one\n"})
-    steps = [CREATE | {"id": name, "args": {"path": f"{name}.md", "content": "![](https://e.example/p.png)\n"}} for name in ("B", "C")]
+    steps = [
+        CREATE
+        | {"id": name, "args": {"path": f"{name}.md", "content": "![](https://e.example/p.png)\n"}}
+        for name in ("B", "C")
+    ]
     shown = here.say("preview", here.plan(*steps)).out
     assert "Note: B.md: " in shown
     assert "Note: C.md: " in shown
@@ -371,8 +521,13 @@ def test_rename_takes_names_as_links_does(commands: MakeCommands) -> None:
 
 def test_a_problem_is_a_sentence_with_its_code_behind_it(commands: MakeCommands) -> None:
     here = commands({"a.md": "one\n"})
-    said = here.say("run", here.plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}), "--yes")
-    assert said.err == "vault.delete deletes, and deletes are off. Allow them with --allow-deletes. (d, DELETE_DISABLED)\n"
+    said = here.say(
+        "run", here.plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}), "--yes"
+    )
+    assert (
+        said.err
+        == "vault.delete deletes, and deletes are off. Allow them with --allow-deletes. (d, DELETE_DISABLED)\n"
+    )
     assert here.say("history", "--nothing").err.endswith("(USAGE)\n")
 
 
@@ -384,7 +539,10 @@ def test_hints_speak_of_the_command_line(commands: MakeCommands) -> None:
     for text in (said.out, told["message"]):
         assert "F2" not in text
         assert "/settings" not in text
-    code, told = here.json("run", here.plan({"id": "c", "tool": "commands.run", "args": {"id": "x"}}, riskLevel="commands"))
+    code, told = here.json(
+        "run",
+        here.plan({"id": "c", "tool": "commands.run", "args": {"id": "x"}}, riskLevel="commands"),
+    )
     assert (code, "Allow them with --allow-commands." in told["errors"][0]["message"]) == (3, True)
 
 

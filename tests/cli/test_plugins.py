@@ -12,17 +12,44 @@ from obsidian_agent.cli.main import main
 from support import MakeVault
 
 LIST = [
-    {"id": "dataview", "name": "Dataview", "author": "M", "description": "Data views.", "repo": "m/dataview"},
-    {"id": "kanban", "name": "Kanban", "author": "k", "description": "\x1b[31mBoards\x1b[0m of data.", "repo": "k/kanban"},
-    {"id": "datacards", "name": "Data cards", "author": "d", "description": "Data as cards.", "repo": "d/cards"},
+    {
+        "id": "dataview",
+        "name": "Dataview",
+        "author": "M",
+        "description": "Data views.",
+        "repo": "m/dataview",
+    },
+    {
+        "id": "kanban",
+        "name": "Kanban",
+        "author": "k",
+        "description": "\x1b[31mBoards\x1b[0m of data.",
+        "repo": "k/kanban",
+    },
+    {
+        "id": "datacards",
+        "name": "Data cards",
+        "author": "d",
+        "description": "Data as cards.",
+        "repo": "d/cards",
+    },
 ]
 
 
 @pytest.fixture
-def search(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+def search(
+    tmp_path: Path,
+    make_vault: MakeVault,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Any:
     """`plugins search` with a list that is kept already; the network leads nowhere."""
     vault = make_vault(
-        {".obsidian/community-plugins.json": '["dataview"]', ".obsidian/plugins/kanban/manifest.json": "{}", "a.md": ""}
+        {
+            ".obsidian/community-plugins.json": '["dataview"]',
+            ".obsidian/plugins/kanban/manifest.json": "{}",
+            "a.md": "",
+        }
     ).real_path
     monkeypatch.setenv(URL_VARIABLE, "http://127.0.0.1:9/none")
     state = tmp_path / "state"
@@ -31,8 +58,22 @@ def search(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[
         state.mkdir(exist_ok=True)
         if kept:
             moment = fetched or datetime.now().astimezone().isoformat()
-            (state / "plugin-index.json").write_text(json.dumps({"fetchedAt": moment, "plugins": LIST}))
-        code = main(["plugins", "search", *arguments, "--vault", vault, "--state-dir", str(state), "--config", str(tmp_path / "none.toml")])
+            (state / "plugin-index.json").write_text(
+                json.dumps({"fetchedAt": moment, "plugins": LIST})
+            )
+        code = main(
+            [
+                "plugins",
+                "search",
+                *arguments,
+                "--vault",
+                vault,
+                "--state-dir",
+                str(state),
+                "--config",
+                str(tmp_path / "none.toml"),
+            ]
+        )
         told = capsys.readouterr()
         return code, told.out, told.err
 
@@ -47,7 +88,17 @@ def test_what_is_found_says_what_the_vault_has(search: Any, tmp_path: Path) -> N
     assert document["stale"] is False
     found = {item["id"]: (item["installed"], item["enabled"]) for item in document["plugins"]}
     assert found == {"dataview": (True, True), "kanban": (True, False), "datacards": (False, False)}
-    assert document["plugins"][0].keys() == {"id", "name", "author", "description", "repo", "url", "score", "installed", "enabled"}
+    assert document["plugins"][0].keys() == {
+        "id",
+        "name",
+        "author",
+        "description",
+        "repo",
+        "url",
+        "score",
+        "installed",
+        "enabled",
+    }
     assert sorted(path.name for path in (tmp_path / "vault").rglob("*")) == before
 
 

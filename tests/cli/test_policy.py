@@ -23,7 +23,13 @@ from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.shared_vault import SharedVault
 from obsidian_agent.agent.turn.tool_round import Scrubber
-from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, build_vault_agents, open_ledger
+from obsidian_agent.bootstrap import (
+    Wiring,
+    build_session,
+    build_shared_vault,
+    build_vault_agents,
+    open_ledger,
+)
 from obsidian_agent.cli.main import main
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
@@ -46,10 +52,18 @@ NOTES = {
     "Private/secret.md": "[[a]]\n",
     "key.key.md": "",
 }
-RULES = 'write_deny = ["Private", "*.key.md"]\nshare_deny = ["Private"]\nshare_allow = ["Open/**"]\n'
+RULES = (
+    'write_deny = ["Private", "*.key.md"]\nshare_deny = ["Private"]\nshare_allow = ["Open/**"]\n'
+)
 SCOPED = 'level = "scoped-write"\nwrite_allow = ["Open/**"]\n'
 COMMANDS = "allow_commands = true\n"
-READ, WRITE, CREATE, DELETE, RENAME = "vault.readFile", "vault.writeFile", "vault.createFile", "vault.delete", "vault.rename"
+READ, WRITE, CREATE, DELETE, RENAME = (
+    "vault.readFile",
+    "vault.writeFile",
+    "vault.createFile",
+    "vault.delete",
+    "vault.rename",
+)
 
 ASK, ALLOW, DENY = "ask", "allow", "deny"
 CONFIRM = "confirm_writes is on"
@@ -71,18 +85,48 @@ TABLE: Sequence[Row] = [
     ('level = "read-only"', WRITE, "Open/a.md", DENY, "level read-only"),
     ('level = "read-only"\nshare_allow = ["**"]', READ, "Open/a.md", ALLOW, "share_allow **"),
     (SCOPED, WRITE, "Open/a.md", ASK, CONFIRM),
-    (SCOPED, CREATE, "Other/new.md", DENY, "level scoped-write, and no pattern of write_allow names it"),
+    (
+        SCOPED,
+        CREATE,
+        "Other/new.md",
+        DENY,
+        "level scoped-write, and no pattern of write_allow names it",
+    ),
     ('level = "full-write"', CREATE, "Other/new.md", ASK, CONFIRM),
     # deletes
     ("", DELETE, "Open/a.md", DENY, "allow_deletes is off"),
-    ("allow_deletes = true\nconfirm_writes = false", DELETE, "Open/a.md", ASK, "deletes are always asked about"),
+    (
+        "allow_deletes = true\nconfirm_writes = false",
+        DELETE,
+        "Open/a.md",
+        ASK,
+        "deletes are always asked about",
+    ),
     (f"allow_deletes = true\n{RULES}", DELETE, "Private/secret.md", DENY, "write_deny Private"),
     # tools
     ('tools_deny = ["vault.write*"]', WRITE, "Open/a.md", DENY, "tools_deny vault.write*"),
     ('tools_deny = ["vault.write*"]', CREATE, "Open/new.md", ASK, CONFIRM),
-    ('tools_deny = ["vault.readFile"]\nshare_allow = ["**"]', READ, "Open/a.md", DENY, "tools_deny vault.readFile"),
-    ('tools_allow = ["vault.CREATEFILE"]', CREATE, "Open/new.md", ALLOW, "tools_allow vault.CREATEFILE"),
-    ('tools_allow = ["*"]\ntools_deny = ["vault.createFile"]', CREATE, "Open/new.md", DENY, "tools_deny vault.createFile"),
+    (
+        'tools_deny = ["vault.readFile"]\nshare_allow = ["**"]',
+        READ,
+        "Open/a.md",
+        DENY,
+        "tools_deny vault.readFile",
+    ),
+    (
+        'tools_allow = ["vault.CREATEFILE"]',
+        CREATE,
+        "Open/new.md",
+        ALLOW,
+        "tools_allow vault.CREATEFILE",
+    ),
+    (
+        'tools_allow = ["*"]\ntools_deny = ["vault.createFile"]',
+        CREATE,
+        "Open/new.md",
+        DENY,
+        "tools_deny vault.createFile",
+    ),
     ("confirm_writes = false", WRITE, "Open/a.md", ALLOW, "confirm_writes is off"),
     (f"confirm_writes = false\n{RULES}", WRITE, "Private/secret.md", DENY, "write_deny Private"),
     # reading, by a model
@@ -92,11 +136,35 @@ TABLE: Sequence[Row] = [
     (RULES, READ, "door.md", DENY, "share_deny Private"),
     # commands
     ("", "commands.run", "app:reload", DENY, "allow_commands is off"),
-    (COMMANDS, "commands.run", "app:reload", ASK, "allow_commands is on, and no pattern of commands_allow names it"),
-    (COMMANDS + 'commands_allow = ["app:*"]', "commands.run", "app:reload", ALLOW, "commands_allow app:*"),
-    (COMMANDS + 'commands_deny = ["app:*"]\ncommands_allow = ["*"]', "commands.run", "app:reload", DENY, "commands_deny app:*"),
+    (
+        COMMANDS,
+        "commands.run",
+        "app:reload",
+        ASK,
+        "allow_commands is on, and no pattern of commands_allow names it",
+    ),
+    (
+        COMMANDS + 'commands_allow = ["app:*"]',
+        "commands.run",
+        "app:reload",
+        ALLOW,
+        "commands_allow app:*",
+    ),
+    (
+        COMMANDS + 'commands_deny = ["app:*"]\ncommands_allow = ["*"]',
+        "commands.run",
+        "app:reload",
+        DENY,
+        "commands_deny app:*",
+    ),
     (COMMANDS + 'level = "read-only"', "commands.run", "app:reload", DENY, "level read-only"),
-    ('commands_allow = ["app:reload"]', "commands.run", "app:reload", DENY, "allow_commands is off"),
+    (
+        'commands_allow = ["app:reload"]',
+        "commands.run",
+        "app:reload",
+        DENY,
+        "allow_commands is off",
+    ),
     # what the path gate says
     ("", WRITE, "../x.md", DENY, "PATH_OUTSIDE_VAULT"),
     ("", WRITE, ".obsidian/app.json", DENY, "PATH_NOT_ALLOWED"),
@@ -121,7 +189,14 @@ class Desk:
         (self.folder / "config.toml").write_text(text)
 
     def explain(self, path: str, *more: str) -> dict[str, Any]:
-        places = ["--vault", self.store.real_path, "--state-dir", str(self.folder / "s"), "--config", str(self.folder / "config.toml")]
+        places = [
+            "--vault",
+            self.store.real_path,
+            "--state-dir",
+            str(self.folder / "s"),
+            "--config",
+            str(self.folder / "config.toml"),
+        ]
         self.capsys.readouterr()
         assert main(["policy", "explain", path, *more, "--json", *places]) == 0
         told: dict[str, Any] = json.loads(self.capsys.readouterr().out)
@@ -131,7 +206,9 @@ class Desk:
         """As the app has it, with a model that gives these answers."""
         script = self.folder / "script.jsonl"
         script.write_text("\n".join(json.dumps(answer) for answer in (*answers, {"text": "Done."})))
-        live = LiveSettings.load(self.folder / "config.toml", {"OBSIDIAN_AGENT_MODEL": f"scripted/{script}"})
+        live = LiveSettings.load(
+            self.folder / "config.toml", {"OBSIDIAN_AGENT_MODEL": f"scripted/{script}"}
+        )
         return Wiring(self.store, self.folder / "s", policy=None, settings=live)
 
     @contextmanager
@@ -147,7 +224,11 @@ class Desk:
 
     def contents(self) -> dict[str, bytes]:
         root = Path(self.store.real_path)
-        return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file() and ".obsidian-agent" not in path.parts}
+        return {
+            str(path): path.read_bytes()
+            for path in root.rglob("*")
+            if path.is_file() and ".obsidian-agent" not in path.parts
+        }
 
 
 @pytest.fixture
@@ -159,9 +240,20 @@ def desk(make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def plan_of(tool: str, path: str) -> dict[str, Any]:
-    more: dict[str, Any] = {"content": "x"} if tool in (WRITE, CREATE) else {"updateLinks": False} if tool == RENAME else {}
+    more: dict[str, Any] = (
+        {"content": "x"}
+        if tool in (WRITE, CREATE)
+        else {"updateLinks": False}
+        if tool == RENAME
+        else {}
+    )
     args = {"id": path} if tool == "commands.run" else {"path": path, **more}
-    return {"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": [{"id": "s", "tool": tool, "args": args}]}
+    return {
+        "version": "1.0",
+        "goal": "g",
+        "riskLevel": "commands",
+        "steps": [{"id": "s", "tool": tool, "args": args}],
+    }
 
 
 async def last_of(events: AsyncIterator[AgentEvent]) -> AgentEvent:
@@ -257,8 +349,12 @@ class InProcess(AcpAgent):
 
     async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
         given = {each["name"]: each["value"] for each in self.server["env"]}
-        shared = replace(type(self).shared(), app=Path(given[VARIABLE]), client=given[CLIENT_VARIABLE])
-        self.wanted = self.wanted or pieces[-1].strip().splitlines()[-1]  # and the same once more when its plan comes back
+        shared = replace(
+            type(self).shared(), app=Path(given[VARIABLE]), client=given[CLIENT_VARIABLE]
+        )
+        self.wanted = (
+            self.wanted or pieces[-1].strip().splitlines()[-1]
+        )  # and the same once more when its plan comes back
         tool, _, arguments = self.wanted.partition(" ")
         async with Client(server(shared, Scrubber.of(shared.vault.store.real_path))) as client:
             result = await client.call_tool(tool, json.loads(arguments))
@@ -267,7 +363,9 @@ class InProcess(AcpAgent):
         return Finished("stop")
 
 
-def asked_over_acp(desk: Desk, tool: str, arguments: Mapping[str, Any], assistant: str | None = None) -> AgentEvent:
+def asked_over_acp(
+    desk: Desk, tool: str, arguments: Mapping[str, Any], assistant: str | None = None
+) -> AgentEvent:
     """The last event of a turn of another agent that calls one of our tools; what the tool answered is `InProcess.told`."""
 
     async def nobody(request: Any) -> Any:
@@ -276,13 +374,18 @@ def asked_over_acp(desk: Desk, tool: str, arguments: Mapping[str, Any], assistan
     InProcess.shared = lambda: build_shared_vault(desk.wiring())
     with pytest.MonkeyPatch.context() as patch, desk.session(model="acp/opencode") as session:
         patch.setattr(other_agents, "AcpAgent", InProcess)
-        return asyncio.run(last_of(session.answer(f"{tool} {json.dumps(arguments)}", nobody, assistant=assistant)))
+        return asyncio.run(
+            last_of(session.answer(f"{tool} {json.dumps(arguments)}", nobody, assistant=assistant))
+        )
 
 
 def by_acp(desk: Desk, plan: dict[str, Any], assistant: str | None = None) -> str:
     event = asked_over_acp(desk, "propose_plan", {"plan": plan}, assistant)
     if not isinstance(event, PreviewReady | TurnFailed):
-        assert any(code in InProcess.told for code in (*NOT_PERMITTED, "PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED")), InProcess.told
+        assert any(
+            code in InProcess.told
+            for code in (*NOT_PERMITTED, "PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED")
+        ), InProcess.told
         return DENY
     return decided(event)
 
@@ -296,11 +399,19 @@ def served(desk: Desk, client: str = "client") -> SharedVault:
     return replace(build_shared_vault(desk.wiring()), client=client)
 
 
-WAYS: Sequence[Callable[[Desk, dict[str, Any]], str]] = [by_preview, by_run, by_macro, by_model, by_other_agent]
+WAYS: Sequence[Callable[[Desk, dict[str, Any]], str]] = [
+    by_preview,
+    by_run,
+    by_macro,
+    by_model,
+    by_other_agent,
+]
 
 
 @pytest.mark.parametrize(("settings", "tool", "path", "decision", "rule"), TABLE)
-def test_every_way_gives_the_same_answer(desk: Desk, settings: str, tool: str, path: str, decision: str, rule: str) -> None:
+def test_every_way_gives_the_same_answer(
+    desk: Desk, settings: str, tool: str, path: str, decision: str, rule: str
+) -> None:
     desk.settings(settings)
     told = desk.explain(path, "--tool", tool)
     assert (told["decision"], told["rule"]) == (decision, rule)
@@ -308,10 +419,18 @@ def test_every_way_gives_the_same_answer(desk: Desk, settings: str, tool: str, p
     before = desk.contents()
     if TOOLS[tool].risk is Risk.READ_ONLY:
         unasked = ALLOW if decision == ALLOW else DENY
-        assert (read_by_model(desk, path), read_by_client(desk, path), read_over_acp(desk, path)) == (decision, unasked, unasked)
+        assert (
+            read_by_model(desk, path),
+            read_by_client(desk, path),
+            read_over_acp(desk, path),
+        ) == (decision, unasked, unasked)
     else:
-        assert {way.__name__: way(desk, plan_of(tool, path)) for way in WAYS} == {way.__name__: decision for way in WAYS}
-        assert by_acp(desk, plan_of(tool, path)) == (ASK if decision == ALLOW else decision), "another program is not the person's model"
+        assert {way.__name__: way(desk, plan_of(tool, path)) for way in WAYS} == {
+            way.__name__: decision for way in WAYS
+        }
+        assert by_acp(desk, plan_of(tool, path)) == (ASK if decision == ALLOW else decision), (
+            "another program is not the person's model"
+        )
     assert desk.contents() == before
 
 
@@ -346,14 +465,29 @@ def read_by_client(desk: Desk, path: str) -> str:
         ("vault.renameTag", {"from": "x", "to": "y"}, set()),
         ("vault.writeFile", {"path": "Open/a.md", "content": "123456"}, {"PERMISSION_DENIED"}),
         ("vault.writeFile", {"path": "Open/a.md", "content": "12345"}, set()),
-        ("vault.updateFile", {"path": "Open/a.md", "mode": "append", "content": "1"}, {"PERMISSION_DENIED"}),
-        ("vault.rename", {"from": "Open/b.md", "to": "Open/style.css", "overwrite": True}, {"DELETE_DISABLED"}),
+        (
+            "vault.updateFile",
+            {"path": "Open/a.md", "mode": "append", "content": "1"},
+            {"PERMISSION_DENIED"},
+        ),
+        (
+            "vault.rename",
+            {"from": "Open/b.md", "to": "Open/style.css", "overwrite": True},
+            {"DELETE_DISABLED"},
+        ),
     ],
 )
-def test_what_counts_is_what_a_call_comes_to(desk: Desk, tool: str, args: Mapping[str, Any], codes: set[str]) -> None:
+def test_what_counts_is_what_a_call_comes_to(
+    desk: Desk, tool: str, args: Mapping[str, Any], codes: set[str]
+) -> None:
     size = "write_largest = 5\n" if "content" in args else ""
     desk.settings(f"{RULES}{size}allow_deletes = {'false' if args.get('overwrite') else 'true'}\n")
-    plan = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [{"id": "s", "tool": tool, "args": dict(args)}]}
+    plan = {
+        "version": "1.0",
+        "goal": "g",
+        "riskLevel": "writes",
+        "steps": [{"id": "s", "tool": tool, "args": dict(args)}],
+    }
     with desk.session() as session:
         assert {error.code for error in session.plans.dry_run(plan).errors} == codes
 
@@ -382,10 +516,16 @@ def vault_says(desk: Desk, rules: object) -> None:
         ({"level": "none at all"}, WRITE, "Open/a.md", DENY, "level read-only"),
     ],
 )
-def test_a_vault_may_take_away(desk: Desk, rules: object, tool: str, path: str, decision: str, rule: str) -> None:
+def test_a_vault_may_take_away(
+    desk: Desk, rules: object, tool: str, path: str, decision: str, rule: str
+) -> None:
     desk.settings("allow_deletes = true\n")
     vault_says(desk, rules)
-    assert desk.explain(path, "--tool", tool) == {"decision": decision, "rule": rule, "source": ".obsidian-agent/policy.json"}
+    assert desk.explain(path, "--tool", tool) == {
+        "decision": decision,
+        "rule": rule,
+        "source": ".obsidian-agent/policy.json",
+    }
     assert {way(desk, plan_of(tool, path)) for way in WAYS} == {decision}
 
 
@@ -409,13 +549,24 @@ def test_a_vault_that_gives_permissions_is_not_heard_and_that_is_told(desk: Desk
         "share_allow": ["**"],
         "agent_levels": {"*": "full-write"},
     }
-    rows = [(CREATE, "Other/new.md"), (WRITE, "Open/a.md"), (DELETE, "Open/a.md"), ("commands.run", "app:reload"), (READ, "Open/a.md")]
+    rows = [
+        (CREATE, "Other/new.md"),
+        (WRITE, "Open/a.md"),
+        (DELETE, "Open/a.md"),
+        ("commands.run", "app:reload"),
+        (READ, "Open/a.md"),
+    ]
     before = [desk.explain(path, "--tool", tool) for tool, path in rows]
     vault_says(desk, wide)
     assert [desk.explain(path, "--tool", tool) for tool, path in rows] == before
     with desk.session() as session:
-        told = {warning.message.split(":")[1].split()[0] for warning in session.plans.dry_run(plan_of(WRITE, "Open/a.md")).warnings}
-    assert told == wide.keys() - {"write_allow"}, "which patterns a level is about is not more than the level"
+        told = {
+            warning.message.split(":")[1].split()[0]
+            for warning in session.plans.dry_run(plan_of(WRITE, "Open/a.md")).warnings
+        }
+    assert told == wide.keys() - {"write_allow"}, (
+        "which patterns a level is about is not more than the level"
+    )
 
 
 @pytest.mark.parametrize(
@@ -428,17 +579,26 @@ def test_a_vault_that_gives_permissions_is_not_heard_and_that_is_told(desk: Desk
         ('tools_allow = ["acp/opencode"]', ASK),
     ],
 )
-def test_a_program_that_plans_is_asked_about_unless_a_rule_names_it(desk: Desk, settings: str, decision: str) -> None:
+def test_a_program_that_plans_is_asked_about_unless_a_rule_names_it(
+    desk: Desk, settings: str, decision: str
+) -> None:
     desk.settings(settings)
     assert by_acp(desk, plan_of(CREATE, "Open/new.md")) == decision
-    assert desk.explain("Open/new.md", "--tool", CREATE, "--agent", "opencode")["decision"] == decision
+    assert (
+        desk.explain("Open/new.md", "--tool", CREATE, "--agent", "opencode")["decision"] == decision
+    )
 
 
 @pytest.mark.parametrize(
-    ("level", "decision"), [("poet", DENY), ("OpenCode", DENY), ("opencode/*", DENY), ("op", ALLOW), ("gemini", ALLOW)]
+    ("level", "decision"),
+    [("poet", DENY), ("OpenCode", DENY), ("opencode/*", DENY), ("op", ALLOW), ("gemini", ALLOW)],
 )
-def test_an_agent_of_the_vault_in_another_program_is_held_to_what_either_is_held_to(desk: Desk, level: str, decision: str) -> None:
-    desk.settings(f'confirm_writes = false\ntools_allow = ["acp/opencode"]\n[agent_levels]\n"{level}" = "read-only"\n')
+def test_an_agent_of_the_vault_in_another_program_is_held_to_what_either_is_held_to(
+    desk: Desk, level: str, decision: str
+) -> None:
+    desk.settings(
+        f'confirm_writes = false\ntools_allow = ["acp/opencode"]\n[agent_levels]\n"{level}" = "read-only"\n'
+    )
     agents = Path(desk.store.real_path, ".obsidian-agent", "agents")
     agents.mkdir(parents=True)
     (agents / "poet.md").write_text("---\ndescription: d\n---\nRhyme.\n")
@@ -452,7 +612,14 @@ def test_an_agent_of_the_vault_in_another_program_is_held_to_what_either_is_held
 def test_a_kept_plan_is_judged_as_its_proposer_when_it_is_run(desk: Desk) -> None:
     _, told = served(desk, "claude").propose(plan_of(CREATE, "Open/new.md"))
     desk.settings('[agent_levels]\n"claude*" = "read-only"\n')
-    places = ["--vault", desk.store.real_path, "--state-dir", str(desk.folder / "s"), "--config", str(desk.folder / "config.toml")]
+    places = [
+        "--vault",
+        desk.store.real_path,
+        "--state-dir",
+        str(desk.folder / "s"),
+        "--config",
+        str(desk.folder / "config.toml"),
+    ]
     assert main(["run", "--plan", told["planId"], "--yes", *places]) == 3
     desk.settings("")
     assert main(["run", "--plan", told["planId"], "--yes", *places]) == 0
@@ -462,8 +629,15 @@ def test_another_agent_may_be_held_to_less_than_the_person(desk: Desk) -> None:
     desk.settings('confirm_writes = false\n[agent_levels]\n"claude*" = "read-only"\n')
     plan = plan_of(WRITE, "Open/a.md")
     with desk.session() as session:
-        decisions = [decided(session.plans.dry_run(plan, agent=name)) for name in ("", "opencode", "Claude-Code")]
+        decisions = [
+            decided(session.plans.dry_run(plan, agent=name))
+            for name in ("", "opencode", "Claude-Code")
+        ]
     assert decisions == [ALLOW, ASK, DENY]
-    assert desk.explain("Open/a.md", "--agent", "claude") == {"decision": DENY, "rule": "level read-only", "source": "agent_levels"}
+    assert desk.explain("Open/a.md", "--agent", "claude") == {
+        "decision": DENY,
+        "rule": "level read-only",
+        "source": "agent_levels",
+    }
     _, told = served(desk, "claude").propose(plan)
     assert told["preview"]["errors"][0]["code"] == "PERMISSION_DENIED"

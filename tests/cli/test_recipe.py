@@ -20,7 +20,14 @@ def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[st
     vault = make_vault({"Inbox.md": "#done\n", "Notes/A.md": "#done\n", "Archive/": ""}).real_path
 
     def run(*arguments: str) -> tuple[int, Any]:
-        state = ["--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        state = [
+            "--vault",
+            vault,
+            "--state-dir",
+            str(tmp_path / "state"),
+            "--config",
+            str(tmp_path / "none.toml"),
+        ]
         code = main([*arguments, "--json", *state])
         return code, json.loads(capsys.readouterr().out)
 
@@ -30,7 +37,10 @@ def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[st
 def test_recipes_are_listed_and_shown(call: Call) -> None:
     code, document = call("recipe", "list")
     move = next(each for each in document["recipes"] if each["name"] == "move")
-    assert (code, move["inputs"]["folder"]) == (0, {"kind": "folder", "description": "To the folder", "needed": True})
+    assert (code, move["inputs"]["folder"]) == (
+        0,
+        {"kind": "folder", "description": "To the folder", "needed": True},
+    )
     assert call("recipe", "show", "move")[1]["plan"]["steps"]
     code, document = call("recipe", "show", "mvoe")
     assert (code, document["errors"][0]["code"]) == (2, "RECIPE_NOT_FOUND")
@@ -43,7 +53,10 @@ def test_a_recipe_is_previewed_run_and_undone(call: Call, tmp_path: Path) -> Non
     assert (code, [change["newPath"] for change in preview["changes"]]) == (0, ["Archive/A.md"])
     assert (tmp_path / "vault/Notes/A.md").exists()
     code, result = call("recipe", "run", "move", *values, "--yes")
-    assert (code, result["effects"]["renamed"]) == (0, [{"from": "Notes/A.md", "to": "Archive/A.md"}])
+    assert (code, result["effects"]["renamed"]) == (
+        0,
+        [{"from": "Notes/A.md", "to": "Archive/A.md"}],
+    )
     assert call("undo", "--yes")[0] == 0
     assert (tmp_path / "vault/Notes/A.md").exists()
 
@@ -60,7 +73,9 @@ def test_a_question_is_answered(call: Call) -> None:
 def test_what_is_missing_or_wrong_is_told(call: Call) -> None:
     code, document = call("recipe", "run", "move", "--param", "folder=Archive", "--yes")
     assert (code, document["outcome"], document["missing"]) == (3, "needs-input", ["notes"])
-    code, document = call("recipe", "run", "move", "--param", "folder=../x", "--param", "notes=#done", "--yes")
+    code, document = call(
+        "recipe", "run", "move", "--param", "folder=../x", "--param", "notes=#done", "--yes"
+    )
     assert (code, document["errors"][0]["code"]) == (2, "PATH_OUTSIDE_VAULT")
 
 
@@ -75,10 +90,25 @@ def test_obsidians_comparisons_are_understood_or_refused(call: Call) -> None:
     assert (code, document["errors"][0]["code"]) == (2, "ARGUMENT_INVALID")
 
 
-@pytest.mark.parametrize(("count", "told"), [(1, "Restored 1 file or folder."), (2, "Restored 2 files and folders.")])
-def test_undo_counts_what_it_restored(call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, told: str) -> None:
+@pytest.mark.parametrize(
+    ("count", "told"), [(1, "Restored 1 file or folder."), (2, "Restored 2 files and folders.")]
+)
+def test_undo_counts_what_it_restored(
+    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, told: str
+) -> None:
     notes = "Inbox" if count == 1 else "tag:done"
-    call("recipe", "run", "set-property", "--param", "property=x", "--param", "value=1", "--param", f"notes={notes}", "--yes")
+    call(
+        "recipe",
+        "run",
+        "set-property",
+        "--param",
+        "property=x",
+        "--param",
+        "value=1",
+        "--param",
+        f"notes={notes}",
+        "--yes",
+    )
     main(
         [
             "undo",

@@ -13,7 +13,11 @@ import pytest
 from obsidian_agent.cli.main import main
 from support import MakeVault
 
-NOTES = {"Garden.md": "Roses. [[none]] [[Else]] [[Else]] [[#h]]\n", "Else.md": "In the garden. #plant/Rose\n", "logo.png": ""}
+NOTES = {
+    "Garden.md": "Roses. [[none]] [[Else]] [[Else]] [[#h]]\n",
+    "Else.md": "In the garden. #plant/Rose\n",
+    "logo.png": "",
+}
 
 Call = Callable[..., tuple[int, Any]]
 
@@ -24,7 +28,9 @@ def call(make_vault: MakeVault, tmp_path, capsys: pytest.CaptureFixture[str]) ->
     vault = make_vault(NOTES).real_path
 
     def run(*arguments: str) -> tuple[int, Any]:
-        code = main([*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "state")])
+        code = main(
+            [*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "state")]
+        )
         return code, json.loads(capsys.readouterr().out)
 
     return run
@@ -33,7 +39,9 @@ def call(make_vault: MakeVault, tmp_path, capsys: pytest.CaptureFixture[str]) ->
 def test_search_by_default_looks_for_names_first(call: Call) -> None:
     code, document = call("search", "garden")
     assert code == 0
-    assert [(item["path"], item.get("line"), item.get("preview")) for item in document["items"]] == [
+    assert [
+        (item["path"], item.get("line"), item.get("preview")) for item in document["items"]
+    ] == [
         ("Garden.md", None, None),
         ("Else.md", 1, "In the garden. #plant/Rose"),
     ]
@@ -69,7 +77,9 @@ def test_index_counts_what_it_knows(call: Call) -> None:
         assert figures == {"notes": 2, "files": 3, "links": 3, "unresolved": 1, "tags": 1}
 
 
-def test_what_the_index_leaves_in_the_state_folder_is_for_nobody_else(make_vault: MakeVault, tmp_path: Path) -> None:
+def test_what_the_index_leaves_in_the_state_folder_is_for_nobody_else(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
     vault = make_vault({"a.md": "one"}).real_path
     state = tmp_path / "deep/state"
     before = os.umask(0o022)

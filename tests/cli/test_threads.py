@@ -26,7 +26,10 @@ def vault(make_vault: MakeVault) -> str:
 
 @pytest.fixture
 def store(tmp_path: Path, vault: str) -> ThreadStore:
-    return ThreadStore(tmp_path / "s" / "vaults" / vault_key(vault) / "threads", lambda: datetime(2026, 3, 14, 9, 30, tzinfo=UTC))
+    return ThreadStore(
+        tmp_path / "s" / "vaults" / vault_key(vault) / "threads",
+        lambda: datetime(2026, 3, 14, 9, 30, tzinfo=UTC),
+    )
 
 
 @pytest.fixture
@@ -34,7 +37,18 @@ def call(tmp_path: Path, vault: str, capsys: pytest.CaptureFixture[str]) -> Call
     """Run a command with `--json`; the exit code and the document."""
 
     def run(*arguments: str) -> tuple[int, Any]:
-        code = main([*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none")])
+        code = main(
+            [
+                *arguments,
+                "--json",
+                "--vault",
+                vault,
+                "--state-dir",
+                str(tmp_path / "s"),
+                "--config",
+                str(tmp_path / "none"),
+            ]
+        )
         return code, json.loads(capsys.readouterr().out)
 
     return run
@@ -46,17 +60,28 @@ def test_threads_are_listed_found_renamed_and_deleted(call: Call, store: ThreadS
     store.file(first.id).add({"k": "asked", "text": "Where is the cheese?", "time": store.now()})
     assert {each["id"] for each in call("threads", "list")[1]["threads"]} == {first.id, second.id}
     (found,) = call("threads", "--search", "cheese")[1]["threads"]
-    assert (found["id"], found["model"], found["lines"]) == (first.id, "openai/gpt-5", ["Where is the cheese?"])
-    assert call("threads", "rename", second.id, "Plans\nfor spring") == (0, {"id": second.id, "title": "Plans for spring"})
+    assert (found["id"], found["model"], found["lines"]) == (
+        first.id,
+        "openai/gpt-5",
+        ["Where is the cheese?"],
+    )
+    assert call("threads", "rename", second.id, "Plans\nfor spring") == (
+        0,
+        {"id": second.id, "title": "Plans for spring"},
+    )
     told = call("threads", "show", first.id)[1]
-    assert [(each["role"], each["text"]) for each in told["said"]] == [("person", "Where is the cheese?")]
+    assert [(each["role"], each["text"]) for each in told["said"]] == [
+        ("person", "Where is the cheese?")
+    ]
     assert call("threads", "delete", first.id)[0] == 3
     assert call("threads", "delete", first.id, "--yes") == (0, {"id": first.id, "deleted": True})
     assert [each["id"] for each in call("threads")[1]["threads"]] == [second.id]
     assert call("threads", "show", "../../etc")[1]["errors"][0]["code"] == "THREAD_NOT_FOUND"
 
 
-def test_with_json_nobody_is_asked_even_at_a_terminal(call: Call, store: ThreadStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_json_nobody_is_asked_even_at_a_terminal(
+    call: Call, store: ThreadStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     thread = store.create()
     terminal, inside = os.openpty()
     os.write(terminal, b"yes\n")
@@ -64,5 +89,9 @@ def test_with_json_nobody_is_asked_even_at_a_terminal(call: Call, store: ThreadS
         monkeypatch.setattr("sys.stdin", stdin)
         code, document = call("threads", "delete", thread.id)
     os.close(terminal)
-    assert (code, document["outcome"], document["errors"][0]["code"]) == (3, "refused", "NOT_APPROVED")
+    assert (code, document["outcome"], document["errors"][0]["code"]) == (
+        3,
+        "refused",
+        "NOT_APPROVED",
+    )
     assert [each["id"] for each in call("threads")[1]["threads"]] == [thread.id]

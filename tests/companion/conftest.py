@@ -37,7 +37,9 @@ def open_window(rig: Rig, tmp_path: Path, home: Path) -> Iterator[OpenWindow]:
             (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         registry = home / "obsidian" / "obsidian.json"
         registry.parent.mkdir()
-        registry.write_text(json.dumps({"vaults": {ID: {"path": str(folder), "ts": 1, "open": True}}}))
+        registry.write_text(
+            json.dumps({"vaults": {ID: {"path": str(folder), "ts": 1, "open": True}}})
+        )
         opened.append(Window(rig, folder, home / ".obsidian-cli.sock"))
         return opened[-1]
 

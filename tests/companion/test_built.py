@@ -18,8 +18,14 @@ SOURCE = (PLUGIN / "src" / "main.ts").read_text("utf-8")
 
 
 def test_main_js_and_main_ts_are_the_pair_that_was_built_together() -> None:
-    recorded = {name: told for told, name in map(str.split, (PLUGIN / "main.sha256").read_text("ascii").splitlines())}
-    now = {name: hashlib.sha256((PLUGIN / name).read_bytes()).hexdigest() for name in ("src/main.ts", "main.js")}
+    recorded = {
+        name: told
+        for told, name in map(str.split, (PLUGIN / "main.sha256").read_text("ascii").splitlines())
+    }
+    now = {
+        name: hashlib.sha256((PLUGIN / name).read_bytes()).hexdigest()
+        for name in ("src/main.ts", "main.js")
+    }
     assert now == recorded, "run `npm run build` in obsidian_agent/obsidian/companion"
 
 
@@ -39,7 +45,12 @@ def test_the_source_can_be_read_at_one_sitting() -> None:
 
 def test_it_asks_for_the_app_and_its_editor_and_for_nothing_else() -> None:
     asked = set(re.findall(r"require\(([^)]*)\)", BUILT))
-    assert asked == {'"obsidian"', '"@codemirror/commands"', '"@codemirror/state"', '"@codemirror/view"'}
+    assert asked == {
+        '"obsidian"',
+        '"@codemirror/commands"',
+        '"@codemirror/state"',
+        '"@codemirror/view"',
+    }
     beyond = r"\b(eval|Function|import|fetch|requestUrl|XMLHttpRequest|WebSocket|EventSource|Worker|Notice|process|electron|globalThis)\b|innerHTML|https?:"
     assert re.search(beyond, re.sub(r"//.*|/\*.*?\*/", "", BUILT)) is None
 
@@ -47,7 +58,11 @@ def test_it_asks_for_the_app_and_its_editor_and_for_nothing_else() -> None:
 def test_the_manifest_is_one_that_obsidian_takes() -> None:
     manifest = json.loads((PLUGIN / "manifest.json").read_text("utf-8"))
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", manifest["id"])
-    assert not re.search("obsidian|plugin", f"{manifest['id']} {manifest['name']} {manifest['description']}", re.IGNORECASE)
+    assert not re.search(
+        "obsidian|plugin",
+        f"{manifest['id']} {manifest['name']} {manifest['description']}",
+        re.IGNORECASE,
+    )
     assert re.fullmatch(r"\d+\.\d+\.\d+", manifest["version"])
     assert manifest["isDesktopOnly"] is True
     assert re.fullmatch(r"[A-Z].{9,248}\.", manifest["description"])
@@ -57,4 +72,7 @@ def test_the_packages_are_pinned_and_no_registry_is_named() -> None:
     packages = json.loads((PLUGIN / "package.json").read_text("utf-8"))["devDependencies"]
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in packages.values())
     lock = json.loads((PLUGIN / "package-lock.json").read_text("utf-8"))["packages"]
-    assert all("resolved" not in entry and ("integrity" in entry or not name) for name, entry in lock.items())
+    assert all(
+        "resolved" not in entry and ("integrity" in entry or not name)
+        for name, entry in lock.items()
+    )

@@ -96,7 +96,9 @@ def _stolen(window: Window) -> None:
             connection, _ = listener.accept()
             with connection, connection.makefile("rb") as lines:
                 lines.readline()
-                connection.sendall(b'OA1 {"protocol": 1, "vault": "/somewhere/else", "ok": true, "executed": true, "opened": true}')
+                connection.sendall(
+                    b'OA1 {"protocol": 1, "vault": "/somewhere/else", "ok": true, "executed": true, "opened": true}'
+                )
 
     threading.Thread(target=say_yes, daemon=True).start()
 
@@ -129,7 +131,18 @@ FAULTS: list[tuple[Callable[[Window], None], str, str]] = [
 @pytest.mark.parametrize(
     ("happens", "sentence", "next_way"),
     FAULTS,
-    ids=["off", "closed", "hung", "no vault", "half", "60 MB", "stolen", "old", "disabled", "another"],
+    ids=[
+        "off",
+        "closed",
+        "hung",
+        "no vault",
+        "half",
+        "60 MB",
+        "stolen",
+        "old",
+        "disabled",
+        "another",
+    ],
 )
 def test_what_fails_is_one_sentence_in_time_then_the_next_way_and_notes_are_changed_all_the_same(
     window: Window,
@@ -152,15 +165,31 @@ def test_what_fails_is_one_sentence_in_time_then_the_next_way_and_notes_are_chan
     with pytest.raises(ObsidianError):
         obsidian.run("editor:toggle-bold", "Another name than it has")
     assert window.js("app.ran") == []
-    places = ["--vault", str(window.folder), "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none.toml"), "--json"]
+    places = [
+        "--vault",
+        str(window.folder),
+        "--state-dir",
+        str(tmp_path / "s"),
+        "--config",
+        str(tmp_path / "none.toml"),
+        "--json",
+    ]
     file = tmp_path / "plan.json"
-    step = {"id": "s", "tool": "vault.updateFile", "args": {"path": "Other.md", "mode": "append", "content": "more"}}
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+    step = {
+        "id": "s",
+        "tool": "vault.updateFile",
+        "args": {"path": "Other.md", "mode": "append", "content": "more"},
+    }
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})
+    )
     assert main(["run", str(file), "--yes", *places]) == 0, capsys.readouterr().out
     assert window.disk("Other.md") == "x\nmore\n"
 
 
-def test_where_a_call_waits_for_the_one_before_watch_ends_by_itself(window: Window, obsidian: Obsidian) -> None:
+def test_where_a_call_waits_for_the_one_before_watch_ends_by_itself(
+    window: Window, obsidian: Obsidian
+) -> None:
     window.fault("serial")
     version = obsidian.companion().context().version
     assert obsidian.companion().watch(version, 0.5).version == version

@@ -30,7 +30,15 @@ DAILY = "# Daily\n\n" + BULLETS + BELOW
 TYPED = "not saved yet 🎈"
 LINKED = "- [[Mühle]]\n- [[日本 🎉]]\n- [[Roof]]\n"
 NOTES = {"Projects/Mühle.md", "Projects/日本 🎉.md", "Projects/Roof.md"}
-JOB = ("do", "Create a note for each bullet in 'Projects'", "--offline", "--active-file", "Daily.md", "--selection-range", "2:0-5:0")
+JOB = (
+    "do",
+    "Create a note for each bullet in 'Projects'",
+    "--offline",
+    "--active-file",
+    "Daily.md",
+    "--selection-range",
+    "2:0-5:0",
+)
 
 Cli = Callable[..., dict[str, Any]]
 
@@ -50,7 +58,15 @@ def window(open_window: OpenWindow) -> Window:
 
 @pytest.fixture
 def places(window: Window, tmp_path: Path) -> list[str]:
-    return ["--vault", str(window.folder), "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml"), "--json"]
+    return [
+        "--vault",
+        str(window.folder),
+        "--state-dir",
+        str(tmp_path / "state"),
+        "--config",
+        str(tmp_path / "none.toml"),
+        "--json",
+    ]
 
 
 @pytest.fixture
@@ -79,7 +95,9 @@ def autosaved(window: Window) -> None:
     assert window.notices() == []
 
 
-def test_three_selected_bullets_become_notes_and_links_and_one_ctrl_z_takes_the_edit_back(window: Window, cli: Cli) -> None:
+def test_three_selected_bullets_become_notes_and_links_and_one_ctrl_z_takes_the_edit_back(
+    window: Window, cli: Cli
+) -> None:
     selected = window.ask("context")["selected"]
     assert selected == BULLETS
     before = DAILY + TYPED
@@ -122,10 +140,14 @@ async def app(window: Window, tmp_path: Path) -> AsyncIterator[Driver]:
             yield driver
 
 
-async def test_the_app_takes_the_live_selection_and_its_undo_goes_through_the_editor(window: Window, tmp_path: Path) -> None:
+async def test_the_app_takes_the_live_selection_and_its_undo_goes_through_the_editor(
+    window: Window, tmp_path: Path
+) -> None:
     after = (DAILY + TYPED).replace(BULLETS, LINKED)
     async with app(window, tmp_path) as driver:
-        assert window.text() == window.disk("Daily.md") == DAILY + TYPED, "what was typed is saved before the preview"
+        assert window.text() == window.disk("Daily.md") == DAILY + TYPED, (
+            "what was typed is saved before the preview"
+        )
         await driver.press("a")
         assert driver.stage == "result"
         assert window.text() == window.disk("Daily.md") == after
@@ -142,7 +164,9 @@ async def test_the_app_takes_the_live_selection_and_its_undo_goes_through_the_ed
     autosaved(window)
 
 
-async def test_the_app_follows_what_is_selected_with_real_keys(window: Window, tmp_path: Path) -> None:
+async def test_the_app_follows_what_is_selected_with_real_keys(
+    window: Window, tmp_path: Path
+) -> None:
     with VaultStore.open(window.folder) as store:
         async with driving_real(Wiring(store, tmp_path / "state"), (140, 40)) as driver:
             await driver.until(lambda: "3 lines · Daily.md in Obsidian" in driver.screen())
@@ -155,7 +179,9 @@ async def test_the_app_follows_what_is_selected_with_real_keys(window: Window, t
             assert window.ask("context")["selections"][0]["head"]["line"] == 2
 
 
-async def test_words_typed_between_approval_and_run_refuse_it_before_anything_happened(window: Window, tmp_path: Path) -> None:
+async def test_words_typed_between_approval_and_run_refuse_it_before_anything_happened(
+    window: Window, tmp_path: Path
+) -> None:
     async with app(window, tmp_path) as driver:
         window.press("Control+End")
         window.type("!")
@@ -188,13 +214,19 @@ def _save_and_end(window: Window) -> Callable[[], bool]:
 @pytest.mark.parametrize("option", ["--finish", "--roll-back"])
 @pytest.mark.parametrize("between", [_journal_and_edit, _edit_and_save, _save_and_end])
 def test_recovery_ends_a_run_that_was_killed(
-    window: Window, cli: Cli, places: list[str], between: Callable[[Window], Callable[[], bool]], option: str
+    window: Window,
+    cli: Cli,
+    places: list[str],
+    between: Callable[[Window], Callable[[], bool]],
+    option: str,
 ) -> None:
     before = DAILY + TYPED
     window.ask("settle", paths=["Daily.md"])
     there = between(window)
     running = subprocess.Popen(
-        [sys.executable, "-m", "obsidian_agent", *JOB, "--yes", *places], stdout=subprocess.DEVNULL, env=dict(os.environ)
+        [sys.executable, "-m", "obsidian_agent", *JOB, "--yes", *places],
+        stdout=subprocess.DEVNULL,
+        env=dict(os.environ),
     )
     assert eventually(there)
     running.send_signal(signal.SIGKILL)
@@ -237,15 +269,34 @@ def _nothing(window: Window) -> None:
     ids=["reading", "crlf", "bom", "1 MB"],
 )
 def test_the_disk_is_written_and_the_open_note_loaded_again(
-    open_window: OpenWindow, tmp_path: Path, capsys: pytest.CaptureFixture[str], raw: bytes, prepare: Callable[[Window], None], why: str
+    open_window: OpenWindow,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    raw: bytes,
+    prepare: Callable[[Window], None],
+    why: str,
 ) -> None:
     window = open_window({"Daily.md": raw})
     window.open("Daily.md")
     prepare(window)
-    places = ["--vault", str(window.folder), "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml"), "--json"]
+    places = [
+        "--vault",
+        str(window.folder),
+        "--state-dir",
+        str(tmp_path / "state"),
+        "--config",
+        str(tmp_path / "none.toml"),
+        "--json",
+    ]
     file = tmp_path / "plan.json"
-    step = {"id": "s", "tool": "vault.replaceText", "args": {"path": "Daily.md", "find": "- Mühle", "replace": "- Mühle 日本"}}
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+    step = {
+        "id": "s",
+        "tool": "vault.replaceText",
+        "args": {"path": "Daily.md", "find": "- Mühle", "replace": "- Mühle 日本"},
+    }
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})
+    )
     assert main(["run", str(file), "--yes", *places]) == 0
     assert why in capsys.readouterr().out
     after = raw.replace("- Mühle".encode(), "- Mühle 日本".encode())
@@ -255,7 +306,12 @@ def test_the_disk_is_written_and_the_open_note_loaded_again(
     assert "edit" not in window.actions()
     assert main(["undo", "--yes", *places]) == 0
     assert (window.folder / "Daily.md").read_bytes() == raw
-    assert eventually(lambda: window.js("app.workspace.active.view.getViewData()") == raw.decode("utf-8-sig").replace("\r\n", "\n"))
+    assert eventually(
+        lambda: (
+            window.js("app.workspace.active.view.getViewData()")
+            == raw.decode("utf-8-sig").replace("\r\n", "\n")
+        )
+    )
     time.sleep(2.3)
     assert (window.folder / "Daily.md").read_bytes() == raw
     assert window.notices() == []
@@ -265,11 +321,16 @@ def test_two_panes_of_the_note_both_show_the_run(window: Window, cli: Cli) -> No
     window.open("Daily.md", new_pane=True)
     assert cli(*JOB, "--yes")["exit"] == 0
     after = (DAILY + TYPED).replace(BULLETS, LINKED)
-    assert window.js("app.workspace.leaves.map((leaf) => leaf.view.editor.getValue())") == [after, after]
+    assert window.js("app.workspace.leaves.map((leaf) => leaf.view.editor.getValue())") == [
+        after,
+        after,
+    ]
     autosaved(window)
 
 
-def test_a_note_that_is_closed_before_the_run_is_written_with_the_words_it_was_closed_with(window: Window, cli: Cli) -> None:
+def test_a_note_that_is_closed_before_the_run_is_written_with_the_words_it_was_closed_with(
+    window: Window, cli: Cli
+) -> None:
     window.js("app.workspace.active.detach()")
     assert eventually(lambda: window.disk("Daily.md") == DAILY + TYPED)
     assert cli(*JOB, "--yes")["exit"] == 0
@@ -288,7 +349,11 @@ def test_an_open_note_that_a_run_moves_takes_its_unsaved_words_along_and_back(
     window: Window, cli: Cli, tmp_path: Path, step: dict[str, Any]
 ) -> None:
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [{"id": "s", **step}]}))
+    file.write_text(
+        json.dumps(
+            {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [{"id": "s", **step}]}
+        )
+    )
     done = cli("run", str(file), "--yes", "--allow-deletes")
     assert done["exit"] == 0, done["errors"]
     assert not (window.folder / "Daily.md").exists()
@@ -299,14 +364,18 @@ def test_an_open_note_that_a_run_moves_takes_its_unsaved_words_along_and_back(
     assert window.disk("Daily.md") == DAILY + TYPED
 
 
-def test_a_command_runs_once_and_only_the_one_that_was_shown(window: Window, cli: Cli, tmp_path: Path) -> None:
+def test_a_command_runs_once_and_only_the_one_that_was_shown(
+    window: Window, cli: Cli, tmp_path: Path
+) -> None:
     odd = {"id": 'quickadd:choice:ab 1"x', "name": 'QuickAdd: it\'s "odd" & 5 %'}
     file = tmp_path / "plan.json"
     steps = [
         {"id": "make", "tool": "vault.createFile", "args": {"path": "Log.md", "content": "made\n"}},
         {"id": "command", "tool": "commands.run", "args": {"id": odd["id"]}},
     ]
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": steps}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": steps})
+    )
     [flag] = cli("preview", str(file), "--allow-commands")["flags"]
     assert odd["name"] in flag["detail"]
     done = cli("run", str(file), "--yes", "--allow-commands")
@@ -315,7 +384,9 @@ def test_a_command_runs_once_and_only_the_one_that_was_shown(window: Window, cli
     assert window.disk("Log.md") == "made\n"
 
 
-def test_what_a_command_did_to_an_open_note_is_kept_and_what_follows_is_asked_about_again(window: Window, cli: Cli, tmp_path: Path) -> None:
+def test_what_a_command_did_to_an_open_note_is_kept_and_what_follows_is_asked_about_again(
+    window: Window, cli: Cli, tmp_path: Path
+) -> None:
     window.js("""void app.commands.listCommands().push({
       id: 'x:stamp', name: 'Stamp', act: () => app.workspace.active.view.cm.dispatch({changes: {from: 0, insert: 'stamped '}}),
     })""")
@@ -325,7 +396,9 @@ def test_what_a_command_did_to_an_open_note_is_kept_and_what_follows_is_asked_ab
         {"id": "command", "tool": "commands.run", "args": {"id": "x:stamp"}},
         {"id": "add", "tool": "vault.updateFile", "args": append},
     ]
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": steps}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": steps})
+    )
     stopped = cli("run", str(file), "--yes", "--allow-commands")
     assert stopped["exit"] == 4, stopped["errors"]
     assert window.text() == "stamped " + DAILY + TYPED

@@ -29,7 +29,11 @@ def replacing(before: str, old: str, new: str) -> dict[str, Any]:
     """An edit of the text `before` that puts `new` for `old`."""
     start = before.index(old)
     change = [units(before[:start]), units(before[:start] + old), new]
-    return {"before": sha256(before), "after": sha256(before.replace(old, new, 1)), "changes": [change]}
+    return {
+        "before": sha256(before),
+        "after": sha256(before.replace(old, new, 1)),
+        "changes": [change],
+    }
 
 
 def refusal(window: Window, action: str, **fields: Any) -> str:
@@ -38,7 +42,9 @@ def refusal(window: Window, action: str, **fields: Any) -> str:
     return str(refused.value.code)
 
 
-def test_real_keys_select_three_bullets_while_unsaved_words_stand_below(open_window: OpenWindow) -> None:
+def test_real_keys_select_three_bullets_while_unsaved_words_stand_below(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
     window.press("Control+End")
@@ -50,13 +56,22 @@ def test_real_keys_select_three_bullets_while_unsaved_words_stand_below(open_win
     assert told["mode"] == "source"
     assert told["open"] == ["Daily.md"]
     assert told["selected"] == "- call Ada\n- write to Grace\n- ask Edsger\n"
-    assert told["selections"] == [{"anchor": {"line": 2, "ch": 0}, "head": {"line": 5, "ch": 0}, "from": 9, "to": 50}]
+    assert told["selections"] == [
+        {"anchor": {"line": 2, "ch": 0}, "head": {"line": 5, "ch": 0}, "from": 9, "to": 50}
+    ]
     assert told["text"] == DAILY + "not yet saved: ü 🎉"
     assert told["hash"] == sha256(told["text"])
     assert told["length"] == units(told["text"])
     assert window.disk("Daily.md") == DAILY
     [settled] = window.ask("settle", paths=["Daily.md"])["files"]
-    assert settled == {"path": "Daily.md", "open": True, "mode": "source", "hash": told["hash"], "saved": True, "dirty": True}
+    assert settled == {
+        "path": "Daily.md",
+        "open": True,
+        "mode": "source",
+        "hash": told["hash"],
+        "saved": True,
+        "dirty": True,
+    }
     assert window.disk("Daily.md") == told["text"]
     assert window.ask("context")["selected"] == told["selected"], "saving moves nothing"
     assert "text" not in window.ask("context")
@@ -65,10 +80,20 @@ def test_real_keys_select_three_bullets_while_unsaved_words_stand_below(open_win
 def test_what_is_not_open_is_told_so(open_window: OpenWindow) -> None:
     window = open_window({"Daily.md": DAILY, "Other.md": "x\n"})
     told = window.ask("context")
-    assert (told["active"], told["mode"], told["hash"], told["open"], told["selections"]) == (None, None, None, [], [])
+    assert (told["active"], told["mode"], told["hash"], told["open"], told["selections"]) == (
+        None,
+        None,
+        None,
+        [],
+        [],
+    )
     window.open("Daily.md")
     files = window.ask("settle", paths=["Daily.md", "Other.md", "Nowhere.md"])["files"]
-    assert [(each["path"], each["open"]) for each in files] == [("Daily.md", True), ("Other.md", False), ("Nowhere.md", False)]
+    assert [(each["path"], each["open"]) for each in files] == [
+        ("Daily.md", True),
+        ("Other.md", False),
+        ("Nowhere.md", False),
+    ]
     assert files[0]["dirty"] is False
     assert refusal(window, "edit", path="Other.md", **replacing("x\n", "x", "y")) == "NOT_OPEN"
     assert window.disk("Other.md") == "x\n"
@@ -89,7 +114,9 @@ def test_what_is_not_open_is_told_so(open_window: OpenWindow) -> None:
         ("\n\n\n", "\n\n", "\\n \\t 100% & #\n"),
     ],
 )
-def test_one_ctrl_z_takes_an_edit_back_exactly(open_window: OpenWindow, before: str, old: str, new: str) -> None:
+def test_one_ctrl_z_takes_an_edit_back_exactly(
+    open_window: OpenWindow, before: str, old: str, new: str
+) -> None:
     window = open_window({"Note.md": before})
     window.open("Note.md")
     edit = replacing(before, old, new)
@@ -112,7 +139,9 @@ def test_the_selection_stays_through_an_edit_and_its_undo(open_window: OpenWindo
     window.at(2)
     window.press("Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown")
     selected = window.ask("context")["selected"]
-    window.ask("edit", path="Daily.md", **replacing(DAILY, "# Daily\n", "# Daily 日記 🎉\n\nnew line\n"))
+    window.ask(
+        "edit", path="Daily.md", **replacing(DAILY, "# Daily\n", "# Daily 日記 🎉\n\nnew line\n")
+    )
     assert window.ask("context")["selected"] == selected
     window.press("Control+z")
     assert window.text() == DAILY
@@ -122,10 +151,18 @@ def test_the_selection_stays_through_an_edit_and_its_undo(open_window: OpenWindo
 def test_several_changes_are_one_step(open_window: OpenWindow) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
-    after = DAILY.replace("call Ada", "[[call Ada]]").replace("ask Edsger", "[[ask Edsger 🎉]]").replace("below\n", "")
+    after = (
+        DAILY.replace("call Ada", "[[call Ada]]")
+        .replace("ask Edsger", "[[ask Edsger 🎉]]")
+        .replace("below\n", "")
+    )
     changes = [
         [DAILY.index(old), DAILY.index(old) + len(old), new]
-        for old, new in (("call Ada", "[[call Ada]]"), ("ask Edsger", "[[ask Edsger 🎉]]"), ("below\n", ""))
+        for old, new in (
+            ("call Ada", "[[call Ada]]"),
+            ("ask Edsger", "[[ask Edsger 🎉]]"),
+            ("below\n", ""),
+        )
     ]
     window.ask("edit", path="Daily.md", before=sha256(DAILY), after=sha256(after), changes=changes)
     assert window.text() == after == window.disk("Daily.md")
@@ -133,7 +170,9 @@ def test_several_changes_are_one_step(open_window: OpenWindow) -> None:
     assert window.text() == DAILY
 
 
-def test_an_edit_is_a_step_apart_from_what_is_typed_before_and_after_it(open_window: OpenWindow) -> None:
+def test_an_edit_is_a_step_apart_from_what_is_typed_before_and_after_it(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Note.md": "start"})
     window.open("Note.md")
     window.press("Control+End")
@@ -151,12 +190,30 @@ def test_an_edit_is_a_step_apart_from_what_is_typed_before_and_after_it(open_win
 
 
 @pytest.mark.parametrize(
-    "changes", [[[0, 99, "x"]], [[4, 5, "b"], [0, 1, "a"]], [[0, 3, "a"], [2, 4, "b"]], [], "no list", [["a", 1, "x"]], [[0, 1]]]
+    "changes",
+    [
+        [[0, 99, "x"]],
+        [[4, 5, "b"], [0, 1, "a"]],
+        [[0, 3, "a"], [2, 4, "b"]],
+        [],
+        "no list",
+        [["a", 1, "x"]],
+        [[0, 1]],
+    ],
 )
-def test_changes_that_do_not_give_what_was_approved_change_nothing(open_window: OpenWindow, changes: object) -> None:
+def test_changes_that_do_not_give_what_was_approved_change_nothing(
+    open_window: OpenWindow, changes: object
+) -> None:
     window = open_window({"Note.md": "hello\n"})
     window.open("Note.md")
-    assert refusal(window, "edit", path="Note.md", before=sha256("hello\n"), after=sha256("approved\n"), changes=changes) in {
+    assert refusal(
+        window,
+        "edit",
+        path="Note.md",
+        before=sha256("hello\n"),
+        after=sha256("approved\n"),
+        changes=changes,
+    ) in {
         "DIFFERENT",
         "FAILED",
     }
@@ -172,12 +229,17 @@ def test_changes_that_do_not_give_what_was_approved_change_nothing(open_window: 
     ],
     ids=["alters", "prevents"],
 )
-def test_an_edit_that_another_plugin_alters_or_prevents_leaves_nothing_behind(open_window: OpenWindow, another: str) -> None:
+def test_an_edit_that_another_plugin_alters_or_prevents_leaves_nothing_behind(
+    open_window: OpenWindow, another: str
+) -> None:
     window = open_window({"Note.md": "hello\n"})
     window.open("Note.md")
     window.type("oh ")
     window.js(f"app.extend(cm.state.EditorState.{another})")
-    assert refusal(window, "edit", path="Note.md", **replacing("oh hello\n", "hello", "bye")) == "DIFFERENT"
+    assert (
+        refusal(window, "edit", path="Note.md", **replacing("oh hello\n", "hello", "bye"))
+        == "DIFFERENT"
+    )
     assert window.text() == "oh hello\n", "and what was typed before is not undone"
     assert window.ask("settle", paths=["Note.md"])["files"][0]["saved"]
     assert window.disk("Note.md") == "oh hello\n"
@@ -188,11 +250,15 @@ def test_words_typed_since_the_hash_was_taken_refuse_the_edit(open_window: OpenW
     window.open("Note.md")
     window.press("Control+Home")
     window.type("x")
-    assert refusal(window, "edit", path="Note.md", **replacing("hello\n", "hello", "bye")) == "STALE"
+    assert (
+        refusal(window, "edit", path="Note.md", **replacing("hello\n", "hello", "bye")) == "STALE"
+    )
     assert window.text() == "xhello\n"
 
 
-def test_a_key_between_the_plugins_look_at_the_note_and_its_change_refuses_the_edit(open_window: OpenWindow) -> None:
+def test_a_key_between_the_plugins_look_at_the_note_and_its_change_refuses_the_edit(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Note.md": "hello\n"})
     window.open("Note.md")
     # A key that comes while the hash is made, which is the only time there is for one.
@@ -205,7 +271,9 @@ def test_a_key_between_the_plugins_look_at_the_note_and_its_change_refuses_the_e
       };
       undefined
     }""")
-    assert refusal(window, "edit", path="Note.md", **replacing("hello\n", "hello", "bye")) == "STALE"
+    assert (
+        refusal(window, "edit", path="Note.md", **replacing("hello\n", "hello", "bye")) == "STALE"
+    )
     assert window.text().strip("k") == "hello\n"
 
 
@@ -217,16 +285,27 @@ def test_reading_view_is_told_and_refused(open_window: OpenWindow) -> None:
     assert (told["mode"], told["selections"], told["selected"]) == ("preview", [], "")
     assert told["hash"] == sha256(DAILY)
     assert window.ask("settle", paths=["Daily.md"])["files"][0]["mode"] == "preview"
-    assert refusal(window, "edit", path="Daily.md", **replacing(DAILY, "Ada", "Eve")) == "NOT_SOURCE"
+    assert (
+        refusal(window, "edit", path="Daily.md", **replacing(DAILY, "Ada", "Eve")) == "NOT_SOURCE"
+    )
     assert window.disk("Daily.md") == DAILY
 
 
-@pytest.mark.parametrize("raw", [b"one\r\ntwo\r\n", b"\xef\xbb\xbfone\ntwo\n", b"\xef\xbb\xbfone\r\ntwo\r\n", b"one\rtwo\n"])
-def test_line_ends_and_a_byte_order_mark_stay_where_nothing_is_typed(open_window: OpenWindow, raw: bytes) -> None:
+@pytest.mark.parametrize(
+    "raw",
+    [b"one\r\ntwo\r\n", b"\xef\xbb\xbfone\ntwo\n", b"\xef\xbb\xbfone\r\ntwo\r\n", b"one\rtwo\n"],
+)
+def test_line_ends_and_a_byte_order_mark_stay_where_nothing_is_typed(
+    open_window: OpenWindow, raw: bytes
+) -> None:
     window = open_window({"Note.md": raw})
     window.open("Note.md")
     [settled] = window.ask("settle", paths=["Note.md"])["files"]
-    assert (settled["saved"], settled["dirty"], settled["hash"]) == (True, False, sha256("one\ntwo\n"))
+    assert (settled["saved"], settled["dirty"], settled["hash"]) == (
+        True,
+        False,
+        sha256("one\ntwo\n"),
+    )
     assert (window.folder / "Note.md").read_bytes() == raw
 
 
@@ -259,7 +338,10 @@ def test_two_panes_of_one_note_both_show_an_edit(open_window: OpenWindow) -> Non
     before = DAILY + "typed in the second"
     window.ask("edit", path="Daily.md", **replacing(before, "Ada", "Eve"))
     after = before.replace("Ada", "Eve")
-    assert window.js("app.workspace.leaves.map((leaf) => leaf.view.editor.getValue())") == [after, after]
+    assert window.js("app.workspace.leaves.map((leaf) => leaf.view.editor.getValue())") == [
+        after,
+        after,
+    ]
     assert window.disk("Daily.md") == after
     time.sleep(2.3)
     assert window.disk("Daily.md") == after, "saving by itself changes nothing"
@@ -267,7 +349,9 @@ def test_two_panes_of_one_note_both_show_an_edit(open_window: OpenWindow) -> Non
     assert window.ask("context")["open"] == ["Daily.md"]
 
 
-def test_panes_that_hold_different_words_are_neither_saved_nor_changed(open_window: OpenWindow) -> None:
+def test_panes_that_hold_different_words_are_neither_saved_nor_changed(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
     window.open("Daily.md", new_pane=True)
@@ -276,7 +360,10 @@ def test_panes_that_hold_different_words_are_neither_saved_nor_changed(open_wind
     window.js("app.workspace.leaves[0].view.cm.dispatch({changes: {from: 0, insert: 'first '}})")
     window.js("for (const leaf of app.workspace.leaves) clearTimeout(leaf.view.timer)")
     assert window.ask("settle", paths=["Daily.md"])["files"][0]["saved"] is False
-    assert refusal(window, "edit", path="Daily.md", **replacing("first " + DAILY, "Ada", "Eve")) == "STALE"
+    assert (
+        refusal(window, "edit", path="Daily.md", **replacing("first " + DAILY, "Ada", "Eve"))
+        == "STALE"
+    )
     assert window.disk("Daily.md") == DAILY
 
 
@@ -292,19 +379,26 @@ def test_a_pane_that_does_not_show_what_was_saved_yet_is_told(open_window: OpenW
     assert window.disk("Daily.md") == "first " + DAILY
 
 
-def test_a_note_in_reading_view_beside_its_editor_is_changed_in_the_editor(open_window: OpenWindow) -> None:
+def test_a_note_in_reading_view_beside_its_editor_is_changed_in_the_editor(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
     window.js("app.workspace.active.view.setMode('preview')")
     window.open("Daily.md", new_pane=True)
     assert window.ask("settle", paths=["Daily.md"])["files"][0]["mode"] == "source"
     window.ask("edit", path="Daily.md", **replacing(DAILY, "Ada", "Eve"))
-    assert window.js("app.workspace.leaves.map((leaf) => leaf.view.getViewData())") == [DAILY.replace("Ada", "Eve")] * 2
+    assert (
+        window.js("app.workspace.leaves.map((leaf) => leaf.view.getViewData())")
+        == [DAILY.replace("Ada", "Eve")] * 2
+    )
     window.press("Control+z")
     assert window.text() == DAILY
 
 
-def test_what_another_program_wrote_is_not_overwritten_before_the_app_sees_it(open_window: OpenWindow) -> None:
+def test_what_another_program_wrote_is_not_overwritten_before_the_app_sees_it(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
     window.js("app.changed = () => {}")  # the watcher is late
@@ -316,7 +410,9 @@ def test_what_another_program_wrote_is_not_overwritten_before_the_app_sees_it(op
 def test_a_save_that_is_under_way_is_waited_for(open_window: OpenWindow) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
-    window.js("{ const write = __write; window.__write = async (...given) => { await sleep(400); await write(...given); }; undefined }")
+    window.js(
+        "{ const write = __write; window.__write = async (...given) => { await sleep(400); await write(...given); }; undefined }"
+    )
     window.type("first ")
     window.js("void app.workspace.active.view.save()")
     window.type("second ")
@@ -338,7 +434,9 @@ def test_a_note_closed_meanwhile_is_not_open(open_window: OpenWindow) -> None:
     window.type("unsaved ")
     window.js("app.workspace.active.detach()")
     assert refusal(window, "edit", path="Daily.md", **replacing(DAILY, "Ada", "Eve")) == "NOT_OPEN"
-    assert window.ask("settle", paths=["Daily.md"])["files"] == [{"path": "Daily.md", "open": False}]
+    assert window.ask("settle", paths=["Daily.md"])["files"] == [
+        {"path": "Daily.md", "open": False}
+    ]
     assert window.disk("Daily.md") == "unsaved " + DAILY
 
 
@@ -351,14 +449,19 @@ def test_a_note_renamed_in_the_app_is_open_by_its_new_name_only(open_window: Ope
     told = window.ask("context")
     assert told["active"] == "Today & #1 50%.md"
     assert told["version"] > version
-    assert refusal(window, "edit", path="Daily.md", **replacing("unsaved " + DAILY, "Ada", "Eve")) == "NOT_OPEN"
+    assert (
+        refusal(window, "edit", path="Daily.md", **replacing("unsaved " + DAILY, "Ada", "Eve"))
+        == "NOT_OPEN"
+    )
     window.ask("edit", path="Today & #1 50%.md", **replacing("unsaved " + DAILY, "Ada", "Eve"))
     time.sleep(2.3)
     assert not (window.folder / "Daily.md").exists()
     assert window.disk("Today & #1 50%.md") == "unsaved " + DAILY.replace("Ada", "Eve")
 
 
-def test_a_note_deleted_by_another_program_is_not_open_and_does_not_come_back(open_window: OpenWindow) -> None:
+def test_a_note_deleted_by_another_program_is_not_open_and_does_not_come_back(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
     (window.folder / "Daily.md").unlink()
@@ -390,7 +493,9 @@ def test_open_shows_the_pane_that_is_there_at_the_line(open_window: OpenWindow) 
 
 def test_commands_are_listed_with_the_plugin_they_are_of(open_window: OpenWindow) -> None:
     window = open_window({"Daily.md": DAILY})
-    listed = {each["id"]: (each["name"], each["source"]) for each in window.ask("commands")["commands"]}
+    listed = {
+        each["id"]: (each["name"], each["source"]) for each in window.ask("commands")["commands"]
+    }
     assert listed["app:delete-file"] == ("Delete current file", "core")
     assert listed['quickadd:choice:ab 1"x'] == ('QuickAdd: it\'s "odd" & 5 %', "quickadd")
 
@@ -408,7 +513,9 @@ def test_only_the_very_command_that_was_named_runs(open_window: OpenWindow) -> N
     assert window.js("app.ran") == [odd["id"]]
 
 
-def test_watch_answers_when_something_moves_and_when_the_time_is_up(open_window: OpenWindow) -> None:
+def test_watch_answers_when_something_moves_and_when_the_time_is_up(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Daily.md": DAILY, "Other.md": "x\n"})
     window.open("Daily.md")
     version = window.ask("context")["version"]
@@ -416,7 +523,9 @@ def test_watch_answers_when_something_moves_and_when_the_time_is_up(open_window:
     def moved(act: Callable[[], object]) -> dict[str, Any]:
         found: list[dict[str, Any]] = []
         since = window.ask("context")["version"]
-        asking = threading.Thread(target=lambda: found.append(window.ask("watch", since=since, wait=20_000)))
+        asking = threading.Thread(
+            target=lambda: found.append(window.ask("watch", since=since, wait=20_000))
+        )
         asking.start()
         time.sleep(0.3)
         assert not found
@@ -427,14 +536,35 @@ def test_watch_answers_when_something_moves_and_when_the_time_is_up(open_window:
 
     assert moved(lambda: window.press("Shift+ArrowDown"))["selected"] == "# Daily\n"
     assert moved(lambda: window.type("z"))["selected"] == ""
-    assert moved(lambda: window.js("app.workspace.active.view.cm.dispatch({changes: {from: 9, insert: 'y'}})"))["length"] == len(DAILY) - 6
+    assert (
+        moved(
+            lambda: window.js(
+                "app.workspace.active.view.cm.dispatch({changes: {from: 9, insert: 'y'}})"
+            )
+        )["length"]
+        == len(DAILY) - 6
+    )
     window.open("Other.md", new_pane=True)
-    assert moved(lambda: window.js("app.workspace.setActiveLeaf(app.workspace.leaves[0])"))["active"] == "Daily.md"
-    assert moved(lambda: window.js("app.workspace.active.openFile(app.vault.getFileByPath('Other.md'))"))["active"] == "Other.md"
-    assert moved(lambda: window.js("app.workspace.active.view.setMode('preview')"))["mode"] == "preview"
+    assert (
+        moved(lambda: window.js("app.workspace.setActiveLeaf(app.workspace.leaves[0])"))["active"]
+        == "Daily.md"
+    )
+    assert (
+        moved(
+            lambda: window.js("app.workspace.active.openFile(app.vault.getFileByPath('Other.md'))")
+        )["active"]
+        == "Other.md"
+    )
+    assert (
+        moved(lambda: window.js("app.workspace.active.view.setMode('preview')"))["mode"]
+        == "preview"
+    )
     assert window.ask("watch", since=version, wait=20_000)["version"] != version, "at once"
     began = time.monotonic()
-    assert window.ask("watch", since=window.ask("context")["version"], wait=300)["active"] == "Other.md"
+    assert (
+        window.ask("watch", since=window.ask("context")["version"], wait=300)["active"]
+        == "Other.md"
+    )
     assert 0.25 < time.monotonic() - began < 3
 
 
@@ -454,12 +584,16 @@ def test_a_selection_in_a_pop_out_window_counts(open_window: OpenWindow) -> None
     assert window.disk("Daily.md") == DAILY.replace("Ada", "Eve")
 
 
-def test_after_disabling_nothing_answers_and_after_enabling_it_does(open_window: OpenWindow) -> None:
+def test_after_disabling_nothing_answers_and_after_enabling_it_does(
+    open_window: OpenWindow,
+) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
     version = window.ask("context")["version"]
     window.js("plugin.unload()")
-    assert 'Command "agent-companion" not found' in window.call(f"vault={ID}", "agent-companion", "req=x")
+    assert 'Command "agent-companion" not found' in window.call(
+        f"vault={ID}", "agent-companion", "req=x"
+    )
     assert window.js("app.extensions.length") == 0
     window.js("enable()")
     assert window.ask("context")["version"] > version
@@ -482,7 +616,9 @@ def test_after_disabling_nothing_answers_and_after_enabling_it_does(open_window:
         ({"protocol": 1, "vault": "HERE", "action": "edit"}, "NOT_OPEN"),
     ],
 )
-def test_a_request_that_is_not_as_agreed_is_answered_and_does_nothing(open_window: OpenWindow, request_: Any, code: str) -> None:
+def test_a_request_that_is_not_as_agreed_is_answered_and_does_nothing(
+    open_window: OpenWindow, request_: Any, code: str
+) -> None:
     window = open_window({"Daily.md": DAILY})
     if isinstance(request_, dict) and request_.get("vault") == "HERE":
         request_ = {**request_, "vault": str(window.folder)}
@@ -491,8 +627,12 @@ def test_a_request_that_is_not_as_agreed_is_answered_and_does_nothing(open_windo
     assert window.disk("Daily.md") == DAILY
 
 
-@pytest.mark.parametrize("parameter", ["req=%%%", "req=", "req", "", "req=eyJw", f"req={'A' * 1001}"])
-def test_a_parameter_that_was_cut_or_garbled_is_a_bad_request(open_window: OpenWindow, parameter: str) -> None:
+@pytest.mark.parametrize(
+    "parameter", ["req=%%%", "req=", "req", "", "req=eyJw", f"req={'A' * 1001}"]
+)
+def test_a_parameter_that_was_cut_or_garbled_is_a_bad_request(
+    open_window: OpenWindow, parameter: str
+) -> None:
     window = open_window({"Daily.md": DAILY})
     line = window.call(f"vault={ID}", "agent-companion", parameter).strip()
     assert json.loads(line.removeprefix("OA1 "))["code"] == "BAD_REQUEST"
@@ -501,7 +641,9 @@ def test_a_parameter_that_was_cut_or_garbled_is_a_bad_request(open_window: OpenW
 def test_the_folder_may_be_written_with_a_slash_at_its_end(open_window: OpenWindow) -> None:
     window = open_window({"Daily.md": DAILY})
     assert window.answer({"protocol": 1, "vault": f"{window.folder}/", "action": "context"})["ok"]
-    assert not window.answer({"protocol": 1, "vault": f"{window.folder}2", "action": "context"})["ok"]
+    assert not window.answer({"protocol": 1, "vault": f"{window.folder}2", "action": "context"})[
+        "ok"
+    ]
 
 
 def test_autosave_after_an_edit_changes_nothing(open_window: OpenWindow) -> None:

@@ -66,7 +66,9 @@ class Rig:
         program = browser()
         assert program is not None
         command = ["node", str(Path(__file__).with_name("rig") / "main.mjs"), program]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._read()
 
     def do(self, what: str, **fields: Any) -> Any:
@@ -125,7 +127,9 @@ class Window:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(30)
             connection.connect(str(self.socket))
-            connection.sendall(json.dumps({"argv": argv, "tty": False, "cwd": "/"}).encode() + b"\n")
+            connection.sendall(
+                json.dumps({"argv": argv, "tty": False, "cwd": "/"}).encode() + b"\n"
+            )
             return b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode()
 
     def js(self, code: str) -> Any:

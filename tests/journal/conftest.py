@@ -33,7 +33,10 @@ class Home:
         return Path(self.store.real_path)
 
     def run(
-        self, *operations: Operation | list[Operation], goal: str = "Test", steps: list[dict[str, Any]] | None = None
+        self,
+        *operations: Operation | list[Operation],
+        goal: str = "Test",
+        steps: list[dict[str, Any]] | None = None,
     ) -> ExecutionResult:
         return run(previewed(*operations, steps=steps, goal=goal), self.store, self.journal)
 

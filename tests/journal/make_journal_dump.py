@@ -12,7 +12,12 @@ import tempfile
 from pathlib import Path
 
 BEFORE = {"one.md": b"one\n", "two.md": b"two\r\n", "Folder/inner.md": b"inner\n" * 100}
-AFTER = {"one.md": b"ONE\n", "Folder/two.md": b"two\r\n", "Folder/inner.md": b"inner\n" * 100, "new.md": b"New, and more.\n"}
+AFTER = {
+    "one.md": b"ONE\n",
+    "Folder/two.md": b"two\r\n",
+    "Folder/inner.md": b"inner\n" * 100,
+    "new.md": b"New, and more.\n",
+}
 
 
 def lay_out(vault: Path, files: dict[str, bytes]) -> None:
@@ -31,17 +36,31 @@ def main(target: Path) -> None:
 
     with tempfile.TemporaryDirectory() as base:
         lay_out(Path(base, "vault"), BEFORE)
-        with VaultStore.open(Path(base, "vault")) as store, Journal.open(Path(base, "state"), store) as journal:
-            assert run(previewed(modify("one.md", b"one\n", b"ONE\n"), goal="Shout"), store, journal).success
+        with (
+            VaultStore.open(Path(base, "vault")) as store,
+            Journal.open(Path(base, "state"), store) as journal,
+        ):
+            assert run(
+                previewed(modify("one.md", b"one\n", b"ONE\n"), goal="Shout"), store, journal
+            ).success
             assert run(previewed(create("wrong.md", b"wrong")), store, journal).success
             undo(journal, store)
-            move_it, make_it = move("two.md", "Folder/two.md", b"two\r\n"), create("new.md", b"New, and more.\n")
+            move_it, make_it = (
+                move("two.md", "Folder/two.md", b"two\r\n"),
+                create("new.md", b"New, and more.\n"),
+            )
             assert run(previewed(move_it, make_it, goal="Two steps"), store, journal).success
             journal.close()
             with sqlite3.connect(journal.file) as connection:
                 text = "\n".join(connection.iterdump()).replace(store.real_path, "{vault}")
-                marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-    target.write_text(f"PRAGMA application_id={marks[0]};\nPRAGMA user_version={marks[1]};\n{text}\n", encoding="utf-8")
+                marks = [
+                    connection.execute(f"PRAGMA {name}").fetchone()[0]
+                    for name in ("application_id", "user_version")
+                ]
+    target.write_text(
+        f"PRAGMA application_id={marks[0]};\nPRAGMA user_version={marks[1]};\n{text}\n",
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

@@ -16,13 +16,26 @@ from obsidian_agent.vault.views.changes import content_hash
 from previews import vault_path
 
 PATHS = (
-    st.lists(st.text("abü .日#", min_size=1, max_size=5).map(lambda text: f"n{text}"), min_size=1, max_size=3).map("/".join).map(vault_path)
+    st.lists(
+        st.text("abü .日#", min_size=1, max_size=5).map(lambda text: f"n{text}"),
+        min_size=1,
+        max_size=3,
+    )
+    .map("/".join)
+    .map(vault_path)
 )
 HASHES = st.none() | st.binary().map(content_hash)
 ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(PutFile, PATHS, HASHES, HASHES, st.none() | st.integers(0, 0o7777)),
     st.builds(PutFolder, PATHS, st.booleans()),
-    st.builds(MoveEntry, PATHS, PATHS, st.booleans(), HASHES, st.none() | st.tuples(st.integers(0), st.integers(0))),
+    st.builds(
+        MoveEntry,
+        PATHS,
+        PATHS,
+        st.booleans(),
+        HASHES,
+        st.none() | st.tuples(st.integers(0), st.integers(0)),
+    ),
 )
 
 
@@ -39,11 +52,19 @@ def source(part: Part) -> ImageSource:
     return images
 
 
-@given(st.lists(st.tuples(ACTIONS, st.integers(0, 10_000), st.lists(st.binary(max_size=50), max_size=2)), max_size=8), st.integers(0, 100))
+@given(
+    st.lists(
+        st.tuples(ACTIONS, st.integers(0, 10_000), st.lists(st.binary(max_size=50), max_size=2)),
+        max_size=8,
+    ),
+    st.integers(0, 100),
+)
 def test_what_goes_in_comes_out(actions: list[tuple[Action, int, list[bytes]]], first: int) -> None:
     part = packed(actions)
     found = StoredPart(part.actions).actions(first)
-    assert [(one.action, one.origin) for one in found] == [(action, origin) for action, origin, _ in actions]
+    assert [(one.action, one.origin) for one in found] == [
+        (action, origin) for action, origin, _ in actions
+    ]
     assert [one.number for one in found] == list(range(first, first + len(actions)))
     images = source(part)
     for _, _, contents in actions:
@@ -60,7 +81,15 @@ def test_equal_contents_are_kept_once() -> None:
 def test_the_second_of_two_similar_contents_costs_little() -> None:
     text = "".join(f"line {number * number % 977}\n" for number in range(400)).encode()
     alone = packed([(PutFolder(vault_path("a"), made=True), 0, [text])])
-    both = packed([(PutFolder(vault_path("a"), made=True), 0, [text, text.replace(b"line 16\n", b"line sixteen\n")])])
+    both = packed(
+        [
+            (
+                PutFolder(vault_path("a"), made=True),
+                0,
+                [text, text.replace(b"line 16\n", b"line sixteen\n")],
+            )
+        ]
+    )
     assert len(both.images) < 1.25 * len(alone.images)
 
 
@@ -85,14 +114,23 @@ def test_damaged_contents_are_never_given_out(spoil: str) -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [b"", b"[]", b"{}", b'{"actions": [[0, "file"]], "images": []}', b'{"actions": [[0, "folder", "../x", true]], "images": []}', b"\xff"],
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"actions": [[0, "file"]], "images": []}',
+        b'{"actions": [[0, "folder", "../x", true]], "images": []}',
+        b"\xff",
+    ],
 )
 def test_damaged_actions_are_an_error(document: bytes) -> None:
     with pytest.raises(JournalError, match="damaged"):
         StoredPart(zlib.compress(document)).actions(0)
 
 
-@pytest.mark.parametrize("bad", ["", "..", "a/../b", "/a", "a//b", ".git/config", ".trash/../x", ".obsidian/app.json"])
+@pytest.mark.parametrize(
+    "bad", ["", "..", "a/../b", "/a", "a//b", ".git/config", ".trash/../x", ".obsidian/app.json"]
+)
 def test_stored_paths_are_judged_again(bad: str) -> None:
     row = json.dumps({"actions": [[0, "folder", bad, True]], "images": []}).encode()
     with pytest.raises(JournalError):

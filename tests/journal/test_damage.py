@@ -48,16 +48,29 @@ class Scene:
 
     def read_back(self) -> dict[str, object]:
         found: dict[str, object] = {}
-        with VaultStore.open(self.base / "vault") as store, Journal.open(self.base / "state", store) as journal:
+        with (
+            VaultStore.open(self.base / "vault") as store,
+            Journal.open(self.base / "state", store) as journal,
+        ):
             for run_id in self.runs:
                 try:
                     record = journal.run(run_id)
                     assert record is not None
                     actions, images = journal.load(record)
                     contents = {
-                        hash for one in actions for hash in (getattr(one.action, "before", None), getattr(one.action, "after", None))
+                        hash
+                        for one in actions
+                        for hash in (
+                            getattr(one.action, "before", None),
+                            getattr(one.action, "after", None),
+                        )
                     }
-                    found[run_id] = (record, actions, {hash: images.get(hash) for hash in contents if hash}, journal.plan_of(run_id))
+                    found[run_id] = (
+                        record,
+                        actions,
+                        {hash: images.get(hash) for hash in contents if hash},
+                        journal.plan_of(run_id),
+                    )
                 except (JournalError, AssertionError):
                     found[run_id] = None
         return found
@@ -66,7 +79,16 @@ class Scene:
 @pytest.fixture
 def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
     def ask(*arguments: str) -> tuple[int, Any]:
-        code = main([*arguments, "--json", "--vault", str(tmp_path / "vault"), "--state-dir", str(tmp_path / "state")])
+        code = main(
+            [
+                *arguments,
+                "--json",
+                "--vault",
+                str(tmp_path / "vault"),
+                "--state-dir",
+                str(tmp_path / "state"),
+            ]
+        )
         return code, json.loads(capsys.readouterr().out)
 
     return ask
@@ -76,20 +98,36 @@ def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
 def scene(tmp_path: Path, call: Call, request: pytest.FixtureRequest) -> Scene:
     """Eight runs, one undone, one undone and done again; the last of them perhaps killed before its end was noted."""
     (tmp_path / "vault").mkdir()
-    with VaultStore.open(tmp_path / "vault") as store, Journal.open(tmp_path / "state", store) as journal:
+    with (
+        VaultStore.open(tmp_path / "vault") as store,
+        Journal.open(tmp_path / "state", store) as journal,
+    ):
         for number in range(3):
-            assert run(previewed(create(f"n{number}.md", b"text %d\n" % number * 400), goal=f"Make {number}"), store, journal).success
-        assert run(previewed(modify("n0.md", b"text 0\n" * 400, b"other\n")), store, journal).success
+            assert run(
+                previewed(
+                    create(f"n{number}.md", b"text %d\n" % number * 400), goal=f"Make {number}"
+                ),
+                store,
+                journal,
+            ).success
+        assert run(
+            previewed(modify("n0.md", b"text 0\n" * 400, b"other\n")), store, journal
+        ).success
         undo(journal, store)
         assert run(previewed(move("n1.md", "m1.md", b"text 1\n" * 400)), store, journal).success
         undo(journal, store)
         redo(journal, store)
-        assert run(previewed(create("big.bin", random.Random(1).randbytes(40_000))), store, journal).success
+        assert run(
+            previewed(create("big.bin", random.Random(1).randbytes(40_000))), store, journal
+        ).success
         assert run(previewed(create("seven.md", b"7")), store, journal).success
         if request.param == "ended":
             assert run(previewed(create("last.md", b"8")), store, journal).success
         else:
-            with patch.object(Journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            with (
+                patch.object(Journal, "finish", side_effect=KeyboardInterrupt),
+                pytest.raises(KeyboardInterrupt),
+            ):
                 run(previewed(create("last.md", b"8")), store, journal)
     for name in ("vault", "state"):
         shutil.copytree(tmp_path / name, tmp_path / "saved" / name)
@@ -144,7 +182,9 @@ def untold(scene: Scene, rounds: int, seed: int) -> list[str]:
         if lost and not (code and told["errors"]):
             found.append(f"{number}: {name} {done}: history lost {lost} and said nothing")
         if (lost or spoilt) and checks["journal"]["ok"]:
-            found.append(f"{number}: {name} {done}: the doctor sees nothing, lost {lost}, spoilt {spoilt}")
+            found.append(
+                f"{number}: {name} {done}: the doctor sees nothing, lost {lost}, spoilt {spoilt}"
+            )
         if (
             spoilt
             and not lost

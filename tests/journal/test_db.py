@@ -31,7 +31,9 @@ def old(tmp_path: Path) -> Path:
     folder = tmp_path / "state/vaults" / state_folder.vault_key(str((tmp_path / "vault").resolve()))
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / "journal.db")) as connection:
-        connection.executescript(VERSION_1.read_text().replace("{vault}", str((tmp_path / "vault").resolve())))
+        connection.executescript(
+            VERSION_1.read_text().replace("{vault}", str((tmp_path / "vault").resolve()))
+        )
         connection.execute("PRAGMA journal_mode=WAL")
     assert not (folder / integrity.FILE).exists()
     return tmp_path
@@ -44,7 +46,12 @@ def test_a_journal_of_the_first_version_is_read_and_can_be_undone(old: Path) -> 
         assert (last.undoable, wrong.undone, first.undoable) == (True, True, True)
         assert journal.examine(contents=True) == []
         assert journal.plan_of(last.run_id).cuts == [Cut("s0", 1, True), Cut("s1", 2, True)]
-        assert journal.plan_of(last.run_id).document.keys() == {"version", "goal", "riskLevel", "steps"}
+        assert journal.plan_of(last.run_id).document.keys() == {
+            "version",
+            "goal",
+            "riskLevel",
+            "steps",
+        }
         assert undo(journal, store, to_step="s0").restored == ("new.md",)
         redo(journal, store)
         undo(journal, store)
@@ -73,7 +80,9 @@ def test_two_programs_may_bring_it_up_to_date_at_once(old: Path) -> None:
         assert len(journal.history()) == 3
 
 
-def test_a_migration_that_is_broken_off_leaves_the_journal_as_it_was(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_is_broken_off_leaves_the_journal_as_it_was(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(connection: sqlite3.Connection) -> None:
         connection.execute("DROP TABLE part")
         raise OSError(28, "No space left on device")
@@ -81,7 +90,11 @@ def test_a_migration_that_is_broken_off_leaves_the_journal_as_it_was(old: Path, 
     (file,) = old.glob("state/vaults/*/journal.db")
     with monkeypatch.context() as patched:
         patched.setattr(db, "_MIGRATIONS", (fail,))
-        with VaultStore.open(old / "vault") as store, Journal.open(old / "state", store) as journal, pytest.raises(JournalError):
+        with (
+            VaultStore.open(old / "vault") as store,
+            Journal.open(old / "state", store) as journal,
+            pytest.raises(JournalError),
+        ):
             journal.history()
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone()[0] == 1
@@ -94,7 +107,9 @@ def test_a_run_of_an_older_program_that_was_open_all_the_while_is_taken_in(home:
     home.run(modify("one.md", b"ONE\n", b"One\n"))
     home.journal.close()
     with closing(sqlite3.connect(home.journal.file)) as connection, connection:
-        connection.execute("UPDATE record SET previous = NULL, hash = NULL, seal = NULL WHERE seq = 2")
+        connection.execute(
+            "UPDATE record SET previous = NULL, hash = NULL, seal = NULL WHERE seq = 2"
+        )
     listed = integrity.Register(home.journal.folder)
     listed.write(entry for entry in listed.read().entries.values() if entry.seq == 1)
     with home.reopened().journal as journal:
@@ -128,7 +143,9 @@ def test_a_newer_journal_is_refused_in_a_sentence(home: Home) -> None:
 def test_what_a_new_journal_has_is_what_an_old_one_is_brought_to(old: Path) -> None:
     def layout(file: Path) -> list[tuple[str, ...]]:
         with closing(sqlite3.connect(file)) as connection:
-            return connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
+            return connection.execute(
+                "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
+            ).fetchall()
 
     with VaultStore.open(old / "vault") as store, Journal.open(old / "state", store) as journal:
         journal.history()

@@ -29,7 +29,11 @@ def register(tmp_path: Path) -> Register:
 def test_what_is_written_is_read(register: Register) -> None:
     register.add([entry(3)])
     listed = register.read()
-    assert (listed.entries, listed.whole, listed.last) == ({seq: entry(seq) for seq in (1, 2, 3)}, True, 3)
+    assert (listed.entries, listed.whole, listed.last) == (
+        {seq: entry(seq) for seq in (1, 2, 3)},
+        True,
+        3,
+    )
     assert register.file.stat().st_mode & 0o077 == 0
 
 
@@ -43,7 +47,9 @@ def test_a_line_that_was_damaged_is_left_out_and_told(register: Register) -> Non
         assert len(listed.entries) >= 1 or at in (text.find(b"\n", 30),)
 
 
-def test_a_line_that_could_not_be_flushed_is_not_there(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_could_not_be_flushed_is_not_there(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(fd: int) -> None:
         raise OSError(5, "Input/output error")
 
@@ -56,7 +62,9 @@ def test_a_line_that_could_not_be_flushed_is_not_there(register: Register, monke
 
 
 @pytest.mark.parametrize("call", ["add", "write"])
-def test_a_line_that_is_flushed_stays_when_what_follows_fails(register: Register, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_a_line_that_is_flushed_stays_when_what_follows_fails(
+    register: Register, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
     """A record that the register lists must not be withdrawn: it would be told as lost."""
     really = os.close
     lines = {"add": [entry(3)], "write": [entry(1), entry(2), entry(3)]}[call]
@@ -77,7 +85,11 @@ def test_every_record_is_in_it_before_the_vault_is_touched(home: Home) -> None:
     home.run(create("n.md", b"x"))
     undo(home.journal, home.store)
     redo(home.journal, home.store)
-    assert [one.kind for one in Register(home.journal.folder).read().entries.values()] == ["run", "undo", "redo"]
+    assert [one.kind for one in Register(home.journal.folder).read().entries.values()] == [
+        "run",
+        "undo",
+        "redo",
+    ]
 
 
 def test_one_that_is_damaged_is_written_anew_with_the_next_run(home: Home) -> None:
@@ -121,6 +133,8 @@ def test_a_journal_whose_database_is_gone_names_what_it_held(home: Home) -> None
         (home.journal.folder / name).unlink()
     with home.reopened().journal as journal:
         assert journal.history() == []
-        assert [str(run_id) in told.message for run_id, told in zip(ids, journal.examine(), strict=True)] == [True, True]
+        assert [
+            str(run_id) in told.message for run_id, told in zip(ids, journal.examine(), strict=True)
+        ] == [True, True]
         assert run(previewed(create("after.md", b"x")), home.store, journal).success
         assert len(journal.examine()) == 2

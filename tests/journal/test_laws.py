@@ -20,7 +20,15 @@ from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.transaction.actions import Action, PutFile
-from obsidian_agent.vault.views.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, Operation, RenameEntry
+from obsidian_agent.vault.views.changes import (
+    CreateFile,
+    DeleteEntry,
+    FileChange,
+    MakeFolder,
+    ModifyFile,
+    Operation,
+    RenameEntry,
+)
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.overlay import OverlayVault
 from previews import Picture, picture, previewed, restarted, run, vault_path
@@ -30,7 +38,9 @@ CONTENTS = [b"", b"one\n", b"two\n" * 400, b"\xef\xbb\xbfthree\r\n", b"\0\xff", 
 LAYOUT = {"a/d.md": 1, "a/b/e.md": 2, "b/d.md": 1, "d.md": 1, "e.md": 3, "c/": 0, "a/c/d.md": 4}
 RELAXED = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-places = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(lambda names: vault_path("/".join(names)))
+places = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(
+    lambda names: vault_path("/".join(names))
+)
 contents = st.sampled_from(CONTENTS)
 changes: st.SearchStrategy[FileChange] = st.one_of(
     st.builds(CreateFile, places, contents),
@@ -90,7 +100,10 @@ def house() -> Iterator[House]:
 
 def contents_of(overlay: OverlayVault) -> dict[str, bytes]:
     """Every path that the overlay shows, with the bytes of files."""
-    return {entry.path.text: overlay.read(entry.path) if entry.kind == "file" else b"" for entry in overlay.walk(ROOT)}
+    return {
+        entry.path.text: overlay.read(entry.path) if entry.kind == "file" else b""
+        for entry in overlay.walk(ROOT)
+    }
 
 
 def operations(overlay: OverlayVault) -> list[Operation]:
@@ -99,7 +112,9 @@ def operations(overlay: OverlayVault) -> list[Operation]:
 
 @RELAXED
 @given(stories, st.integers(0, 20), st.booleans(), st.integers(0, 20))
-def test_a_run_that_was_cut_off_is_finished_or_rolled_back(story: list[FileChange], cut: int, finish: bool, second: int) -> None:
+def test_a_run_that_was_cut_off_is_finished_or_rolled_back(
+    story: list[FileChange], cut: int, finish: bool, second: int
+) -> None:
     with house() as home:
         overlay = home.told(story)
         todo = operations(overlay)
@@ -117,7 +132,11 @@ def test_a_run_that_was_cut_off_is_finished_or_rolled_back(story: list[FileChang
                     assert one.problems == ()
             assert interrupted(journal, home.store) == []
             if finish or not broken:
-                assert {path: entry[2] for path, entry in home.seen().items() if not path.startswith(".trash")} == wanted
+                assert {
+                    path: entry[2]
+                    for path, entry in home.seen().items()
+                    if not path.startswith(".trash")
+                } == wanted
                 if journal.last_undoable() is not None:
                     assert undo(journal, home.store).conflicts == ()
             assert home.seen() == before
@@ -177,7 +196,9 @@ def damage(home: House, action: Action, kind: str, before: bytes | None) -> None
 
 @RELAXED
 @given(stories, st.data(), st.booleans())
-def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[FileChange], data: st.DataObject, finish: bool) -> None:
+def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(
+    story: list[FileChange], data: st.DataObject, finish: bool
+) -> None:
     with house() as home:
         todo = operations(home.told(story))
         before = home.seen()
@@ -192,7 +213,14 @@ def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[File
                 for stored in actions:
                     if isinstance(stored.action, PutFile):
                         kind = data.draw(st.sampled_from(["", "empty", "cut", "zeros", "lost"]))
-                        damage(home, stored.action, kind, None if stored.action.before is None else images.get(stored.action.before))
+                        damage(
+                            home,
+                            stored.action,
+                            kind,
+                            None
+                            if stored.action.before is None
+                            else images.get(stored.action.before),
+                        )
             for one in recover(journal, home.store, finish=finish):
                 assert one.problems == ()
         assert home.seen() == (after if finish or not todo else before)
@@ -202,7 +230,12 @@ def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[File
 def test_a_folder_that_came_and_went_within_a_run_is_known_to_have_gone(finish: bool) -> None:
     """Its end looks like the state before it was made; only the place that it went to tells."""
     path = vault_path("a")
-    story: list[FileChange] = [CreateFile(path, b""), DeleteEntry(path), MakeFolder(path), DeleteEntry(path)]
+    story: list[FileChange] = [
+        CreateFile(path, b""),
+        DeleteEntry(path),
+        MakeFolder(path),
+        DeleteEntry(path),
+    ]
     with house() as home:
         todo = operations(home.told(story))
         before = home.seen()
@@ -215,7 +248,9 @@ def test_a_folder_that_came_and_went_within_a_run_is_known_to_have_gone(finish: 
         assert home.seen() == (after if finish else before)
 
 
-def all_of_it(take_back: Callable[[Journal, VaultStore], UndoResult], journal: Journal, store: VaultStore) -> None:
+def all_of_it(
+    take_back: Callable[[Journal, VaultStore], UndoResult], journal: Journal, store: VaultStore
+) -> None:
     """Go on until there is nothing left."""
     for _ in range(50):
         try:
@@ -237,14 +272,18 @@ def test_what_the_disk_refused_keeps_its_place_until_the_next_undo() -> None:
         with home.journal() as journal:
             assert run(previewed(*todo), home.store, journal).success
             with disk_failing_at(0):
-                assert [problem.path for problem in undo(journal, home.store).errors] == [".trash/a 2"]
+                assert [problem.path for problem in undo(journal, home.store).errors] == [
+                    ".trash/a 2"
+                ]
             all_of_it(undo, journal, home.store)
         assert home.seen() == before
 
 
 @RELAXED
 @given(stories, st.lists(st.frozensets(st.integers(0, 12), max_size=4), max_size=3), st.data())
-def test_undo_and_redo_in_pieces_lead_to_the_same(story: list[FileChange], failures: list[frozenset[int]], data: st.DataObject) -> None:
+def test_undo_and_redo_in_pieces_lead_to_the_same(
+    story: list[FileChange], failures: list[frozenset[int]], data: st.DataObject
+) -> None:
     with house() as home:
         todo = operations(home.told(story))
         before = home.seen()
@@ -256,7 +295,14 @@ def test_undo_and_redo_in_pieces_lead_to_the_same(story: list[FileChange], failu
             for numbers in failures:
                 with disk_failing_at(*numbers), suppress(JournalError):
                     # Who leaves something in the trash that was at a place only in between leaves it there for good.
-                    skip = data.draw(st.lists(st.sampled_from([path for path in after if not path.startswith(".trash")]), max_size=2))
+                    skip = data.draw(
+                        st.lists(
+                            st.sampled_from(
+                                [path for path in after if not path.startswith(".trash")]
+                            ),
+                            max_size=2,
+                        )
+                    )
                     undo(journal, home.store, skip=skip)
             all_of_it(undo, journal, home.store)
             assert home.seen() == before

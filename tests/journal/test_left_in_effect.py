@@ -15,7 +15,11 @@ from previews import create, make, modify, move
 if TYPE_CHECKING:
     from tests.journal.conftest import Home
 
-CHANGED = [modify("one.md", b"one\n", b"ONE\n"), create("new.md", b"new\n"), modify("two.md", b"two\r\n", b"TWO\r\n")]
+CHANGED = [
+    modify("one.md", b"one\n", b"ONE\n"),
+    create("new.md", b"new\n"),
+    modify("two.md", b"two\r\n", b"TWO\r\n"),
+]
 
 
 def test_an_undo_that_failed_at_a_file_is_gone_on_with(home: Home) -> None:
@@ -47,10 +51,18 @@ def test_an_undo_that_met_an_edited_file_is_gone_on_with(home: Home) -> None:
 
 def test_what_was_left_in_a_folder_is_found_where_that_has_moved_back_to(home: Home) -> None:
     before = home.seen()
-    home.run([move("Folder", "Moved"), modify("Moved/inner.md", b"inner\n" * 100, b"INNER\n"), move("Moved", "Again")])
+    home.run(
+        [
+            move("Folder", "Moved"),
+            modify("Moved/inner.md", b"inner\n" * 100, b"INNER\n"),
+            move("Moved", "Again"),
+        ]
+    )
     after = home.seen()
     with disk_failing_at("Moved/inner.md"):
-        assert [problem.path for problem in undo(home.journal, home.store).errors] == ["Moved/inner.md"]
+        assert [problem.path for problem in undo(home.journal, home.store).errors] == [
+            "Moved/inner.md"
+        ]
     assert (home.root / "Folder/inner.md").read_bytes() == b"INNER\n"
     (home.root / "Folder/inner.md").write_bytes(b"edited\n")
     assert [one.path for one in undo(home.journal, home.store).conflicts] == ["Folder/inner.md"]
@@ -64,7 +76,9 @@ def test_what_was_left_in_a_folder_is_found_where_that_has_moved_back_to(home: H
 
 @pytest.mark.parametrize("finish", [True, False])
 @pytest.mark.parametrize("undoing", [True, False])
-def test_what_recovery_could_not_do_is_done_when_it_is_asked_again(home: Home, finish: bool, undoing: bool) -> None:
+def test_what_recovery_could_not_do_is_done_when_it_is_asked_again(
+    home: Home, finish: bool, undoing: bool
+) -> None:
     """Of an interrupted run, or of an interrupted undo of it."""
     before = home.seen()
     if undoing:
@@ -75,7 +89,10 @@ def test_what_recovery_could_not_do_is_done_when_it_is_asked_again(home: Home, f
             undo(home.journal, home.store)
         else:
             home.run(*CHANGED)
-    with disk_failing_at("one.md", "two.md"), pytest.raises(VaultError, match="could not be written"):
+    with (
+        disk_failing_at("one.md", "two.md"),
+        pytest.raises(VaultError, match="could not be written"),
+    ):
         recover(home.journal, home.store, finish=finish)
     assert len(interrupted(home.journal, home.store)) == 1
     (done,) = recover(home.journal, home.store, finish=finish)
@@ -102,7 +119,11 @@ def test_a_folder_stays_in_effect_with_what_was_left_in_it(home: Home) -> None:
     home.run([make("A"), make("A/B"), create("A/B/new.md", b"new\n")])
     (home.root / "A/B/new.md").write_bytes(b"edited\n")
     assert [one.path for one in undo(home.journal, home.store).conflicts] == ["A/B/new.md"]
-    assert undo(home.journal, home.store, force=["A/B/new.md"]).restored == ("A", "A/B", "A/B/new.md")
+    assert undo(home.journal, home.store, force=["A/B/new.md"]).restored == (
+        "A",
+        "A/B",
+        "A/B/new.md",
+    )
     assert home.seen() == before
 
 

@@ -31,17 +31,27 @@ def vault(make_vault: MakeVault) -> int:
 
 def holder(file: Path, vault: Path) -> subprocess.Popen[str]:
     """Another process that holds the lock until it is told or killed."""
-    process = subprocess.Popen([sys.executable, "-c", _HOLDER, file, vault], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, file, vault],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
 
 
-def test_the_other_process_is_named_and_its_death_frees_the_lock(tmp_path: Path, vault: int) -> None:
+def test_the_other_process_is_named_and_its_death_frees_the_lock(
+    tmp_path: Path, vault: int
+) -> None:
     file = tmp_path / "lock"
     with holder(file, tmp_path / "vault") as other:
         assert is_locked(file)
-        with pytest.raises(JournalError, match=f"process {other.pid}") as raised, vault_lock(file, vault):
+        with (
+            pytest.raises(JournalError, match=f"process {other.pid}") as raised,
+            vault_lock(file, vault),
+        ):
             pass
         assert (raised.value.code, raised.value.retryable) == ("VAULT_BUSY", True)
         other.kill()
@@ -51,7 +61,9 @@ def test_the_other_process_is_named_and_its_death_frees_the_lock(tmp_path: Path,
             assert is_locked(file)
 
 
-def test_two_threads_or_screens_of_one_process_exclude_each_other(tmp_path: Path, vault: int) -> None:
+def test_two_threads_or_screens_of_one_process_exclude_each_other(
+    tmp_path: Path, vault: int
+) -> None:
     with (
         vault_lock(tmp_path / "lock", vault),
         pytest.raises(JournalError, match=f"process {os.getpid()}"),
@@ -63,7 +75,10 @@ def test_two_threads_or_screens_of_one_process_exclude_each_other(tmp_path: Path
 
 def test_different_state_folders_exclude_each_other_too(tmp_path: Path, vault: int) -> None:
     with holder(tmp_path / "one", tmp_path / "vault") as other:
-        with pytest.raises(JournalError, match="another process"), vault_lock(tmp_path / "two", vault):
+        with (
+            pytest.raises(JournalError, match="another process"),
+            vault_lock(tmp_path / "two", vault),
+        ):
             pass
         other.kill()
 
@@ -75,11 +90,17 @@ def test_nothing_is_written_to_the_vault(tmp_path: Path, vault: int) -> None:
 
 def test_a_state_folder_that_cannot_be_made(make_vault: MakeVault, tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(b"a file")
-    with Journal.open(tmp_path / "state", make_vault({})) as journal, pytest.raises(JournalError, match="cannot be used"), journal.lock():
+    with (
+        Journal.open(tmp_path / "state", make_vault({})) as journal,
+        pytest.raises(JournalError, match="cannot be used"),
+        journal.lock(),
+    ):
         pass
 
 
-def test_a_disk_that_fails_when_the_lock_is_let_go_is_nobodys_business(tmp_path: Path, vault: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_when_the_lock_is_let_go_is_nobodys_business(
+    tmp_path: Path, vault: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was done under the lock is done; the lock goes with its handle all the same."""
     real, file = os.close, tmp_path / "lock"
 

@@ -84,7 +84,11 @@ def test_a_new_run_waits_for_the_decision(home: Home) -> None:
     interrupt(home, 3)
     before = home.seen()
     result = home.run(create("other.md", b"x"))
-    assert (result.status, result.run_id, result.errors[0].code) == ("failed", None, "RECOVERY_NEEDED")
+    assert (result.status, result.run_id, result.errors[0].code) == (
+        "failed",
+        None,
+        "RECOVERY_NEEDED",
+    )
     with pytest.raises(JournalError, match="half done"):
         undo(home.journal, home.store)
     with refused("RECOVERY_NEEDED", "cut short"):
@@ -107,7 +111,11 @@ def test_a_run_that_needs_no_decision_is_in_nobodys_way(home: Home, after: int) 
     undo(home.journal, home.store)
     if after:
         assert undo(home.journal, home.store).restored
-    assert sorted(name for name in os.listdir(home.root) if name != ".obsidian-agent") == ["Folder", "one.md", "two.md"]
+    assert sorted(name for name in os.listdir(home.root) if name != ".obsidian-agent") == [
+        "Folder",
+        "one.md",
+        "two.md",
+    ]
 
 
 @pytest.mark.parametrize("finish", [True, False])
@@ -131,9 +139,13 @@ class TestForeign:
 
 @pytest.mark.parametrize("finish", [True, False])
 @pytest.mark.parametrize(
-    "damage", [b"", b"new\n" * 10, b"\0" * 4000, b"new\n" * 256 + b"\0" * 2976], ids=["empty", "cut", "zeros", "half zeros"]
+    "damage",
+    [b"", b"new\n" * 10, b"\0" * 4000, b"new\n" * 256 + b"\0" * 2976],
+    ids=["empty", "cut", "zeros", "half zeros"],
 )
-def test_files_whose_bytes_never_reached_the_disk_are_ours(home: Home, damage: bytes, finish: bool) -> None:
+def test_files_whose_bytes_never_reached_the_disk_are_ours(
+    home: Home, damage: bytes, finish: bool
+) -> None:
     before = home.seen()
     with power_cut_before_the_end():
         home.run(*STORY)
@@ -148,7 +160,9 @@ def test_files_whose_bytes_never_reached_the_disk_are_ours(home: Home, damage: b
 
 
 @pytest.mark.parametrize("finish", [True, False])
-@pytest.mark.parametrize("down", [True, False], ids=["the machine went down", "only the process ended"])
+@pytest.mark.parametrize(
+    "down", [True, False], ids=["the machine went down", "only the process ended"]
+)
 def test_a_note_that_somebody_shortened_is_not_torn(home: Home, finish: bool, down: bool) -> None:
     """Even after a power cut: what was written since then was written by somebody."""
     with power_cut_before_the_end():
@@ -170,9 +184,15 @@ class TestLeftovers:
         return record.token
 
     @pytest.mark.parametrize("finish", [True, False])
-    @pytest.mark.parametrize("content", [b"", b"ONE\n" * 3, b"ONE\n" * 1000, b"one\n"], ids=["empty", "begun", "new", "displaced"])
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"ONE\n" * 3, b"ONE\n" * 1000, b"one\n"],
+        ids=["empty", "begun", "new", "displaced"],
+    )
     @pytest.mark.parametrize("why", ["in writing", "the machine went down"])
-    def test_our_own_are_thrown_away(self, home: Home, finish: bool, content: bytes, why: str) -> None:
+    def test_our_own_are_thrown_away(
+        self, home: Home, finish: bool, content: bytes, why: str
+    ) -> None:
         before = home.seen()
         with power_cut_before_the_end():
             home.run(*STORY)
@@ -188,7 +208,9 @@ class TestLeftovers:
         assert home.seen() == (after if finish else before)
 
     @pytest.mark.parametrize("content", [b"", b"ONE\n" * 3], ids=["empty", "begun"])
-    def test_what_a_killed_process_had_begun_is_thrown_away_where_modes_are_not_kept(self, home: Home, content: bytes) -> None:
+    def test_what_a_killed_process_had_begun_is_thrown_away_where_modes_are_not_kept(
+        self, home: Home, content: bytes
+    ) -> None:
         before = home.seen()
         interrupt(home, 2)
         (home.root / f".{self.token(home)}.2.ab").write_bytes(content)
@@ -197,7 +219,9 @@ class TestLeftovers:
 
     @pytest.mark.parametrize("content", [b"", b"on"], ids=["emptied", "shortened"])
     @pytest.mark.parametrize("finish", [True, False])
-    def test_a_shortened_note_that_was_displaced_gets_its_place_back(self, home: Home, finish: bool, content: bytes) -> None:
+    def test_a_shortened_note_that_was_displaced_gets_its_place_back(
+        self, home: Home, finish: bool, content: bytes
+    ) -> None:
         """Shortened at the last moment before the exchange, and the process killed right after it."""
         interrupt(home, 3)
         (home.root / f".{self.token(home)}.2.ab").write_bytes(content)
@@ -231,7 +255,12 @@ class TestLeftovers:
 
     def test_they_are_found_where_their_folder_is_by_now(self, home: Home) -> None:
         with power_cut_before_the_end():
-            home.run([modify("Folder/inner.md", b"inner\n" * 100, b"changed"), move("Folder", "Elsewhere")])
+            home.run(
+                [
+                    modify("Folder/inner.md", b"inner\n" * 100, b"changed"),
+                    move("Folder", "Elsewhere"),
+                ]
+            )
         (home.root / f"Elsewhere/.{self.token(home)}.0.1").write_bytes(b"inner\n" * 100)
         recover(home.journal, home.store, finish=True)
         assert sorted(os.listdir(home.root / "Elsewhere")) == ["inner.md"]
@@ -264,7 +293,9 @@ def test_names_that_were_used_twice(home: Home) -> None:
                 assert done.problems == ()
             if finish or after == len(swap):
                 assert (home.root / "one.md").read_bytes() == b"two\r\n"
-                assert sorted(name for name in os.listdir(home.root) if name != ".obsidian-agent") == [
+                assert sorted(
+                    name for name in os.listdir(home.root) if name != ".obsidian-agent"
+                ) == [
                     "Folder",
                     "Moved",
                     "one.md",

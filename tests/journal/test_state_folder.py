@@ -25,7 +25,16 @@ Call = Callable[..., tuple[int, Any]]
 @pytest.fixture
 def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
     def ask(vault: str, *arguments: str) -> tuple[int, Any]:
-        code = main([*arguments, "--json", "--vault", str(tmp_path / vault), "--state-dir", str(tmp_path / "state")])
+        code = main(
+            [
+                *arguments,
+                "--json",
+                "--vault",
+                str(tmp_path / vault),
+                "--state-dir",
+                str(tmp_path / "state"),
+            ]
+        )
         return code, json.loads(capsys.readouterr().out)
 
     return ask
@@ -37,7 +46,10 @@ def work(tmp_path: Path) -> Callable[[str, str], None]:
 
     def make(vault: str, name: str) -> None:
         (tmp_path / vault).mkdir(exist_ok=True)
-        with VaultStore.open(tmp_path / vault) as store, Journal.open(tmp_path / "state", store) as journal:
+        with (
+            VaultStore.open(tmp_path / vault) as store,
+            Journal.open(tmp_path / "state", store) as journal,
+        ):
             result = run(previewed(create(name, b"x"), goal=f"Make {name}"), store, journal)
             if result.errors:
                 raise JournalError(result.errors[0].message, code=result.errors[0].code)
@@ -56,7 +68,9 @@ def identity(folder: Path) -> str:
     return str(json.loads((folder / ".obsidian-agent/vault.json").read_text())["id"])
 
 
-def test_the_id_is_made_with_the_first_run_that_changes_something(work: Work, call: Call, tmp_path: Path) -> None:
+def test_the_id_is_made_with_the_first_run_that_changes_something(
+    work: Work, call: Call, tmp_path: Path
+) -> None:
     (tmp_path / "a").mkdir()
     call("a", "history")
     call("a", "search", "x")
@@ -69,7 +83,9 @@ def test_the_id_is_made_with_the_first_run_that_changes_something(work: Work, ca
     assert identity(tmp_path / "a") == made
 
 
-def test_a_moved_vault_is_told_and_takes_its_history_along(work: Work, call: Call, tmp_path: Path) -> None:
+def test_a_moved_vault_is_told_and_takes_its_history_along(
+    work: Work, call: Call, tmp_path: Path
+) -> None:
     work("a", "one.md")
     work("a", "two.md")
     (tmp_path / "a").rename(tmp_path / "b")
@@ -80,7 +96,9 @@ def test_a_moved_vault_is_told_and_takes_its_history_along(work: Work, call: Cal
         assert "doctor --adopt" in told["errors"][0]["message"]
     code, told = call("b", "doctor")
     assert code == 1
-    assert "was at" in next(check["detail"] for check in told["checks"] if check["name"] == "journal")
+    assert "was at" in next(
+        check["detail"] for check in told["checks"] if check["name"] == "journal"
+    )
     with pytest.raises(JournalError, match="kept for that place"):
         work("b", "three.md")
     assert not (tmp_path / "b/three.md").exists()
@@ -93,7 +111,9 @@ def test_a_moved_vault_is_told_and_takes_its_history_along(work: Work, call: Cal
     assert call("b", "doctor", "--adopt")[0] == 2
 
 
-def test_threads_go_along_and_what_was_begun_at_the_new_place_stays(work: Work, call: Call, tmp_path: Path) -> None:
+def test_threads_go_along_and_what_was_begun_at_the_new_place_stays(
+    work: Work, call: Call, tmp_path: Path
+) -> None:
     work("a", "one.md")
     (old,) = (tmp_path / "state/vaults").iterdir()
     (old / "threads").mkdir()
@@ -105,11 +125,16 @@ def test_threads_go_along_and_what_was_begun_at_the_new_place_stays(work: Work, 
         (new / "threads").mkdir(parents=True)
         (new / "threads/second.jsonl").write_text("second")
         state_folder.adopt(tmp_path / "state", store)
-    assert sorted(path.name for path in (new / "threads").iterdir()) == ["first.jsonl", "second.jsonl"]
+    assert sorted(path.name for path in (new / "threads").iterdir()) == [
+        "first.jsonl",
+        "second.jsonl",
+    ]
     assert (new / "macro-usage.json").exists()
 
 
-def test_adopting_that_is_cut_off_is_offered_again(work: Work, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adopting_that_is_cut_off_is_offered_again(
+    work: Work, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work("a", "one.md")
     (tmp_path / "a").rename(tmp_path / "b")
     real = Path.rename
@@ -130,10 +155,15 @@ def test_adopting_that_is_cut_off_is_offered_again(work: Work, call: Call, tmp_p
     assert call("b", "doctor")[0] == 0
 
 
-def test_starting_anew_leaves_the_history_and_asks_no_more(work: Work, call: Call, tmp_path: Path) -> None:
+def test_starting_anew_leaves_the_history_and_asks_no_more(
+    work: Work, call: Call, tmp_path: Path
+) -> None:
     work("a", "one.md")
     (tmp_path / "a").rename(tmp_path / "b")
-    assert call("b", "doctor", "--start-anew")[1] == {"movedFrom": str(tmp_path / "a"), "adopted": False}
+    assert call("b", "doctor", "--start-anew")[1] == {
+        "movedFrom": str(tmp_path / "a"),
+        "adopted": False,
+    }
     assert goals(call, "b") == []
     work("b", "two.md")
     assert goals(call, "b") == ["Make two.md"]
@@ -141,7 +171,9 @@ def test_starting_anew_leaves_the_history_and_asks_no_more(work: Work, call: Cal
     assert call("c", "doctor", "--adopt")[1]["movedFrom"] == str(tmp_path / "b")
 
 
-def test_a_copy_has_no_part_in_the_history_and_gets_an_id_of_its_own(work: Work, call: Call, tmp_path: Path) -> None:
+def test_a_copy_has_no_part_in_the_history_and_gets_an_id_of_its_own(
+    work: Work, call: Call, tmp_path: Path
+) -> None:
     work("a", "one.md")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     assert goals(call, "b") == []
@@ -152,7 +184,9 @@ def test_a_copy_has_no_part_in_the_history_and_gets_an_id_of_its_own(work: Work,
     assert goals(call, "b") == ["Make two.md"]
 
 
-def test_another_vault_at_the_old_place_does_not_get_the_history(work: Work, call: Call, tmp_path: Path) -> None:
+def test_another_vault_at_the_old_place_does_not_get_the_history(
+    work: Work, call: Call, tmp_path: Path
+) -> None:
     work("a", "one.md")
     work("x", "other.md")
     (tmp_path / "a").rename(tmp_path / "b")
@@ -166,9 +200,13 @@ def test_another_vault_at_the_old_place_does_not_get_the_history(work: Work, cal
         assert call(vault, "doctor")[0] == 0
 
 
-def test_an_id_that_a_sync_has_replaced_changes_nothing(work: Work, call: Call, tmp_path: Path) -> None:
+def test_an_id_that_a_sync_has_replaced_changes_nothing(
+    work: Work, call: Call, tmp_path: Path
+) -> None:
     work("a", "one.md")
-    (tmp_path / "a/.obsidian-agent/vault.json").write_text('{"id": "00112233445566778899aabbccddeeff"}')
+    (tmp_path / "a/.obsidian-agent/vault.json").write_text(
+        '{"id": "00112233445566778899aabbccddeeff"}'
+    )
     assert goals(call, "a") == ["Make one.md"]
     work("a", "two.md")
     assert goals(call, "a") == ["Make two.md", "Make one.md"]
@@ -177,8 +215,12 @@ def test_an_id_that_a_sync_has_replaced_changes_nothing(work: Work, call: Call, 
     assert goals(call, "b") == ["Make two.md", "Make one.md"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"id": 7}', b'{"id": "../../etc"}', b"[]", bytes(5000)])
-def test_an_id_that_cannot_be_read_is_none(work: Work, call: Call, tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b'{"id": 7}', b'{"id": "../../etc"}', b"[]", bytes(5000)]
+)
+def test_an_id_that_cannot_be_read_is_none(
+    work: Work, call: Call, tmp_path: Path, content: bytes
+) -> None:
     work("a", "one.md")
     (tmp_path / "a/.obsidian-agent/vault.json").write_bytes(content)
     assert goals(call, "a") == ["Make one.md"]
@@ -197,6 +239,9 @@ def test_where_no_id_can_be_made_the_run_goes_on(work: Work, call: Call, tmp_pat
 
 def test_undo_in_the_old_place_still_works_when_nothing_moved(work: Work, tmp_path: Path) -> None:
     work("a", "one.md")
-    with VaultStore.open(tmp_path / "a") as store, Journal.open(tmp_path / "state", store) as journal:
+    with (
+        VaultStore.open(tmp_path / "a") as store,
+        Journal.open(tmp_path / "state", store) as journal,
+    ):
         undo(journal, store)
     assert picture(tmp_path / "a") == {}

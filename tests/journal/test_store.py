@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 def numbered(home: Home, count: int) -> list[str]:
     """Runs that make a note each; their ids."""
-    return [home.run(create(f"n{number}.md", b"x" * number), goal=f"Run {number}").run_id or "" for number in range(count)]
+    return [
+        home.run(create(f"n{number}.md", b"x" * number), goal=f"Run {number}").run_id or ""
+        for number in range(count)
+    ]
 
 
 def test_opening_and_reading_make_nothing(home: Home) -> None:
@@ -38,10 +41,14 @@ def test_opening_and_reading_make_nothing(home: Home) -> None:
     assert not home.state.exists()
 
 
-def test_history_is_newest_first_whatever_the_clock_says(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_is_newest_first_whatever_the_clock_says(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ids = numbered(home, 3)
     with sqlite3.connect(home.journal.file) as connection:
-        connection.execute("UPDATE record SET time = '2031-01-01', unix = 1924992000 WHERE run_id = ?", (ids[0],))
+        connection.execute(
+            "UPDATE record SET time = '2031-01-01', unix = 1924992000 WHERE run_id = ?", (ids[0],)
+        )
     assert [entry.run_id for entry in home.journal.history()] == ids[::-1]
     assert [entry.goal for entry in home.journal.history(2)] == ["Run 2", "Run 1"]
     assert home.journal.last_undoable() == home.journal.run(ids[2])
@@ -107,11 +114,16 @@ def test_a_reader_does_not_hold_up_a_run(home: Home) -> None:
 class TestRetention:
     def kept(self, home: Home) -> list[bool]:
         with sqlite3.connect(home.journal.file) as connection:
-            return [bool(size) for (size,) in connection.execute("SELECT bytes FROM record ORDER BY seq")]
+            return [
+                bool(size)
+                for (size,) in connection.execute("SELECT bytes FROM record ORDER BY seq")
+            ]
 
     def age(self, home: Home, days: int) -> None:
         with sqlite3.connect(home.journal.file) as connection:
-            connection.execute("UPDATE record SET unix = unix - ?, hash = NULL, seal = NULL", (days * 86_400,))
+            connection.execute(
+                "UPDATE record SET unix = unix - ?, hash = NULL, seal = NULL", (days * 86_400,)
+            )
             seals.close_all(connection)
             integrity.Register(home.journal.folder).file.unlink()
 
@@ -130,7 +142,14 @@ class TestRetention:
 
     def test_the_texts_of_old_plans_go_with_the_contents(self, home: Home) -> None:
         secret = "what nobody else shall read"
-        steps = [step("s0", args={"path": "n.md", "content": secret}, preview=secret, when=f"{secret} == 1")]
+        steps = [
+            step(
+                "s0",
+                args={"path": "n.md", "content": secret},
+                preview=secret,
+                when=f"{secret} == 1",
+            )
+        ]
         old = home.run(create("n.md", secret.encode()), steps=steps, goal="Old run").run_id or ""
         looked = home.run(steps=[step("s0", args={"find": secret})], goal="Looked").run_id or ""
         assert home.journal.plan_of(old).document["steps"][0]["args"]["content"] == secret
@@ -139,7 +158,9 @@ class TestRetention:
         home.run(create("last.md", b"x"))
         for run_id in (old, looked):
             assert not home.journal.plan_of(run_id).whole
-            assert home.journal.plan_of(run_id).document["steps"] == [{"id": "s0", "tool": "vault.writeFile", "args": {}}]
+            assert home.journal.plan_of(run_id).document["steps"] == [
+                {"id": "s0", "tool": "vault.writeFile", "args": {}}
+            ]
         assert home.journal.history()[-1].goal == "Old run"
         assert home.journal.plan_of(home.journal.history()[1].run_id).whole
         with pytest.raises(JournalError, match="no longer kept"):
@@ -205,7 +226,10 @@ class TestDamage:
         return copy
 
     def start_again(self, home: Home, files: Path) -> None:
-        for source, target in ((files / "vault", home.root), (files / "journal", home.journal.folder)):
+        for source, target in (
+            (files / "vault", home.root),
+            (files / "journal", home.journal.folder),
+        ):
             for path in target.iterdir():
                 path.unlink() if path.is_file() else shutil.rmtree(path)
             shutil.copytree(source, target, dirs_exist_ok=True)
@@ -233,7 +257,9 @@ class TestDamage:
                     file.write(bytes([chance.randrange(256)]))
             self.usable(home)
 
-    @pytest.mark.parametrize("content", [b"", b"x", b"garbage" * 4000, bytes(40_000), b"SQLite format 3\0" + bytes(5000)])
+    @pytest.mark.parametrize(
+        "content", [b"", b"x", b"garbage" * 4000, bytes(40_000), b"SQLite format 3\0" + bytes(5000)]
+    )
     def test_something_else_in_its_place(self, home: Home, files: Path, content: bytes) -> None:
         for keep_log in (True, False):
             self.start_again(home, files)
@@ -258,7 +284,10 @@ class TestDamage:
 
     def test_another_vaults_journal(self, home: Home, files: Path, tmp_path: Path) -> None:
         (tmp_path / "other").mkdir()
-        with VaultStore.open(tmp_path / "other") as other, Journal.open(home.state, other) as journal:
+        with (
+            VaultStore.open(tmp_path / "other") as other,
+            Journal.open(home.state, other) as journal,
+        ):
             shutil.copytree(home.journal.folder, journal.folder)
             with pytest.raises(JournalError, match="another vault"):
                 journal.history()
@@ -293,6 +322,10 @@ def test_a_disk_without_room_for_the_journal(home: Home, monkeypatch: pytest.Mon
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     result = home.run(create("big.md", os.urandom(200_000)))
-    assert (result.status, result.run_id, result.errors[0].code) == ("failed", None, "JOURNAL_ERROR")
+    assert (result.status, result.run_id, result.errors[0].code) == (
+        "failed",
+        None,
+        "JOURNAL_ERROR",
+    )
     assert home.seen() == before
     assert len(home.journal.history()) == 1

@@ -18,13 +18,22 @@ if TYPE_CHECKING:
 
     from tests.journal.conftest import Home
 
-CHANGED = [modify("one.md", b"one\n", b"ONE\n"), create("new.md", b"new\n"), modify("two.md", b"two\r\n", b"TWO\r\n")]
+CHANGED = [
+    modify("one.md", b"one\n", b"ONE\n"),
+    create("new.md", b"new\n"),
+    modify("two.md", b"two\r\n", b"TWO\r\n"),
+]
 
 
 def test_a_run_is_taken_back_and_brought_back(home: Home) -> None:
     before = home.seen()
     home.run(
-        [make("A"), create("A/new.md", b"n"), move("Folder", "A/Folder"), modify("A/Folder/inner.md", b"inner\n" * 100, b"x")],
+        [
+            make("A"),
+            create("A/new.md", b"n"),
+            move("Folder", "A/Folder"),
+            modify("A/Folder/inner.md", b"inner\n" * 100, b"x"),
+        ],
         trash("one.md", b"one\n"),
     )
     after = home.seen()
@@ -162,7 +171,9 @@ class TestConflicts:
         home.run(trash("one.md", b"one\n"))
         (home.root / "one.md").write_bytes(b"another\n")
         result = undo(home.journal, home.store)
-        assert [(one.path, one.reason) for one in result.conflicts] == [(".trash/one.md", "its place one.md is taken")]
+        assert [(one.path, one.reason) for one in result.conflicts] == [
+            (".trash/one.md", "its place one.md is taken")
+        ]
         run = home.journal.history()[0].run_id
         assert undo(home.journal, home.store, run, force=["one.md"]).restored == ("one.md",)
         assert (home.root / "one.md").read_bytes() == b"one\n"
@@ -178,11 +189,15 @@ class TestConflicts:
         undo(home.journal, home.store, run, force=["one.md"])
         assert (home.root / "one.md").read_bytes() == b"one\n"
 
-    def test_a_file_comes_back_by_force_with_its_folders_and_redo_takes_them_away(self, home: Home) -> None:
+    def test_a_file_comes_back_by_force_with_its_folders_and_redo_takes_them_away(
+        self, home: Home
+    ) -> None:
         home.run(make("A"), make("A/B"), create("A/B/new.md", b"n"))
         run = home.run(modify("A/B/new.md", b"n", b"more")).run_id
         shutil.rmtree(home.root / "A")
-        assert [conflict.forcible for conflict in undo(home.journal, home.store).conflicts] == [True]
+        assert [conflict.forcible for conflict in undo(home.journal, home.store).conflicts] == [
+            True
+        ]
         assert undo(home.journal, home.store, run, force=["A/B/new.md"]).conflicts == ()
         assert (home.root / "A/B/new.md").read_bytes() == b"n"
         assert redo(home.journal, home.store).conflicts == ()
@@ -197,7 +212,9 @@ class TestConflicts:
         assert result.skipped == ("new.md", "one.md")
         assert result.restored == ("two.md",)
 
-    def test_an_edit_between_the_look_and_the_write_is_kept(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_edit_between_the_look_and_the_write_is_kept(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         home.run(*CHANGED)
         real = dirhandles.content_of
         seen: list[object] = []
@@ -222,14 +239,19 @@ class TestConflicts:
         told = undo_preview(home.journal, home.store)
         assert (home.seen(), home.journal.history()) == (before, history)
         assert replace(undo(home.journal, home.store), warnings=()) == told
-        assert undo_preview(home.journal, home.store, redoing=True) == redo(home.journal, home.store)
+        assert undo_preview(home.journal, home.store, redoing=True) == redo(
+            home.journal, home.store
+        )
 
 
 class TestStamps:
     def test_the_time_of_the_last_change_comes_back(self, home: Home) -> None:
         for number, name in enumerate(("one.md", "Folder/inner.md", "two.md"), 1):
             os.utime(home.root / name, ns=(number, 1_500_000_000_123_456_789 + number))
-        before = {name: (home.root / name).stat().st_mtime_ns for name in ("one.md", "Folder/inner.md", "two.md")}
+        before = {
+            name: (home.root / name).stat().st_mtime_ns
+            for name in ("one.md", "Folder/inner.md", "two.md")
+        }
         home.run(
             [modify("one.md", b"one\n", b"ONE\n"), move("one.md", "uno.md", b"ONE\n")],
             modify("Folder/inner.md", b"inner\n" * 100, b"x"),
@@ -268,7 +290,9 @@ class TestStamps:
         assert not (home.root / "one.md").samefile(next(home.root.rglob("also.md")))
         result = undo(home.journal, home.store)
         assert (home.root / "one.md").samefile(home.root / other)
-        assert [warning.path for warning in result.warnings] == [None], "the other note has a new creation time"
+        assert [warning.path for warning in result.warnings] == [None], (
+            "the other note has a new creation time"
+        )
         redo(home.journal, home.store)
         assert (home.root / "one.md").read_bytes() == b"ONE\n"
         undo(home.journal, home.store)
@@ -284,7 +308,9 @@ class TestStamps:
         assert {name: home.seen()[name] for name in before} == before
 
     @pytest.mark.parametrize("why", ["outside of the vault", "edited since", "gone"])
-    def test_it_is_told_when_a_note_cannot_have_its_other_name_again(self, home: Home, why: str, tmp_path: Path) -> None:
+    def test_it_is_told_when_a_note_cannot_have_its_other_name_again(
+        self, home: Home, why: str, tmp_path: Path
+    ) -> None:
         other = tmp_path / "also.md" if why == "outside of the vault" else home.root / "also.md"
         other.hardlink_to(home.root / "one.md")
         home.run(*CHANGED)
@@ -295,7 +321,9 @@ class TestStamps:
         result = undo(home.journal, home.store)
         assert (home.root / "one.md").read_bytes() == b"one\n"
         assert (home.root / "one.md").stat().st_nlink == 1
-        assert "one.md" in [warning.path for warning in result.warnings if warning.code == "NOT_RESTORED"]
+        assert "one.md" in [
+            warning.path for warning in result.warnings if warning.code == "NOT_RESTORED"
+        ]
         assert result.conflicts == result.errors == ()
 
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 INNER = b"inner\n" * 100
 STORIES: dict[str, list[Operation]] = {
-    "edited": [modify("Folder/inner.md", INNER, b"changed\n"), modify("one.md", b"one\n", b"ONE\n")],
+    "edited": [
+        modify("Folder/inner.md", INNER, b"changed\n"),
+        modify("one.md", b"one\n", b"ONE\n"),
+    ],
     "created": [create("Folder/new.md", b"new\n"), modify("one.md", b"one\n", b"ONE\n")],
     "moved out": [move("Folder/inner.md", "inner.md", INNER), modify("one.md", b"one\n", b"ONE\n")],
     "moved in": [move("two.md", "Folder/two.md", b"two\r\n"), modify("one.md", b"one\n", b"ONE\n")],
@@ -36,7 +39,9 @@ def linked_away(home: Home, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("story", STORIES)
-@pytest.mark.parametrize("skip", [[], ["Folder/inner.md"], ["one.md"]], ids=["plain", "skipping it", "skipping another"])
+@pytest.mark.parametrize(
+    "skip", [[], ["Folder/inner.md"], ["one.md"]], ids=["plain", "skipping it", "skipping another"]
+)
 def test_undo_takes_back_the_rest(home: Home, tmp_path: Path, story: str, skip: list[str]) -> None:
     before = home.seen()
     run_id = home.run(*STORIES[story]).run_id
@@ -77,7 +82,9 @@ def test_redo_brings_back_the_rest(home: Home, tmp_path: Path, story: str) -> No
 @pytest.mark.parametrize("finish", [True, False])
 @pytest.mark.parametrize("cut", [1, 2])
 @pytest.mark.parametrize("story", STORIES)
-def test_recovery_ends_the_rest(home: Home, tmp_path: Path, story: str, cut: int, finish: bool) -> None:
+def test_recovery_ends_the_rest(
+    home: Home, tmp_path: Path, story: str, cut: int, finish: bool
+) -> None:
     with power_cut(cut):
         home.run(*STORIES[story], create("third.md", b"third\n"))
     linked_away(home, tmp_path)

@@ -29,9 +29,22 @@ def after_running(files: Files, more: set[str], found: Found) -> Picture:
         ("vault.delete", {"path": "two.md"}),
     ],
 )
-@example({}, set(), [("vault.createFile", {"path": "one.md", "content": "new"}), ("vault.rename", {"from": "one.md", "to": "two.md"})])
-@example({}, set(), [("vault.ensureFolder", {"path": "A/new"}), ("vault.delete", {"path": "A", "recursive": True})])
-def test_back_to_a_step_is_the_vault_after_that_step(files: Files, more: set[str], found: Found) -> None:
+@example(
+    {},
+    set(),
+    [
+        ("vault.createFile", {"path": "one.md", "content": "new"}),
+        ("vault.rename", {"from": "one.md", "to": "two.md"}),
+    ],
+)
+@example(
+    {},
+    set(),
+    [("vault.ensureFolder", {"path": "A/new"}), ("vault.delete", {"path": "A", "recursive": True})],
+)
+def test_back_to_a_step_is_the_vault_after_that_step(
+    files: Files, more: set[str], found: Found
+) -> None:
     with world(files, more) as home:
         before, runs = home.seen(), home.session.runs
         result = home.run(home.preview(found))
@@ -73,9 +86,15 @@ def test_what_changed_since_is_left_alone_and_only_where_it_is_in_the_way() -> N
         (root / "one.md").write_text("mine")
         (root / "three.md").write_text("mine too")
         planned = runs.undo_preview(run, to_step="s0")
-        assert (planned.restored, [each.path for each in planned.conflicts]) == (("two.md",), ["three.md"])
+        assert (planned.restored, [each.path for each in planned.conflicts]) == (
+            ("two.md",),
+            ["three.md"],
+        )
         done = runs.undo(run, to_step="s0")
-        assert (done.restored, [each.path for each in done.conflicts]) == (("two.md",), ["three.md"])
+        assert (done.restored, [each.path for each in done.conflicts]) == (
+            ("two.md",),
+            ["three.md"],
+        )
         assert sorted(path.name for path in root.glob("[!.]*")) == ["one.md", "three.md"]
         forced = runs.undo(run, ["three.md"], to_step="s0")
         assert forced.restored == ("three.md",)

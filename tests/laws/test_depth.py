@@ -9,7 +9,11 @@ from stories import Files, Found, extras, steps, vaults, world
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(files=vaults, more=extras, runs=st.lists(st.lists(steps, min_size=1, max_size=3), min_size=2, max_size=5))
+@given(
+    files=vaults,
+    more=extras,
+    runs=st.lists(st.lists(steps, min_size=1, max_size=3), min_size=2, max_size=5),
+)
 def test_undo_and_redo_go_all_the_way(files: Files, more: set[str], runs: list[Found]) -> None:
     with world(files, more) as home:
         pictures = [home.seen()]

@@ -37,7 +37,18 @@ def _targets(path: str) -> list[str]:
     """Ways in which somebody may write a link to a file, right ones and wrong ones."""
     bare = path.removesuffix(".md")
     name = path.rpartition("/")[2]
-    return [path, bare, name, name.removesuffix(".md"), name.upper(), f"/{bare}", f"./{name}", f"../{path}", f"../{name}", f"../B/{name}"]
+    return [
+        path,
+        bare,
+        name,
+        name.removesuffix(".md"),
+        name.upper(),
+        f"/{bare}",
+        f"./{name}",
+        f"../{path}",
+        f"../{name}",
+        f"../B/{name}",
+    ]
 
 
 ODD_TARGETS = ["missing", "A/missing", "", ".", "..", "../..", "new", "N/w/new", "a/"]
@@ -62,7 +73,11 @@ INLINE = [
     "%%\n[[{t}]]\n%%",
     "| a | [[{t}\\|two]] |\n| - | - |\n| [[{t}]] | ![pic]({m}) |",
 ]
-PROPERTIES = ['up: "[[{t}]]"', "list:\n  - '[[{t}|one]]'\n  - x # [[{t}]]", 'other: ["[[{t}#H]]", "no [[{t}]]"]']
+PROPERTIES = [
+    'up: "[[{t}]]"',
+    "list:\n  - '[[{t}|one]]'\n  - x # [[{t}]]",
+    'other: ["[[{t}#H]]", "no [[{t}]]"]',
+]
 
 
 def _filled(template: str, target: str) -> str:
@@ -76,13 +91,24 @@ def _filled(template: str, target: str) -> str:
 
 
 def _note(mark: str, front: list[str], body: list[str], newline: str) -> bytes:
-    block = ["---", *(f"k{number}_{line}" for number, line in enumerate(front)), "---"] if front else []
-    return (mark + "\n\n".join(["\n".join(block), *body] if block else body) + "\n").replace("\n", newline).encode()
+    block = (
+        ["---", *(f"k{number}_{line}" for number, line in enumerate(front)), "---"] if front else []
+    )
+    return (
+        (mark + "\n\n".join(["\n".join(block), *body] if block else body) + "\n")
+        .replace("\n", newline)
+        .encode()
+    )
 
 
 def _canvas(cards: list[tuple[str, str]], indent: int | None) -> bytes:
-    nodes = [{"id": str(number), "type": kind, "file" if kind == "file" else "text": text} for number, (kind, text) in enumerate(cards)]
-    return json.dumps({"nodes": nodes, "edges": []}, indent=indent, ensure_ascii=indent is None).encode()
+    nodes = [
+        {"id": str(number), "type": kind, "file" if kind == "file" else "text": text}
+        for number, (kind, text) in enumerate(cards)
+    ]
+    return json.dumps(
+        {"nodes": nodes, "edges": []}, indent=indent, ensure_ascii=indent is None
+    ).encode()
 
 
 @dataclass(frozen=True)
@@ -96,10 +122,18 @@ class Story:
 @st.composite
 def stories(draw: st.DrawFn) -> Story:
     paths = draw(st.lists(st.sampled_from(PATHS), min_size=2, max_size=9, unique=True))
-    target = st.sampled_from(sorted({target for path in paths for target in _targets(path)})) | st.sampled_from(ODD_TARGETS)
+    target = st.sampled_from(
+        sorted({target for path in paths for target in _targets(path)})
+    ) | st.sampled_from(ODD_TARGETS)
     inline = st.builds(_filled, st.sampled_from(INLINE), target)
     front = st.lists(st.builds(_filled, st.sampled_from(PROPERTIES), target), max_size=2)
-    notes = st.builds(_note, st.sampled_from(["", "\ufeff"]), front, st.lists(inline, max_size=5), st.sampled_from(["\n", "\r\n"]))
+    notes = st.builds(
+        _note,
+        st.sampled_from(["", "\ufeff"]),
+        front,
+        st.lists(inline, max_size=5),
+        st.sampled_from(["\n", "\r\n"]),
+    )
     cards = st.tuples(st.just("file"), st.sampled_from(paths)) | st.tuples(st.just("text"), inline)
     canvases = st.builds(_canvas, st.lists(cards, max_size=4), st.sampled_from([None, 2]))
     kinds = {".md": notes, ".canvas": canvases, ".png": st.just(b"\x89PNG\xff")}
@@ -110,13 +144,25 @@ def stories(draw: st.DrawFn) -> Story:
 def _renames(paths: list[str]) -> st.SearchStrategy[dict[str, Any]]:
     folders = sorted({path.rpartition("/")[0] for path in paths} - {""})
     everywhere = st.sampled_from(PATHS + NEW_PATHS)
-    file = st.builds(lambda a, b, o: {"from": a, "to": b, "overwrite": o}, st.sampled_from(paths), everywhere, st.booleans())
-    folder = st.builds(lambda a, b: {"from": a, "to": b}, st.sampled_from(folders or ["A"]), st.sampled_from(NEW_FOLDERS))
+    file = st.builds(
+        lambda a, b, o: {"from": a, "to": b, "overwrite": o},
+        st.sampled_from(paths),
+        everywhere,
+        st.booleans(),
+    )
+    folder = st.builds(
+        lambda a, b: {"from": a, "to": b},
+        st.sampled_from(folders or ["A"]),
+        st.sampled_from(NEW_FOLDERS),
+    )
     return st.one_of(file, file, folder)
 
 
 def _plan(found: list[dict[str, Any]]) -> dict[str, Any]:
-    steps = [{"id": f"s{number}", "tool": "vault.rename", "args": args, "onError": "skip"} for number, args in enumerate(found)]
+    steps = [
+        {"id": f"s{number}", "tool": "vault.rename", "args": args, "onError": "skip"}
+        for number, args in enumerate(found)
+    ]
     return {"version": "1.0", "goal": "law", "riskLevel": "writes", "steps": steps}
 
 
@@ -132,17 +178,25 @@ class Vault:
 
     def meanings(self, path: str) -> list[str | None]:
         source = vault_path(path)
-        return [_text(self.resolver.resolve(link.target, source)) for link in links_of(source, self.files[path])]
+        return [
+            _text(self.resolver.resolve(link.target, source))
+            for link in links_of(source, self.files[path])
+        ]
 
     def references(self, path: str) -> list[Link]:
         return list(references_in(self.files[path]).links) if path.lower().endswith(".md") else []
 
     def referred(self, path: str) -> list[str | None]:
-        return [_text(self.resolver.resolve(link.target, vault_path(path))) for link in self.references(path)]
+        return [
+            _text(self.resolver.resolve(link.target, vault_path(path)))
+            for link in self.references(path)
+        ]
 
     def between_links(self, path: str) -> list[bytes]:
         data, pieces, position = self.files[path], [], 0
-        for link in sorted([*links_of(vault_path(path), data), *self.references(path)], key=lambda link: link.start):
+        for link in sorted(
+            [*links_of(vault_path(path), data), *self.references(path)], key=lambda link: link.start
+        ):
             if link.start >= position:
                 pieces.append(data[position : link.start])
                 position = link.end
@@ -167,7 +221,9 @@ def _files(root: Path) -> dict[str, bytes]:
 def _follow(where: dict[str, str], old: str, new: str) -> set[str]:
     """Carry every file on from where the steps before have brought it. Answer the files that make room: what was said of them is said of
     the file in their place."""
-    lost = {path for path, now in where.items() if now.casefold() == new.casefold() != old.casefold()}
+    lost = {
+        path for path, now in where.items() if now.casefold() == new.casefold() != old.casefold()
+    }
     where.update(dict.fromkeys(lost, new))
     for path, now in where.items():
         if now == old or now.startswith(f"{old}/"):
@@ -175,7 +231,11 @@ def _follow(where: dict[str, str], old: str, new: str) -> set[str]:
     return lost
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=250,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(stories())
 def test_links_keep_their_meaning(story: Story) -> None:
     files = story.files
@@ -186,7 +246,14 @@ def test_links_keep_their_meaning(story: Story) -> None:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(content)
         with VaultStore.open(root) as store:
-            session = build_session(Wiring(store, Path(place) / "state", Policy(allow_deletes=True), now=datetime(2026, 3, 14, tzinfo=UTC)))
+            session = build_session(
+                Wiring(
+                    store,
+                    Path(place) / "state",
+                    Policy(allow_deletes=True),
+                    now=datetime(2026, 3, 14, tzinfo=UTC),
+                )
+            )
             ready = session.plans.dry_run(_plan(story.renames))
             done = [output for output in ready.outputs.values() if output]
             event(f"{len(done)} renames, {sum(output['linksUpdated'] for output in done)} links")
@@ -196,14 +263,21 @@ def test_links_keep_their_meaning(story: Story) -> None:
                 lost |= _follow(where, output["from"], output["to"])
             assert session.plans.apply(ready, lambda _: None, threading.Event()).success
             before, after = Vault(files), Vault(_files(root))
-            doubtful = {problem.path for problem in ready.warnings if problem.code == "LINK_AMBIGUOUS"}
+            doubtful = {
+                problem.path for problem in ready.warnings if problem.code == "LINK_AMBIGUOUS"
+            }
             for path in files.keys() - lost:
                 now = where[path]
                 if now in doubtful or now.lower()[-3:] != path.lower()[-3:]:
                     continue
-                for old, new in ((before.meanings(path), after.meanings(now)), (before.referred(path), after.referred(now))):
+                for old, new in (
+                    (before.meanings(path), after.meanings(now)),
+                    (before.referred(path), after.referred(now)),
+                ):
                     assert len(old) == len(new)
-                    assert [found for meant, found in zip(old, new, strict=True) if meant] == [where[meant] for meant in old if meant]
+                    assert [found for meant, found in zip(old, new, strict=True) if meant] == [
+                        where[meant] for meant in old if meant
+                    ]
                 assert before.between_links(path) == after.between_links(now)
                 _needed(before, after, path, now, done)
             if ready.change_set.operations:
@@ -216,7 +290,11 @@ def _needed(before: Vault, after: Vault, path: str, now: str, done: list[dict[st
     if len(done) != 1 or path.endswith(".canvas"):
         return
     source = vault_path(now)
-    for old, new, meant in zip(before.targets(path), after.targets(now), after.meanings(now), strict=True):
+    for old, new, meant in zip(
+        before.targets(path), after.targets(now), after.meanings(now), strict=True
+    ):
         lengths = [len(file.text) for file in after.resolver.candidates(old)[:2]]
-        if _text(after.resolver.resolve(old, source)) == meant and len(set(lengths)) == len(lengths):
+        if _text(after.resolver.resolve(old, source)) == meant and len(set(lengths)) == len(
+            lengths
+        ):
             assert old == new

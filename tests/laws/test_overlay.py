@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.views.changes import CreateFile, CursorMark, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
+from obsidian_agent.vault.views.changes import (
+    CreateFile,
+    CursorMark,
+    DeleteEntry,
+    FileChange,
+    MakeFolder,
+    ModifyFile,
+    RenameEntry,
+)
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.overlay import OverlayVault
 
@@ -39,7 +47,13 @@ NAMES = [
     "G/H/i.md",
 ]
 PATHS = [parse(name, PathUse.READ) for name in NAMES]
-FILES = {"a.md": b"[[n]] #t", "n.md": b"[[a]]", "F/a.md": b"1", "F/S/a.md": b"[[a]]", "\u00c9/x.md": b"x"}
+FILES = {
+    "a.md": b"[[n]] #t",
+    "n.md": b"[[a]]",
+    "F/a.md": b"1",
+    "F/S/a.md": b"[[a]]",
+    "\u00c9/x.md": b"x",
+}
 TWINS = FILES | {
     "A.md": b"other",
     "E\u0301/x.md": b"y",
@@ -70,7 +84,11 @@ def state(overlay: OverlayVault) -> dict[str, Any]:
         "entries": entries,
         "bytes": {path.text: overlay.read(path) for path in files},
         "stats": {path.text: overlay.stat(path) for path in files},
-        "children": {text: overlay.children(parse(text, PathUse.READ)) for text, kind in entries.items() if kind == "folder"},
+        "children": {
+            text: overlay.children(parse(text, PathUse.READ))
+            for text, kind in entries.items()
+            if kind == "folder"
+        },
         "asked": {path.text: _asked(overlay, path) for path in PATHS},
         "changes": overlay.change_set(),
         "joined": overlay.change_set().joined,
@@ -123,10 +141,23 @@ def answers(view: DiskView | OverlayVault) -> dict[str, Any]:
     index = view.index
     return {
         "entries": list(view.walk(ROOT)),
-        "asked": {path.text: (view.locate(path), view.twin(path), view.twins(path)) for path in PATHS},
-        "bytes": {path.text: view.read(path) for path in PATHS if (entry := view.locate(path)) and entry.kind == "file"},
-        "children": {path.text: view.children(path) for path in PATHS if (entry := view.locate(path)) and entry.kind == "folder"},
-        "links": {path.text: (index.linking(path), index.resolve("n", path), index.resolve("a", path)) for path in files},
+        "asked": {
+            path.text: (view.locate(path), view.twin(path), view.twins(path)) for path in PATHS
+        },
+        "bytes": {
+            path.text: view.read(path)
+            for path in PATHS
+            if (entry := view.locate(path)) and entry.kind == "file"
+        },
+        "children": {
+            path.text: view.children(path)
+            for path in PATHS
+            if (entry := view.locate(path)) and entry.kind == "folder"
+        },
+        "links": {
+            path.text: (index.linking(path), index.resolve("n", path), index.resolve("a", path))
+            for path in files
+        },
         "files": list(index.files()),
     }
 
@@ -135,7 +166,9 @@ def answers(view: DiskView | OverlayVault) -> dict[str, Any]:
 @given(files=st.sampled_from([FILES, TWINS]), story=st.lists(proposals, min_size=1, max_size=5))
 @example(files={"\u1ee5\u0308.md": b""}, story=[[RenameEntry(PATHS[-2], PATHS[-3])]])
 @example(files=TWINS, story=[[DeleteEntry(parse("\u00fc\u0323.md", PathUse.READ))]])
-def test_an_overlay_answers_as_the_disk_would_if_it_were_written(files: dict[str, bytes], story: list[list[FileChange]]) -> None:
+def test_an_overlay_answers_as_the_disk_would_if_it_were_written(
+    files: dict[str, bytes], story: list[list[FileChange]]
+) -> None:
     with TemporaryDirectory() as place, TemporaryDirectory() as other:
         for name, content in files.items():
             (Path(place) / name).parent.mkdir(parents=True, exist_ok=True)
@@ -145,9 +178,14 @@ def test_an_overlay_answers_as_the_disk_would_if_it_were_written(files: dict[str
             for number, proposal in enumerate(story):
                 with suppress(ObsidianAgentError):
                     overlay.apply(proposal, number)
-                for path in [Path(other) / entry.path.text for entry in reversed(list(DiskView(written).walk(ROOT)))]:
+                for path in [
+                    Path(other) / entry.path.text
+                    for entry in reversed(list(DiskView(written).walk(ROOT)))
+                ]:
                     path.rmdir() if path.is_dir() else path.unlink()
                 for entry in overlay.walk(ROOT):
                     path = Path(other) / entry.path.text
-                    path.mkdir() if entry.kind == "folder" else path.write_bytes(overlay.read(entry.path))
+                    path.mkdir() if entry.kind == "folder" else path.write_bytes(
+                        overlay.read(entry.path)
+                    )
                 assert answers(overlay) == answers(DiskView(written))

@@ -48,16 +48,28 @@ def held(examples: int) -> Callable[[Law], Law]:
 
 
 def a_run_is_its_preview(
-    files: Files, more: set[str], found: Found, switched_off: frozenset[int], others: list[Edit], deletes: bool, big: bool
+    files: Files,
+    more: set[str],
+    found: Found,
+    switched_off: frozenset[int],
+    others: list[Edit],
+    deletes: bool,
+    big: bool,
 ) -> None:
     """Others may do anything between the preview and the run: it happens as shown, or not at all. `big`: no folder is small."""
     if not deletes:
         found = [one for one in found if one[0] != "vault.delete"]
-    with world(files, more, deletes=deletes) as home, patch.object(inventory, "HASHED_BYTES", 0 if big else inventory.HASHED_BYTES):
+    with (
+        world(files, more, deletes=deletes) as home,
+        patch.object(inventory, "HASHED_BYTES", 0 if big else inventory.HASHED_BYTES),
+    ):
         start = home.seen()
         ready = home.preview(found, switched_off)
         assert home.seen() == start
-        trashed = any(isinstance(one.operation, Move) and one.operation.trash for one in ready.change_set.operations)
+        trashed = any(
+            isinstance(one.operation, Move) and one.operation.trash
+            for one in ready.change_set.operations
+        )
         assert ready.valid == (deletes or not trashed), ready.errors
         home.do(others)
         before = home.seen()
@@ -71,7 +83,9 @@ def a_run_is_its_preview(
         assert result.status == "done", result.errors
         after = home.seen()
         assert visible(after) == promised(before, ready)
-        assert {name for name in home.touched if before.get(name) != after.get(name)} == set(), "what others did since was taken along"
+        assert {name for name in home.touched if before.get(name) != after.get(name)} == set(), (
+            "what others did since was taken along"
+        )
         assert verify(ready, home.session.vault.view()) == ()
         if not ready.change_set.operations:
             assert after == before
@@ -86,17 +100,29 @@ def a_run_is_its_preview(
 
 
 run_stories = given(
-    files=vaults, more=extras, found=plans, switched_off=off, others=edits(max_size=2), deletes=st.booleans(), big=st.booleans()
+    files=vaults,
+    more=extras,
+    found=plans,
+    switched_off=off,
+    others=edits(max_size=2),
+    deletes=st.booleans(),
+    big=st.booleans(),
 )
 quiet = {"more": set(), "switched_off": frozenset(), "others": [], "deletes": True, "big": False}
 run_examples: list[dict[str, Any]] = [
     {
         "files": {"two.md": NOTE},
-        "found": [("vault.rename", {"from": "two.md", "to": "one.md"}), ("vault.createFile", {"path": "two.md", "content": "new"})],
+        "found": [
+            ("vault.rename", {"from": "two.md", "to": "one.md"}),
+            ("vault.createFile", {"path": "two.md", "content": "new"}),
+        ],
     },
     {
         "files": {"A/B/one.md": NOTE},
-        "found": [("vault.delete", {"path": "A/B", "recursive": True}), ("vault.rename", {"from": "A", "to": "A moved"})],
+        "found": [
+            ("vault.delete", {"path": "A/B", "recursive": True}),
+            ("vault.rename", {"from": "A", "to": "A moved"}),
+        ],
     },
     # A step that fails after it has trashed what is in its way.
     {
@@ -126,22 +152,52 @@ run_examples: list[dict[str, Any]] = [
     },
     # Two names that differ in their Unicode form alone are two files, and so are two folders.
     *(
-        {"files": {"Zw\u00f6lf.md": ("composed", 0o644), "Zwo\u0308lf.md": ("decomposed", 0o644), "one.md": NOTE}, "found": found}
-        for spelling, other in (("Zw\u00f6lf.md", "Zwo\u0308lf.md"), ("Zwo\u0308lf.md", "Zw\u00f6lf.md"))
+        {
+            "files": {
+                "Zw\u00f6lf.md": ("composed", 0o644),
+                "Zwo\u0308lf.md": ("decomposed", 0o644),
+                "one.md": NOTE,
+            },
+            "found": found,
+        }
+        for spelling, other in (
+            ("Zw\u00f6lf.md", "Zwo\u0308lf.md"),
+            ("Zwo\u0308lf.md", "Zw\u00f6lf.md"),
+        )
         for found in (
-            [("vault.updateFile", {"path": spelling, "mode": "append", "content": "x"}), ("vault.delete", {"path": other})],
+            [
+                ("vault.updateFile", {"path": spelling, "mode": "append", "content": "x"}),
+                ("vault.delete", {"path": other}),
+            ],
             [("vault.writeFile", {"path": path, "content": path}) for path in (spelling, other)],
-            [("vault.rename", {"from": spelling, "to": "two.md"}), ("vault.rename", {"from": other, "to": spelling})],
+            [
+                ("vault.rename", {"from": spelling, "to": "two.md"}),
+                ("vault.rename", {"from": other, "to": spelling}),
+            ],
             [("vault.rename", {"from": "one.md", "to": spelling, "overwrite": True})],
-            [("vault.delete", {"path": spelling}), ("vault.createFile", {"path": other, "content": "new"})],
+            [
+                ("vault.delete", {"path": spelling}),
+                ("vault.createFile", {"path": other, "content": "new"}),
+            ],
         )
     ),
     {
         "files": {"\u00c9/one.md": ("composed", 0o644), "E\u0301/one.md": ("decomposed", 0o644)},
-        "found": [("vault.rename", {"from": "\u00c9", "to": "A"}), ("vault.delete", {"path": "E\u0301/one.md"})],
+        "found": [
+            ("vault.rename", {"from": "\u00c9", "to": "A"}),
+            ("vault.delete", {"path": "E\u0301/one.md"}),
+        ],
     },
-    {"files": {"A/one.md": NOTE}, "found": [("vault.delete", {"path": "A", "recursive": True})], "others": [("new", 1, 0)]},
-    {"files": {"A/one.md": NOTE}, "found": [("vault.rename", {"from": "A", "to": "a moved"})], "others": [("same size", 0, 0)]},
+    {
+        "files": {"A/one.md": NOTE},
+        "found": [("vault.delete", {"path": "A", "recursive": True})],
+        "others": [("new", 1, 0)],
+    },
+    {
+        "files": {"A/one.md": NOTE},
+        "found": [("vault.rename", {"from": "A", "to": "a moved"})],
+        "others": [("same size", 0, 0)],
+    },
 ]
 
 
@@ -176,7 +232,9 @@ def related(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
-def undo_leaves_others_alone(files: Files, more: set[str], found: Found, first: list[Edit], second: list[Edit]) -> None:
+def undo_leaves_others_alone(
+    files: Files, more: set[str], found: Found, first: list[Edit], second: list[Edit]
+) -> None:
     """What nobody touched comes back, and what others wrote stays: by an undo, and by the redo after it."""
     with world(files, more) as home:
         before = home.seen()
@@ -189,15 +247,24 @@ def undo_leaves_others_alone(files: Files, more: set[str], found: Found, first: 
         home.check_theirs()
         carried = any(kind == CARRY_OFF for kind, _, _ in [*first, *second])
         assert carried or done.errors == ()
-        left = {*(one.path for one in done.conflicts), *(one.path for one in done.errors if one.path is not None)}
+        left = {
+            *(one.path for one in done.conflicts),
+            *(one.path for one in done.errors if one.path is not None),
+        }
         assert first or not left
         now, after = home.seen(), places(before, ready)
         for name, entry in visible(before).items():
             names = [name, after[name]] if name in after else [name]
             excused = any(related(one, other) for one in names for other in home.touched | left)
             # What is told to be in the way may be on its way: at a place between the two.
-            excused = excused or any(there == entry and related(one, other) for one, there in visible(now).items() for other in left)
-            if not excused and (name in after or not any(path.startswith(".trash/") for path in left)):
+            excused = excused or any(
+                there == entry and related(one, other)
+                for one, there in visible(now).items()
+                for other in left
+            )
+            if not excused and (
+                name in after or not any(path.startswith(".trash/") for path in left)
+            ):
                 assert visible(now).get(name) == entry, (name, done)
         home.do(second)
         if done.restored:
@@ -243,7 +310,14 @@ def test_2000_undos_and_redos_leave_alone_what_others_did(**story: Any) -> None:
 
 
 def recovery_leaves_others_alone(
-    files: Files, more: set[str], found: Found, during: str, cut: int, others: list[Edit], second: int, finish: bool
+    files: Files,
+    more: set[str],
+    found: Found,
+    during: str,
+    cut: int,
+    others: list[Edit],
+    second: int,
+    finish: bool,
 ) -> None:
     """A run, undo or redo that is cut off is finished or rolled back, whatever others do before, and however often that is cut off."""
     with world(files, more) as home:
@@ -270,7 +344,11 @@ def recovery_leaves_others_alone(
         home.check_theirs()
         if not others:
             now = home.seen()
-            forward = (finish or not broken) == (during != "undo") if broken or during != "undo" else False
+            forward = (
+                (finish or not broken) == (during != "undo")
+                if broken or during != "undo"
+                else False
+            )
             assert visible(now) == (promised(before, ready) if forward else visible(before))
             if not forward:
                 assert now == before
@@ -337,7 +415,9 @@ def undo_goes_on_with_the_same_run(files: Files, more: set[str], found: Found, c
 
 
 parts_stories = {**others_stories, "chosen": st.integers(0, 5)}
-one_by_one: Found = [("vault.createFile", {"path": f"{name}.md", "content": name}) for name in ("one", "two")]
+one_by_one: Found = [
+    ("vault.createFile", {"path": f"{name}.md", "content": name}) for name in ("one", "two")
+]
 
 
 @held(60)

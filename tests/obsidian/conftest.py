@@ -37,7 +37,14 @@ def cli(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Cli
 
     def call(*arguments: str) -> dict[str, Any]:
         capsys.readouterr()
-        places = ["--vault", str(folder), "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        places = [
+            "--vault",
+            str(folder),
+            "--state-dir",
+            str(tmp_path / "state"),
+            "--config",
+            str(tmp_path / "none.toml"),
+        ]
         code = main([*arguments, *places, "--json"])
         return {**json.loads(capsys.readouterr().out), "exit": code}
 

@@ -18,7 +18,11 @@ from support import settings_with
 
 CREATE = {"id": "make", "tool": "vault.createFile", "args": {"path": "Log.md", "content": "made\n"}}
 BOLD = {"id": "bold", "tool": "commands.run", "args": {"id": "editor:toggle-bold"}}
-APPEND = {"id": "add", "tool": "vault.updateFile", "args": {"path": "${$steps.make.path}", "mode": "append", "content": "after\n"}}
+APPEND = {
+    "id": "add",
+    "tool": "vault.updateFile",
+    "args": {"path": "${$steps.make.path}", "mode": "append", "content": "after\n"},
+}
 
 Write = Callable[..., str]
 
@@ -27,7 +31,11 @@ Write = Callable[..., str]
 def write(tmp_path: Path) -> Write:
     def make(*steps: dict[str, Any]) -> str:
         file = tmp_path / "plan.json"
-        file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": list(steps)}))
+        file.write_text(
+            json.dumps(
+                {"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": list(steps)}
+            )
+        )
         return str(file)
 
     return make
@@ -38,29 +46,50 @@ def codes(result: dict[str, Any]) -> list[str]:
 
 
 def test_commands_are_listed_with_name_and_source(running: StandIn, write: Write, cli: Cli) -> None:
-    result = cli("run", write({"id": "list", "tool": "commands.list", "args": {"filter": "BOLD"}}), "--yes", "--allow-commands")
-    assert result["outputs"]["list"]["commands"] == [{"id": "editor:toggle-bold", "name": "Toggle bold", "source": "editor"}]
+    result = cli(
+        "run",
+        write({"id": "list", "tool": "commands.list", "args": {"filter": "BOLD"}}),
+        "--yes",
+        "--allow-commands",
+    )
+    assert result["outputs"]["list"]["commands"] == [
+        {"id": "editor:toggle-bold", "name": "Toggle bold", "source": "editor"}
+    ]
 
 
-def test_a_command_is_off_by_default_and_named_before_it_runs(running: StandIn, write: Write, cli: Cli) -> None:
+def test_a_command_is_off_by_default_and_named_before_it_runs(
+    running: StandIn, write: Write, cli: Cli
+) -> None:
     plan = write(BOLD)
     assert (cli("run", plan, "--yes")["exit"], running.ran) == (3, [])
     shown = cli("preview", plan, "--allow-commands")
     assert "Toggle bold" in shown["flags"][0]["detail"]
-    assert (cli("run", plan, "--yes", "--allow-commands")["effects"]["commands"], running.ran) == (["editor:toggle-bold"],) * 2
+    assert (cli("run", plan, "--yes", "--allow-commands")["effects"]["commands"], running.ran) == (
+        ["editor:toggle-bold"],
+    ) * 2
 
 
-def test_a_command_that_takes_something_away_is_flagged(running: StandIn, write: Write, cli: Cli) -> None:
+def test_a_command_that_takes_something_away_is_flagged(
+    running: StandIn, write: Write, cli: Cli
+) -> None:
     shown = cli("preview", write({**BOLD, "args": {"id": "app:delete-file"}}), "--allow-commands")
     assert "may delete" in shown["flags"][0]["detail"]
 
 
-def test_without_a_way_a_plan_with_commands_is_invalid(home: Path, folder: Path, write: Write, cli: Cli) -> None:
+def test_without_a_way_a_plan_with_commands_is_invalid(
+    home: Path, folder: Path, write: Write, cli: Cli
+) -> None:
     result = cli("run", write(CREATE, BOLD), "--yes", "--allow-commands")
-    assert (result["exit"], codes(result), list(folder.iterdir())) == (2, ["COMMANDS_UNAVAILABLE"], [])
+    assert (result["exit"], codes(result), list(folder.iterdir())) == (
+        2,
+        ["COMMANDS_UNAVAILABLE"],
+        [],
+    )
 
 
-def test_an_unknown_command_and_one_that_obsidian_does_not_execute_are_errors(running: StandIn, write: Write, cli: Cli) -> None:
+def test_an_unknown_command_and_one_that_obsidian_does_not_execute_are_errors(
+    running: StandIn, write: Write, cli: Cli
+) -> None:
     running.commands.append(("unready:x", "Not now"))
     unknown = cli("run", write({**BOLD, "args": {"id": "no:such"}}), "--yes", "--allow-commands")
     assert (unknown["exit"], codes(unknown)) == (2, ["COMMANDS_UNAVAILABLE"])
@@ -68,7 +97,9 @@ def test_an_unknown_command_and_one_that_obsidian_does_not_execute_are_errors(ru
     assert (refused["exit"], codes(refused), running.ran) == (1, ["COMMAND_FAILED"], [])
 
 
-def test_what_stands_behind_a_command_is_previewed_when_that_has_run(running: StandIn, folder: Path, write: Write, cli: Cli) -> None:
+def test_what_stands_behind_a_command_is_previewed_when_that_has_run(
+    running: StandIn, folder: Path, write: Write, cli: Cli
+) -> None:
     plan = write(CREATE, BOLD, APPEND)
     shown = cli("preview", plan, "--allow-commands")
     assert shown["errors"] == []
@@ -81,7 +112,9 @@ def test_what_stands_behind_a_command_is_previewed_when_that_has_run(running: St
     assert result["effects"]["created"] == ["Log.md"]
 
 
-def test_a_rest_that_is_no_longer_what_was_covered_is_not_run(running: StandIn, folder: Path, write: Write, cli: Cli) -> None:
+def test_a_rest_that_is_no_longer_what_was_covered_is_not_run(
+    running: StandIn, folder: Path, write: Write, cli: Cli
+) -> None:
     def meddle(id: str) -> None:
         (folder / "Log.md").write_text("the command wrote this\n")
 
@@ -97,7 +130,10 @@ def test_a_rest_that_is_no_longer_what_was_covered_is_not_run(running: StandIn, 
     [
         ({}, []),
         ({"allow_commands": True}, ["quickadd:choice:1", "editor:toggle-bold", "app:delete-file"]),
-        ({"allow_commands": True, "commands_deny": ("app:*",)}, ["quickadd:choice:1", "editor:toggle-bold"]),
+        (
+            {"allow_commands": True, "commands_deny": ("app:*",)},
+            ["quickadd:choice:1", "editor:toggle-bold"],
+        ),
     ],
 )
 async def test_a_model_is_told_which_commands_it_may_plan(
@@ -106,7 +142,12 @@ async def test_a_model_is_told_which_commands_it_may_plan(
     running.commands.append(("quickadd:choice:1", 'Log "today" DATA'))
     (tmp_path / "script").write_text('{"text": "x"}')
     with VaultStore.open(folder) as store:
-        wiring = Wiring(store, tmp_path / "state", None, settings=settings_with(model=f"scripted/{tmp_path / 'script'}", **settings))
+        wiring = Wiring(
+            store,
+            tmp_path / "state",
+            None,
+            settings=settings_with(model=f"scripted/{tmp_path / 'script'}", **settings),
+        )
         turns = build_session(wiring).model_turns
         assert turns is not None
         text = (await preview_request(turns, Conversation(), "Run my log")).text
@@ -115,27 +156,43 @@ async def test_a_model_is_told_which_commands_it_may_plan(
     assert ("for commands.run" in text) == bool(told)
 
 
-async def test_commands_that_cannot_be_listed_are_not_waited_for(running: StandIn, folder: Path, tmp_path: Path) -> None:
+async def test_commands_that_cannot_be_listed_are_not_waited_for(
+    running: StandIn, folder: Path, tmp_path: Path
+) -> None:
     running.raw = lambda argv: b"Vault not found."
     (tmp_path / "script").write_text('{"text": "x"}')
     with VaultStore.open(folder) as store:
         settings = settings_with(model=f"scripted/{tmp_path / 'script'}", allow_commands=True)
-        turns = build_session(Wiring(store, tmp_path / "state", None, settings=settings)).model_turns
+        turns = build_session(
+            Wiring(store, tmp_path / "state", None, settings=settings)
+        ).model_turns
         assert turns is not None
         assert "for commands.run" not in (await preview_request(turns, Conversation(), "Hi")).text
 
 
 @pytest.mark.parametrize("new_pane", [True, False])
-def test_a_plan_can_show_a_file_in_obsidian(running: StandIn, folder: Path, write: Write, cli: Cli, *, new_pane: bool) -> None:
+def test_a_plan_can_show_a_file_in_obsidian(
+    running: StandIn, folder: Path, write: Write, cli: Cli, *, new_pane: bool
+) -> None:
     (folder / "A & B.md").write_text("a\n")
     result = cli(
-        "run", write({"id": "o", "tool": "workspace.openFile", "args": {"path": "A & B.md", "line": 1, "newPane": new_pane}}), "--yes"
+        "run",
+        write(
+            {
+                "id": "o",
+                "tool": "workspace.openFile",
+                "args": {"path": "A & B.md", "line": 1, "newPane": new_pane},
+            }
+        ),
+        "--yes",
     )
     assert (result["exit"], result["outputs"]["o"]["via"]) == (0, "obsidian")
     assert running.opened == [("A & B.md", 1, new_pane)]
 
 
-def test_a_plan_about_the_selection_does_not_run_over_another_one(running: StandIn, folder: Path, tmp_path: Path) -> None:
+def test_a_plan_about_the_selection_does_not_run_over_another_one(
+    running: StandIn, folder: Path, tmp_path: Path
+) -> None:
     (folder / "Day.md").write_text("one\ntwo\n")
     note = running.open_note("Day.md")
     running.select("Day.md", (1, 0), (1, 3), "two")
@@ -152,7 +209,11 @@ def test_a_plan_about_the_selection_does_not_run_over_another_one(running: Stand
         assert (ready.valid, ready.warnings) == (True, ())
         note.text = "typed\n" + note.text
         refused = session.plans.apply(ready, lambda _: None, threading.Event())
-        assert (refused.status, refused.run_id, (folder / "N.md").exists()) == ("conflict", None, False)
+        assert (refused.status, refused.run_id, (folder / "N.md").exists()) == (
+            "conflict",
+            None,
+            False,
+        )
         assert "no longer at its place" in session.plans.dry_run(document).warnings[0].message
         note.text = "one\ntwo\nand more, elsewhere\n"
         assert session.plans.apply(ready, lambda _: None, threading.Event()).success

@@ -24,11 +24,17 @@ def plan(tmp_path: Path, folder: Path) -> str:
     (folder / "Day.md").write_text(OLD)
     (folder / "Other.md").write_text("- Alpha\n")
     steps = [
-        {"id": f"s{at}", "tool": "vault.replaceText", "args": {"path": path, "find": "- Alpha", "replace": "- Alpha 日本"}}
+        {
+            "id": f"s{at}",
+            "tool": "vault.replaceText",
+            "args": {"path": path, "find": "- Alpha", "replace": "- Alpha 日本"},
+        }
         for at, path in enumerate(["Day.md", "Other.md"])
     ]
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps})
+    )
     return str(file)
 
 
@@ -36,7 +42,9 @@ def warnings_of(result: dict[str, Any]) -> str:
     return " ".join(each["message"] for each in result["warnings"])
 
 
-def test_a_run_its_undo_and_redo_go_through_the_editor(running: StandIn, folder: Path, plan: str, cli: Cli) -> None:
+def test_a_run_its_undo_and_redo_go_through_the_editor(
+    running: StandIn, folder: Path, plan: str, cli: Cli
+) -> None:
     note = running.open_note("Day.md")
     before = (folder / "Day.md").stat().st_ino
     assert cli("run", plan, "--yes")["exit"] == 0
@@ -51,14 +59,18 @@ def test_a_run_its_undo_and_redo_go_through_the_editor(running: StandIn, folder:
     assert (folder / "Day.md").stat().st_ino == before
 
 
-def test_words_that_are_not_saved_yet_are_part_of_the_preview_and_of_the_run(running: StandIn, folder: Path, plan: str, cli: Cli) -> None:
+def test_words_that_are_not_saved_yet_are_part_of_the_preview_and_of_the_run(
+    running: StandIn, folder: Path, plan: str, cli: Cli
+) -> None:
     note = running.open_note("Day.md")
     note.text += "unsaved words\n"
     assert cli("run", plan, "--yes")["exit"] == 0
     assert note.text == (folder / "Day.md").read_text() == NEW + "unsaved words\n"
 
 
-def test_what_is_typed_between_the_look_and_the_edit_stops_the_run(running: StandIn, folder: Path, plan: str, cli: Cli) -> None:
+def test_what_is_typed_between_the_look_and_the_edit_stops_the_run(
+    running: StandIn, folder: Path, plan: str, cli: Cli
+) -> None:
     note = running.open_note("Day.md")
 
     def type_on() -> None:
@@ -77,7 +89,9 @@ def test_words_that_cannot_be_saved_refuse_the_run_before_anything_happened(
     running.open_note("Day.md")
     running.open_note("Other.md")
     settled = StandIn._settled
-    monkeypatch.setattr(StandIn, "_settled", lambda self, path: {**settled(self, path), "saved": path != "Other.md"})
+    monkeypatch.setattr(
+        StandIn, "_settled", lambda self, path: {**settled(self, path), "saved": path != "Other.md"}
+    )
     result = cli("run", plan, "--yes")
     assert result["exit"] == 4
     assert "could not be saved" in result["errors"][0]["message"]
@@ -123,7 +137,12 @@ def _file(text: bytes) -> Callable[[StandIn], None]:
     ],
 )
 def test_what_cannot_go_through_the_editor_is_written_on_the_disk_with_a_warning(
-    running: StandIn, folder: Path, plan: str, cli: Cli, prepare: Callable[[StandIn], None], why: str
+    running: StandIn,
+    folder: Path,
+    plan: str,
+    cli: Cli,
+    prepare: Callable[[StandIn], None],
+    why: str,
 ) -> None:
     prepare(running)
     before = (folder / "Day.md").read_bytes()
@@ -136,19 +155,25 @@ def test_what_cannot_go_through_the_editor_is_written_on_the_disk_with_a_warning
     assert (folder / "Day.md").read_bytes() == before
 
 
-def test_a_moved_open_note_is_saved_first(running: StandIn, folder: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_moved_open_note_is_saved_first(
+    running: StandIn, folder: Path, tmp_path: Path, cli: Cli
+) -> None:
     (folder / "Sub").mkdir()
     (folder / "Sub" / "Day.md").write_text(OLD)
     note = running.open_note("Sub/Day.md")
     steps = [{"id": "s", "tool": "vault.rename", "args": {"from": "Sub", "to": "Moved"}}]
     file = tmp_path / "move.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps})
+    )
     note.text += "unsaved\n"
     assert cli("run", str(file), "--yes")["exit"] == 0
     assert (folder / "Moved" / "Day.md").read_text() == OLD + "unsaved\n"
 
 
-def test_an_edit_that_was_done_though_its_answer_was_lost_counts(running: StandIn, folder: Path, plan: str, cli: Cli) -> None:
+def test_an_edit_that_was_done_though_its_answer_was_lost_counts(
+    running: StandIn, folder: Path, plan: str, cli: Cli
+) -> None:
     note = running.open_note("Day.md")
 
     def lose(argv: list[str]) -> bytes | None:
@@ -161,12 +186,18 @@ def test_an_edit_that_was_done_though_its_answer_was_lost_counts(running: StandI
     assert note.text == (folder / "Day.md").read_text() == NEW
 
 
-def test_an_edit_that_is_said_to_be_done_and_is_not_stops_the_run(running: StandIn, folder: Path, plan: str, cli: Cli) -> None:
+def test_an_edit_that_is_said_to_be_done_and_is_not_stops_the_run(
+    running: StandIn, folder: Path, plan: str, cli: Cli
+) -> None:
     note = running.open_note("Day.md")
 
     def lie(argv: list[str]) -> bytes:
         answer = running.answer(["vault=0123456789abcdef", "vault"]) if argv[1] == "vault" else ""
-        request = json.loads(base64.urlsafe_b64decode(argv[2].removeprefix("req=") + "===")) if not answer else {}
+        request = (
+            json.loads(base64.urlsafe_b64decode(argv[2].removeprefix("req=") + "==="))
+            if not answer
+            else {}
+        )
         if request.get("action") == "edit":
             return ("OA1 " + json.dumps({"protocol": 1, "vault": str(folder), "ok": True})).encode()
         return running.answer(argv).encode()
@@ -193,10 +224,14 @@ def test_recovery_saves_what_the_editor_holds_and_ends_the_run_through_it(
     running.unsaved = False
     assert cli("recover", option)["exit"] == 0
     assert note.text == (folder / "Day.md").read_text() == expected
-    assert (folder / "Other.md").read_text() == ("- Alpha 日本\n" if option == "--finish" else "- Alpha\n")
+    assert (folder / "Other.md").read_text() == (
+        "- Alpha 日本\n" if option == "--finish" else "- Alpha\n"
+    )
 
 
-def test_recovery_waits_for_an_editor_that_runs_and_does_not_answer(running: StandIn, folder: Path, plan: str, cli: Cli) -> None:
+def test_recovery_waits_for_an_editor_that_runs_and_does_not_answer(
+    running: StandIn, folder: Path, plan: str, cli: Cli
+) -> None:
     note = running.open_note("Day.md")
     running.unsaved = True
     cli("run", plan, "--yes")
@@ -207,7 +242,9 @@ def test_recovery_waits_for_an_editor_that_runs_and_does_not_answer(running: Sta
     assert note.text == (folder / "Day.md").read_text() == OLD
 
 
-def test_without_an_obsidian_notes_are_written_as_ever(home: Path, folder: Path, plan: str, cli: Cli) -> None:
+def test_without_an_obsidian_notes_are_written_as_ever(
+    home: Path, folder: Path, plan: str, cli: Cli
+) -> None:
     result = cli("run", plan, "--yes")
     assert (result["exit"], result["warnings"]) == (0, [])
     assert (folder / "Day.md").read_text() == NEW
@@ -222,17 +259,37 @@ def test_a_command_takes_the_note_and_the_selection_from_obsidian_unless_options
     running.select("Day.md", (1, 0), (2, 6), "- Alpha\n- Beta")
     steps = [{"id": "s", "tool": "editor.replaceSelection", "args": {"text": "instead"}}]
     file = tmp_path / "selection.json"
-    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    file.write_text(
+        json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps})
+    )
     assert cli("run", str(file), "--yes")["exit"] == 0
     assert (folder / "Day.md").read_text() == "# Day 😀\ninstead\nunsaved\n"
-    assert cli("run", str(file), "--yes", "--active-file", "Other.md", "--selection-range", "0:0-0:5")["exit"] == 0
+    assert (
+        cli("run", str(file), "--yes", "--active-file", "Other.md", "--selection-range", "0:0-0:5")[
+            "exit"
+        ]
+        == 0
+    )
     assert (folder / "Other.md").read_text() == "instead\n"
 
 
 # --- what changed between two texts -----------------------------------------------------------------------------------
 
 LINES = st.lists(
-    st.sampled_from(["a\n", "b\n", "\n", "- 日本\n", "😀x\n", "😀y\n", "\u2028", "long line of words\n", "e\u0301"]), max_size=12
+    st.sampled_from(
+        [
+            "a\n",
+            "b\n",
+            "\n",
+            "- 日本\n",
+            "😀x\n",
+            "😀y\n",
+            "\u2028",
+            "long line of words\n",
+            "e\u0301",
+        ]
+    ),
+    max_size=12,
 )
 
 

@@ -31,13 +31,20 @@ def lines_of(log: Path) -> list[str]:
 # --- what works --------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_companion_tells_selection_and_open_notes(running: StandIn, obsidian: Obsidian, folder: Path) -> None:
+def test_the_companion_tells_selection_and_open_notes(
+    running: StandIn, obsidian: Obsidian, folder: Path
+) -> None:
     (folder / "Daily.md").write_text("one\ntwo 𝒳\n")
     running.open_note("Daily.md").text += "unsaved"
     running.select("Daily.md", (0, 0), (1, 6), "one\ntwo 𝒳")
     found = obsidian.context()
     assert found is not None
-    assert (found.active, found.mode, found.selected, found.open) == ("Daily.md", "source", "one\ntwo 𝒳", ("Daily.md",))
+    assert (found.active, found.mode, found.selected, found.open) == (
+        "Daily.md",
+        "source",
+        "one\ntwo 𝒳",
+        ("Daily.md",),
+    )
     assert found.selections[0].head.ch == 6
     assert found.hash is not None
 
@@ -50,7 +57,9 @@ def test_settling_saves_what_is_typed(running: StandIn, obsidian: Obsidian, fold
     assert (folder / "Daily.md").read_text() == "one\nunsaved\n"
 
 
-def test_watching_answers_when_something_happens_and_when_the_time_is_up(running: StandIn, obsidian: Obsidian) -> None:
+def test_watching_answers_when_something_happens_and_when_the_time_is_up(
+    running: StandIn, obsidian: Obsidian
+) -> None:
     companion = obsidian.companion()
     before = companion.context().version
     assert companion.watch(before, 0.05).version == before
@@ -61,7 +70,14 @@ def test_watching_answers_when_something_happens_and_when_the_time_is_up(running
 @pytest.mark.parametrize("path", [*ODD_PATHS, *NOT_FOR_THE_COMMAND_LINE])
 @pytest.mark.parametrize("way", ["companion", "cli", "program", "uri"])
 def test_a_file_with_an_odd_name_opens_and_nothing_else_by_every_way(
-    running: StandIn, obsidian: Obsidian, desktop: Path, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, path: str, way: str
+    running: StandIn,
+    obsidian: Obsidian,
+    desktop: Path,
+    folder: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    way: str,
 ) -> None:
     running.companion = way == "companion"
     heard = home / "heard"
@@ -75,11 +91,16 @@ def test_a_file_with_an_odd_name_opens_and_nothing_else_by_every_way(
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
     by_address = way == "uri" or (way != "companion" and path in NOT_FOR_THE_COMMAND_LINE)
-    assert obsidian.open(path, 3, new_pane=True) == ("uri" if by_address else "companion" if way == "companion" else "cli")
+    assert obsidian.open(path, 3, new_pane=True) == (
+        "uri" if by_address else "companion" if way == "companion" else "cli"
+    )
     if by_address:
         (address,) = lines_of(desktop)
         assert parse_qs(urlsplit(address).query)["path"] == [str(folder / path)]
-        assert (running.opened, heard.exists() and "open" in heard.read_text().split()) == ([], False)
+        assert (running.opened, heard.exists() and "open" in heard.read_text().split()) == (
+            [],
+            False,
+        )
     elif way == "program":
         assert heard.read_text().splitlines()[-3:] == ["open", f"path={path}", "newtab"]
     else:
@@ -87,12 +108,20 @@ def test_a_file_with_an_odd_name_opens_and_nothing_else_by_every_way(
 
 
 def test_an_address_can_ask_for_a_pane() -> None:
-    assert open_address("/v/a b.md", new_pane=True) == "obsidian://open?path=%2Fv%2Fa%20b.md&paneType=split"
+    assert (
+        open_address("/v/a b.md", new_pane=True)
+        == "obsidian://open?path=%2Fv%2Fa%20b.md&paneType=split"
+    )
 
 
-@pytest.mark.parametrize("id", ["editor:toggle-bold", 'quickadd:choice:it\'s "odd" $(x) ; & #', "a:b=c d", "日本:100% `x`"])
+@pytest.mark.parametrize(
+    "id",
+    ["editor:toggle-bold", 'quickadd:choice:it\'s "odd" $(x) ; & #', "a:b=c d", "日本:100% `x`"],
+)
 @pytest.mark.parametrize("companion", [True, False])
-def test_only_the_command_that_was_named_runs(running: StandIn, obsidian: Obsidian, id: str, *, companion: bool) -> None:
+def test_only_the_command_that_was_named_runs(
+    running: StandIn, obsidian: Obsidian, id: str, *, companion: bool
+) -> None:
     running.companion = companion
     running.commands = [(id, "Odd one")]
     shown = next(command for command in obsidian.commands() if command.id == id)
@@ -100,37 +129,56 @@ def test_only_the_command_that_was_named_runs(running: StandIn, obsidian: Obsidi
     assert running.ran == [id]
 
 
-def test_a_command_with_another_name_than_was_shown_does_not_run(running: StandIn, obsidian: Obsidian) -> None:
+def test_a_command_with_another_name_than_was_shown_does_not_run(
+    running: StandIn, obsidian: Obsidian
+) -> None:
     with pytest.raises(ObsidianError) as refused:
         obsidian.run("editor:toggle-bold", "Toggle italics")
     assert (refused.value.code, running.ran) == ("STALE", [])
 
 
-def test_a_command_that_obsidian_does_not_execute_is_an_error(running: StandIn, obsidian: Obsidian) -> None:
+def test_a_command_that_obsidian_does_not_execute_is_an_error(
+    running: StandIn, obsidian: Obsidian
+) -> None:
     running.commands.append(("unready:x", "Not now"))
     with pytest.raises(ObsidianError, match="did not execute"):
         obsidian.run("unready:x", "Not now")
 
 
 @pytest.mark.parametrize("companion", [True, False])
-def test_an_unknown_command_is_an_error(running: StandIn, obsidian: Obsidian, *, companion: bool) -> None:
+def test_an_unknown_command_is_an_error(
+    running: StandIn, obsidian: Obsidian, *, companion: bool
+) -> None:
     running.companion = companion
     with pytest.raises(ObsidianError) as refused:
         obsidian.run("no:such", "No such")
     assert (refused.value.code, running.ran) == ("COMMAND_NOT_FOUND", [])
 
 
-def test_the_active_file_comes_by_the_best_way_that_answers(home: Path, running: StandIn, folder: Path) -> None:
-    document = {"active": "a", "main": {"type": "leaf", "id": "a", "state": {"state": {"file": "Old.md"}}}}
+def test_the_active_file_comes_by_the_best_way_that_answers(
+    home: Path, running: StandIn, folder: Path
+) -> None:
+    document = {
+        "active": "a",
+        "main": {"type": "leaf", "id": "a", "state": {"state": {"file": "Old.md"}}},
+    }
     obsidian = Obsidian(str(folder), lambda: document)
     running.active = "Now.md"
     ways = []
-    for prepare in (lambda: None, lambda: setattr(running, "companion", False), lambda: running.place.unlink()):
+    for prepare in (
+        lambda: None,
+        lambda: setattr(running, "companion", False),
+        lambda: running.place.unlink(),
+    ):
         prepare()
         found = obsidian.active_file()
         assert found is not None
         ways.append((found.path, found.via, found.may_be_old))
-    assert ways == [("Now.md", "companion", False), ("Now.md", "cli", False), ("Old.md", "workspace", True)]
+    assert ways == [
+        ("Now.md", "companion", False),
+        ("Now.md", "cli", False),
+        ("Old.md", "workspace", True),
+    ]
 
 
 # --- what fails: one sentence each, then the next way ------------------------------------------------------------------------------------
@@ -174,24 +222,46 @@ def _stale_socket(running: StandIn) -> None:
 
 
 FAILURES: list[tuple[str, Callable[[StandIn], object], str]] = [
-    ("off", _says("Command line interface is not enabled. Please turn it on in Settings > General > Advanced."), "command line is off"),
+    (
+        "off",
+        _says(
+            "Command line interface is not enabled. Please turn it on in Settings > General > Advanced."
+        ),
+        "command line is off",
+    ),
     ("closed", lambda running: running.place.unlink(), "Obsidian is not running"),
     ("killed", _stale_socket, "Obsidian is not running"),
     ("hung", _hang, "did not answer within 0.5 seconds"),
     ("dripping", _drip, "did not answer within 0.5 seconds"),
     ("no vault", _says("Vault not found."), "does not have this vault open"),
     ("cut", _says('OA1 {"protocol": 1, "vault": "/x", "ok"'), "reply was cut off"),
-    ("nothing", lambda running: setattr(running, "raw", lambda argv: None), "not installed in this vault, or not enabled"),
+    (
+        "nothing",
+        lambda running: setattr(running, "raw", lambda argv: None),
+        "not installed in this vault, or not enabled",
+    ),
     ("60 MB", _says("OA1 " + "x" * (60 << 20)), "longer than 8 MB"),
     ("not JSON of ours", _says('OA1 {"protocol": 1, "ok": "perhaps"}'), "not what was agreed"),
     ("deep", _says("OA1 " + "[" * 100_000), "reply was cut off"),
-    ("stolen", lambda running: setattr(running, "vault", "/somewhere/else"), "has another vault open"),
-    ("disabled", lambda running: setattr(running, "companion", False), "not installed in this vault, or not enabled"),
+    (
+        "stolen",
+        lambda running: setattr(running, "vault", "/somewhere/else"),
+        "has another vault open",
+    ),
+    (
+        "disabled",
+        lambda running: setattr(running, "companion", False),
+        "not installed in this vault, or not enabled",
+    ),
     ("old", lambda running: setattr(running, "protocol", 0), "of another version"),
 ]
 
 
-@pytest.mark.parametrize(("prepare", "sentence"), [(prepare, says) for _, prepare, says in FAILURES], ids=[name for name, _, _ in FAILURES])
+@pytest.mark.parametrize(
+    ("prepare", "sentence"),
+    [(prepare, says) for _, prepare, says in FAILURES],
+    ids=[name for name, _, _ in FAILURES],
+)
 def test_each_failure_has_its_sentence_and_then_the_next_way_is_taken(
     running: StandIn,
     folder: Path,
@@ -212,7 +282,9 @@ def test_each_failure_has_its_sentence_and_then_the_next_way_is_taken(
     assert running.ran == []
 
 
-def test_another_vaults_window_is_never_told_to_run_a_command(running: StandIn, obsidian: Obsidian) -> None:
+def test_another_vaults_window_is_never_told_to_run_a_command(
+    running: StandIn, obsidian: Obsidian
+) -> None:
     running.vault = "/somewhere/else"
     for companion in (True, False):
         running.companion = companion
@@ -227,14 +299,18 @@ def test_a_file_in_the_place_of_the_socket_is_not_asked(home: Path, obsidian: Ob
         obsidian.companion()
 
 
-def test_a_folder_that_obsidian_does_not_know_is_not_asked_about(running: StandIn, tmp_path: Path) -> None:
+def test_a_folder_that_obsidian_does_not_know_is_not_asked_about(
+    running: StandIn, tmp_path: Path
+) -> None:
     with pytest.raises(Unreachable, match="does not know this folder"):
         Obsidian(str(tmp_path), lambda: None).companion()
 
 
 def test_without_an_obsidian_the_status_says_so_of_every_way(obsidian: Obsidian) -> None:
     status = obsidian.status()
-    assert [(way.name, way.works) for way in status.ways] == [(name, False) for name in ("companion", "cli", "uri", "workspace")]
+    assert [(way.name, way.works) for way in status.ways] == [
+        (name, False) for name in ("companion", "cli", "uri", "workspace")
+    ]
     assert status.best is None
 
 
@@ -246,7 +322,9 @@ def test_the_program_is_asked_where_no_socket_is_found_and_its_exit_code_means_n
 ) -> None:
     running.place.unlink()
     program = home / "obsidian-cli"
-    program.write_text(f'#!/bin/sh\n[ "$2" = vault ] && echo {folder} || printf "path\\tNow.md\\n"\nexit 1\n')
+    program.write_text(
+        f'#!/bin/sh\n[ "$2" = vault ] && echo {folder} || printf "path\\tNow.md\\n"\nexit 1\n'
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
     found = obsidian.active_file()

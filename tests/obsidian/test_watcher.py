@@ -27,7 +27,9 @@ def seen() -> list[LiveContext | None]:
 
 
 @pytest.fixture
-def watching(obsidian: Obsidian, seen: list[LiveContext | None], monkeypatch: pytest.MonkeyPatch) -> Iterator[Watcher]:
+def watching(
+    obsidian: Obsidian, seen: list[LiveContext | None], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Watcher]:
     monkeypatch.setattr(watcher, "RETRY_SECONDS", 0.05)
     started = Watcher(lambda: obsidian, seen.append)
     yield started
@@ -51,7 +53,10 @@ def test_what_happens_is_told_and_that_obsidian_went_and_came(
 
 
 def test_an_obsidian_that_serves_one_request_at_a_time_is_asked_now_and_then(
-    running: StandIn, watching: Watcher, seen: list[LiveContext | None], monkeypatch: pytest.MonkeyPatch
+    running: StandIn,
+    watching: Watcher,
+    seen: list[LiveContext | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(watcher, "POLL_SECONDS", 0.05)
     one = threading.Lock()

@@ -30,5 +30,11 @@ def around(make_vault: MakeVault) -> Surroundings:
     """A small vault; Inbox.md is open."""
     view = DiskView(make_vault(FILES))
     return Surroundings(
-        view, RunContext("vault", NOW, active_file=parse("Inbox.md", PathUse.READ), notes=NoteSettings(templates="Templates"))
+        view,
+        RunContext(
+            "vault",
+            NOW,
+            active_file=parse("Inbox.md", PathUse.READ),
+            notes=NoteSettings(templates="Templates"),
+        ),
     )

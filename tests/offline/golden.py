@@ -27,7 +27,9 @@ def desk(vault: Path = SAMPLE) -> Desk:
 def outcome(case: Mapping[str, Any], vault: Path = SAMPLE) -> dict[str, Any]:
     """`changes`, `answer` with `sources`, `asks` (the recipes offered, and the doubt), or `refuses` (a code)."""
     chosen, active = case.get("lines"), case.get("active")
-    selected = lines((vault / active).read_text(encoding="utf-8"), *chosen) if chosen and active else None
+    selected = (
+        lines((vault / active).read_text(encoding="utf-8"), *chosen) if chosen and active else None
+    )
     event = desk(vault).decide(case["say"], active=active, selected=selected)
     match event:
         case PlanReady():
@@ -37,7 +39,9 @@ def outcome(case: Mapping[str, Any], vault: Path = SAMPLE) -> dict[str, Any]:
             return {"answer": event.text, "sources": list(event.sources)}
         case NeedsInput():
             doubt = event.candidates[0].doubt if event.candidates else event.message
-            return {"asks": [candidate.recipe for candidate in event.candidates]} | ({"doubt": doubt} if doubt else {})
+            return {"asks": [candidate.recipe for candidate in event.candidates]} | (
+                {"doubt": doubt} if doubt else {}
+            )
         case TurnFailed():
             return {"refuses": event.problem.code}
         case _:

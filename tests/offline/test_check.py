@@ -23,14 +23,23 @@ def chosen(sentence: str, around: Surroundings, name: str, **texts: str) -> tupl
 
 def whole(sentence: str, around: Surroundings, tool: str, **args: Any) -> tuple[str, ...]:
     """The doubts about a whole plan of one step."""
-    plan = {"version": "1.0", "goal": sentence, "riskLevel": "writes", "steps": [{"id": "a", "tool": tool, "args": args}]}
+    plan = {
+        "version": "1.0",
+        "goal": sentence,
+        "riskLevel": "writes",
+        "steps": [{"id": "a", "tool": tool, "args": args}],
+    }
     return doubts(sentence, around, of_plan(ActionPlan.model_validate(plan)))
 
 
 @pytest.mark.parametrize(
     ("sentence", "recipe", "texts"),
     [
-        ("Move everything tagged #recipe into the folder Projects", "move", {"notes": "#recipe", "folder": "Projects"}),
+        (
+            "Move everything tagged #recipe into the folder Projects",
+            "move",
+            {"notes": "#recipe", "folder": "Projects"},
+        ),
         ("Add buy milk to Inbox", "add-text", {"text": "buy milk", "notes": "Inbox"}),
         (
             "Add to Inbox: call the bank and ask what the card costs",
@@ -38,16 +47,30 @@ def whole(sentence: str, around: Surroundings, tool: str, **args: Any) -> tuple[
             {"text": "call the bank and ask what the card costs", "notes": "Inbox"},
         ),
         ("Rename Sourdough to Rye", "rename", {"from": "Sourdough", "to": "Rye"}),
-        ("Set the due date of 'x' in Inbox to tomorrow", "set-task-due", {"text": "x", "note": "Inbox", "due": "2026-03-15"}),
+        (
+            "Set the due date of 'x' in Inbox to tomorrow",
+            "set-task-due",
+            {"text": "x", "note": "Inbox", "due": "2026-03-15"},
+        ),
         ("Move the note Start here to Projects", "move", {"notes": "Home", "folder": "Projects"}),
         ("Create a note Salt and Pepper", "new-note", {"path": "Salt and Pepper"}),
-        ("Remove the property status from all notes in the folder Notes", "remove-properties", {"properties": "status", "notes": "Notes"}),
-        ("Replace 'a' with 'b' in the Notes folder", "replace-text", {"find": "a", "replace": "b", "notes": "Notes"}),
+        (
+            "Remove the property status from all notes in the folder Notes",
+            "remove-properties",
+            {"properties": "status", "notes": "Notes"},
+        ),
+        (
+            "Replace 'a' with 'b' in the Notes folder",
+            "replace-text",
+            {"find": "a", "replace": "b", "notes": "Notes"},
+        ),
         ("In Inbox mark the task 'one' as done", "mark-tasks", {"note": "Inbox", "text": "one"}),
         ("Delete Rye bread", "delete", {"notes": "Rye bread"}),
     ],
 )
-def test_what_was_said_and_used_is_sure(around: Surroundings, sentence: str, recipe: str, texts: dict[str, str]) -> None:
+def test_what_was_said_and_used_is_sure(
+    around: Surroundings, sentence: str, recipe: str, texts: dict[str, str]
+) -> None:
     assert chosen(sentence, around, recipe, **texts) == ()
 
 
@@ -66,9 +89,24 @@ def test_what_was_said_and_used_is_sure(around: Surroundings, sentence: str, rec
             {"notes": "#recipe", "folder": "Projects"},
             "Nothing covers “but not Rye bread”.",
         ),
-        ("Move Sourdough to Projects", "move", {"notes": "Sourdough", "folder": "Notes"}, "Nothing covers “to Projects”."),
-        ("Delete Sourdough (the old one)", "delete", {"notes": "Sourdough"}, "Nothing covers “old one”."),
-        ("Move Sourdough to Projects", "move", {"notes": "Sourdough", "folder": "Notes"}, "You did not say “Notes”."),
+        (
+            "Move Sourdough to Projects",
+            "move",
+            {"notes": "Sourdough", "folder": "Notes"},
+            "Nothing covers “to Projects”.",
+        ),
+        (
+            "Delete Sourdough (the old one)",
+            "delete",
+            {"notes": "Sourdough"},
+            "Nothing covers “old one”.",
+        ),
+        (
+            "Move Sourdough to Projects",
+            "move",
+            {"notes": "Sourdough", "folder": "Notes"},
+            "You did not say “Notes”.",
+        ),
         (
             "Rename Sourdough to Vector (capital V)",
             "rename",
@@ -84,7 +122,11 @@ def test_what_was_said_and_used_is_sure(around: Surroundings, sentence: str, rec
         (
             "Give Sourdough a property summary with one sentence that says what it is about",
             "set-property",
-            {"property": "summary", "value": "one sentence that says what it is about", "notes": "Sourdough"},
+            {
+                "property": "summary",
+                "value": "one sentence that says what it is about",
+                "notes": "Sourdough",
+            },
             "“one sentence that says what it is about” may say what to write rather than be it.",
         ),
         ("Delete old stuff", "delete", {"notes": "*"}, "It would be about all 11 notes."),
@@ -94,11 +136,23 @@ def test_what_was_said_and_used_is_sure(around: Surroundings, sentence: str, rec
             {"find": "a", "replace": "b", "notes": "#twin"},
             "Nothing covers “folder”.",
         ),
-        ("In Inbox mark the task 'one' as open", "mark-tasks", {"note": "Inbox", "text": "one"}, "Nothing covers “as open”."),
-        ("Přesuň Sourdough do Projects", "delete", {"notes": "Sourdough"}, "Nothing covers “Přesuň” and “do Projects”."),
+        (
+            "In Inbox mark the task 'one' as open",
+            "mark-tasks",
+            {"note": "Inbox", "text": "one"},
+            "Nothing covers “as open”.",
+        ),
+        (
+            "Přesuň Sourdough do Projects",
+            "delete",
+            {"notes": "Sourdough"},
+            "Nothing covers “Přesuň” and “do Projects”.",
+        ),
     ],
 )
-def test_what_does_not_fit_is_doubted(around: Surroundings, sentence: str, recipe: str, texts: dict[str, str], doubt: str) -> None:
+def test_what_does_not_fit_is_doubted(
+    around: Surroundings, sentence: str, recipe: str, texts: dict[str, str], doubt: str
+) -> None:
     assert doubt in chosen(sentence, around, recipe, **texts)
 
 
@@ -106,21 +160,35 @@ def test_a_set_that_means_nothing_is_doubted_even_when_it_was_read(around: Surro
     recipe = recipe_named("delete", packaged())
     assert recipe is not None
     values = {"notes": read(recipe.inputs["notes"], "tag:nobody", around)}
-    assert doubts("Delete all notes tagged #nobody", around, (recipe, values), certain=True) == ("No note fits: notes tagged #nobody.",)
+    assert doubts("Delete all notes tagged #nobody", around, (recipe, values), certain=True) == (
+        "No note fits: notes tagged #nobody.",
+    )
 
 
 def test_whole_plans_are_compared_too(around: Surroundings) -> None:
     rename = {"from": "Notes/Sourdough.md", "to": "Notes/Rye.md"}
     assert whole("Rename Sourdough to Rye", around, "vault.rename", **rename) == ()
-    assert "You did not say “Home.md”." in whole("Rename Sourdough to Rye", around, "vault.rename", **{**rename, "from": "Home.md"})
-    named = whole("Rename Sourdough to Rye in Notes", around, "vault.rename", **{**rename, "to": "Notes/Rye in Notes.md"})
+    assert "You did not say “Home.md”." in whole(
+        "Rename Sourdough to Rye", around, "vault.rename", **{**rename, "from": "Home.md"}
+    )
+    named = whole(
+        "Rename Sourdough to Rye in Notes",
+        around,
+        "vault.rename",
+        **{**rename, "to": "Notes/Rye in Notes.md"},
+    )
     assert "The name “Rye in Notes” holds words of the sentence itself." in named
-    assert "Nothing covers “before Friday”." in whole("Rename Sourdough to Rye before Friday", around, "vault.rename", **rename)
+    assert "Nothing covers “before Friday”." in whole(
+        "Rename Sourdough to Rye before Friday", around, "vault.rename", **rename
+    )
 
 
 def test_of_several_actions_each_covers_its_part(around: Surroundings) -> None:
     parts = []
-    for name, texts in (("rename", {"from": "Sourdough", "to": "Rye"}), ("delete", {"notes": "Home"})):
+    for name, texts in (
+        ("rename", {"from": "Sourdough", "to": "Rye"}),
+        ("delete", {"notes": "Home"}),
+    ):
         recipe = recipe_named(name, packaged())
         assert recipe is not None
         values: dict[str, Any] = {}
@@ -128,7 +196,9 @@ def test_of_several_actions_each_covers_its_part(around: Surroundings) -> None:
             values[key] = read(recipe.inputs[key], text, around, values)
         parts.append((recipe, values))
     assert doubts("Rename Sourdough to Rye and delete Home", around, *parts) == ()
-    assert doubts("Rename Sourdough to Rye and delete Home", around, parts[0]) == ("Nothing covers “delete Home”.",)
+    assert doubts("Rename Sourdough to Rye and delete Home", around, parts[0]) == (
+        "Nothing covers “delete Home”.",
+    )
     assert doubts("Rename Sourdough to Rye", around, *parts) == ("You did not say “Home.md”.",)
 
 
@@ -141,16 +211,38 @@ def test_of_several_actions_each_covers_its_part(around: Surroundings) -> None:
             'folder:Notes -note:"Rye bread"',
             "Look whether “except Rye bread” leaves out what you mean.",
         ),
-        ("Delete #recipe not in Projects", "tag:recipe folder:Projects", "“not in Projects” is not left out."),
-        ("Delete notes with status to do", "[status]", "“status to do” is not used as a property and its value."),
-        ("Füge « Rye bread » und «Weizen» zu", "Sourdough", "Nothing covers “Füge « Rye bread » und «Weizen» zu”."),
+        (
+            "Delete #recipe not in Projects",
+            "tag:recipe folder:Projects",
+            "“not in Projects” is not left out.",
+        ),
+        (
+            "Delete notes with status to do",
+            "[status]",
+            "“status to do” is not used as a property and its value.",
+        ),
+        (
+            "Füge « Rye bread » und «Weizen» zu",
+            "Sourdough",
+            "Nothing covers “Füge « Rye bread » und «Weizen» zu”.",
+        ),
         ("Delete Sourdough «Weizen»", "Sourdough", "Nothing covers “Weizen”."),
         ("Delete Sourdough zu «Weizen»", "Sourdough", "Nothing covers “zu «Weizen»”."),
     ],
 )
-def test_what_stands_beside_a_name_counts(around: Surroundings, sentence: str, notes: str, doubt: str) -> None:
+def test_what_stands_beside_a_name_counts(
+    around: Surroundings, sentence: str, notes: str, doubt: str
+) -> None:
     assert doubt in chosen(sentence, around, "delete", notes=notes)
 
 
 def test_that_templates_are_left_out_need_not_be_said(around: Surroundings) -> None:
-    assert chosen("Delete all notes tagged #done", around, "delete", notes="#done -folder:Templates".replace("#", "tag:")) == ()
+    assert (
+        chosen(
+            "Delete all notes tagged #done",
+            around,
+            "delete",
+            notes="#done -folder:Templates".replace("#", "tag:"),
+        )
+        == ()
+    )

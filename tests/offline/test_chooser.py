@@ -18,7 +18,10 @@ CHOOSER = Chooser(packaged())
 
 
 def choose(*actions: Any) -> list[tuple[str, dict[str, str]]]:
-    return [(each.recipe.name, dict(each.texts)) for each in CHOOSER.chosen(json.dumps({"actions": list(actions)}))]
+    return [
+        (each.recipe.name, dict(each.texts))
+        for each in CHOOSER.chosen(json.dumps({"actions": list(actions)}))
+    ]
 
 
 def examples() -> list[str]:
@@ -40,9 +43,16 @@ def test_the_examples_keep_to_the_schema_and_choose_what_there_is() -> None:
 
 def test_the_schema_has_one_alternative_an_action_and_other() -> None:
     ways = CHOOSER.schema["properties"]["actions"]["items"]["anyOf"]
-    assert [way["properties"]["action"]["const"] for way in ways] == [*(recipe.name for recipe in packaged()), "other"]
+    assert [way["properties"]["action"]["const"] for way in ways] == [
+        *(recipe.name for recipe in packaged()),
+        "other",
+    ]
     jsonschema.Draft202012Validator.check_schema(dict(CHOOSER.schema))
-    actions: list[list[dict[str, str]]] = [[], [{"action": "move"}], [{"action": "other", "why": "x"}]]
+    actions: list[list[dict[str, str]]] = [
+        [],
+        [{"action": "move"}],
+        [{"action": "other", "why": "x"}],
+    ]
     for wrong in ({"actions": each} for each in actions):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, CHOOSER.schema)
@@ -53,16 +63,24 @@ def test_the_schema_has_one_alternative_an_action_and_other() -> None:
     [
         ({"note": ["A", 'the "B"']}, r'note:A note:"the \"B\""'),
         ({"note": ["this note"]}, 'note:"this note"'),
-        ({"folder": "My projects", "outside": "Old", "tag": "done"}, 'folder:"My projects" -folder:Old tag:#done'),
+        (
+            {"folder": "My projects", "outside": "Old", "tag": "done"},
+            'folder:"My projects" -folder:Old tag:#done',
+        ),
         ({"value": "4", "property": "rating"}, "[rating:4]"),
         ({"property": "a:b", "value": 'say "x"'}, r'["a:b":"say \"x\""]'),
         ({"property": "status"}, "[status]"),
-        ({"since": "2026-03-01", "before": "2026-04-01", "is": "untagged"}, "changed:<2026-04-01 changed:>=2026-03-01 is:untagged"),
+        (
+            {"since": "2026-03-01", "before": "2026-04-01", "is": "untagged"},
+            "changed:<2026-04-01 changed:>=2026-03-01 is:untagged",
+        ),
         ({"all": True}, "*"),
         ({"all": True, "tag": "x"}, "tag:#x"),
     ],
 )
-def test_a_description_of_notes_becomes_one_that_forms_take(notes: dict[str, Any], query: str) -> None:
+def test_a_description_of_notes_becomes_one_that_forms_take(
+    notes: dict[str, Any], query: str
+) -> None:
     assert choose({"action": "delete", "notes": notes}) == [("delete", {"notes": query})]
 
 
@@ -108,9 +126,10 @@ def test_what_is_no_choice_is_refused(answer: str) -> None:
 
 @given(
     st.text(max_size=200)
-    | st.recursive(st.none() | st.booleans() | st.text(max_size=8), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=8), x)).map(
-        json.dumps
-    )
+    | st.recursive(
+        st.none() | st.booleans() | st.text(max_size=8),
+        lambda x: st.lists(x) | st.dictionaries(st.text(max_size=8), x),
+    ).map(json.dumps)
 )
 def test_any_answer_is_a_choice_or_refused(answer: str) -> None:
     with contextlib.suppress(NotChosen):

@@ -14,11 +14,16 @@ from offline_desk import NOW, Desk, effect
 from support import MakeVault
 
 CASES: list[dict[str, Any]] = [
-    json.loads(line) for line in (Path(__file__).parent / "recipes.jsonl").read_text(encoding="utf-8").splitlines()
+    json.loads(line)
+    for line in (Path(__file__).parent / "recipes.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 
 SMALL: dict[str, tuple[str, dict[str, str | bytes], Any]] = {
-    "broken-links": ("Which links are broken?", {"A.md": "[[B]] [[Gone]]", "B.md": ""}, "broken links in all notes: 1\n- Gone (in A.md)"),
+    "broken-links": (
+        "Which links are broken?",
+        {"A.md": "[[B]] [[Gone]]", "B.md": ""},
+        "broken links in all notes: 1\n- Gone (in A.md)",
+    ),
     "create-missing-notes": (
         'Create the missing notes that A links to in "New"',
         {"A.md": "[[Gone]]"},
@@ -44,8 +49,16 @@ SMALL: dict[str, tuple[str, dict[str, str | bytes], Any]] = {
         {"A.md": "area:: home\n"},
         {"A.md": "---\narea: home\n---\n"},
     ),
-    "recent-notes": ("Which notes did I change last?", {"A.md": ""}, "recently changed: all notes: 1\n- A.md (2026-01-01 01:00)"),
-    "unique-list": ("Remove duplicate bullets from A", {"A.md": "- x\n- y\n- x\n"}, {"A.md": "- x\n- y\n"}),
+    "recent-notes": (
+        "Which notes did I change last?",
+        {"A.md": ""},
+        "recently changed: all notes: 1\n- A.md (2026-01-01 01:00)",
+    ),
+    "unique-list": (
+        "Remove duplicate bullets from A",
+        {"A.md": "- x\n- y\n- x\n"},
+        {"A.md": "- x\n- y\n"},
+    ),
     "unused-attachments": (
         "Which attachments are unused?",
         {"A.md": "![[a.png]]", "a.png": b"1", "b.png": b"2"},
@@ -56,7 +69,11 @@ SMALL: dict[str, tuple[str, dict[str, str | bytes], Any]] = {
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["recipe"])
 def test_on_the_sample_vault(case: dict[str, Any]) -> None:
-    expected = {key: case[key] for key in ("changes", "answer", "sources", "asks", "refuses", "doubt") if key in case}
+    expected = {
+        key: case[key]
+        for key in ("changes", "answer", "sources", "asks", "refuses", "doubt")
+        if key in case
+    }
     assert outcome(case) == expected
 
 
@@ -66,16 +83,27 @@ def test_on_a_few_files(recipe: str, make_vault: MakeVault) -> None:
     desk = Desk(make_vault(files))
     if isinstance(expected, str):
         lines = desk.ask(said).text.splitlines()
-        assert [line.partition(" (20")[0] for line in lines] == [line.partition(" (20")[0] for line in expected.splitlines()]
+        assert [line.partition(" (20")[0] for line in lines] == [
+            line.partition(" (20")[0] for line in expected.splitlines()
+        ]
     else:
         assert effect(desk.preview(said)) == expected
 
 
 def test_every_recipe_has_a_golden_case() -> None:
-    assert {recipe.name for recipe in packaged()} == {case["recipe"] for case in CASES} | SMALL.keys()
+    assert {recipe.name for recipe in packaged()} == {
+        case["recipe"] for case in CASES
+    } | SMALL.keys()
 
 
 def test_each_link_to_fix_is_a_step_that_can_be_left_out(make_vault: MakeVault) -> None:
-    files: dict[str, str | bytes] = {"A.md": "[[Sourdogh]] and [[Zetelkasten]]", "Sourdough.md": "", "Zettelkasten.md": ""}
+    files: dict[str, str | bytes] = {
+        "A.md": "[[Sourdogh]] and [[Zetelkasten]]",
+        "Sourdough.md": "",
+        "Zettelkasten.md": "",
+    }
     plan = Desk(make_vault(files), now=NOW).plan("Fix broken links")
-    assert [step.preview for step in plan.steps[2:]] == ["Let Sourdogh mean Sourdough.md", "Let Zetelkasten mean Zettelkasten.md"]
+    assert [step.preview for step in plan.steps[2:]] == [
+        "Let Sourdogh mean Sourdough.md",
+        "Let Zetelkasten mean Zettelkasten.md",
+    ]

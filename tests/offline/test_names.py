@@ -8,7 +8,10 @@ def test_a_name_says_all_that_it_may_be(around: Surroundings) -> None:
         ("note", "Projects/Thesis.md"),
         ("folder", "Projects/Thesis"),
     }
-    assert {name.value for name in around.names.find("Plan", "note")} == {"Twin/Plan.md", "Other/Plan.md"}
+    assert {name.value for name in around.names.find("Plan", "note")} == {
+        "Twin/Plan.md",
+        "Other/Plan.md",
+    }
     assert around.names.find("Empty", "folder")[0].value == "Empty"
 
 

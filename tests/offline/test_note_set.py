@@ -11,21 +11,47 @@ from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, STATES, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.values import read_set
 
-TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12).filter(
-    lambda text: text.strip() == text
+TEXT = st.text(
+    st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12
+).filter(lambda text: text.strip() == text)
+NAMES = TEXT.filter(
+    lambda text: text.casefold() not in ("rating", "due", "status", "finished", "tags", "aliases")
 )
-NAMES = TEXT.filter(lambda text: text.casefold() not in ("rating", "due", "status", "finished", "tags", "aliases"))
 PLAIN: Any = [
-    st.builds(Term, st.just("tag"), st.from_regex(r"[a-z]([a-z/-]{0,7}[a-z])?", fullmatch=True), negated=st.booleans()),
-    st.builds(Term, st.sampled_from(["folder", "in"]), st.sampled_from(["Notes", "Projects/Thesis", "日记"]), negated=st.booleans()),
-    st.builds(Term, st.just("note"), st.sampled_from(["Inbox.md", "Notes/Rye bread.md", ACTIVE]), negated=st.booleans()),
+    st.builds(
+        Term,
+        st.just("tag"),
+        st.from_regex(r"[a-z]([a-z/-]{0,7}[a-z])?", fullmatch=True),
+        negated=st.booleans(),
+    ),
+    st.builds(
+        Term,
+        st.sampled_from(["folder", "in"]),
+        st.sampled_from(["Notes", "Projects/Thesis", "日记"]),
+        negated=st.booleans(),
+    ),
+    st.builds(
+        Term,
+        st.just("note"),
+        st.sampled_from(["Inbox.md", "Notes/Rye bread.md", ACTIVE]),
+        negated=st.booleans(),
+    ),
     st.builds(Term, st.sampled_from(["name", "text"]), TEXT, negated=st.booleans()),
     st.builds(
-        Term, st.sampled_from(["changed", "created", "dated"]), st.dates().map(lambda day: day.isoformat()), st.sampled_from([">=", "<"])
+        Term,
+        st.sampled_from(["changed", "created", "dated"]),
+        st.dates().map(lambda day: day.isoformat()),
+        st.sampled_from([">=", "<"]),
     ),
     st.builds(Term, st.just("is"), st.sampled_from(list(STATES)), negated=st.booleans()),
     st.builds(Term, st.just("tasks"), st.sampled_from(["open", "none"])),
-    st.builds(Term, st.just("property"), st.one_of(TEXT, st.integers(0, 99), st.booleans()), st.sampled_from([":", ">=", "<"]), NAMES),
+    st.builds(
+        Term,
+        st.just("property"),
+        st.one_of(TEXT, st.integers(0, 99), st.booleans()),
+        st.sampled_from([":", ">=", "<"]),
+        NAMES,
+    ),
     st.builds(Term, st.just("property"), st.none(), st.sampled_from(["has", "lacks"]), NAMES),
 ]
 
@@ -45,28 +71,66 @@ def test_what_is_typed_reads_back(around: Surroundings, terms: list[Term]) -> No
         ("projects", {"folder": "Projects"}, "notes in Projects"),
         ("Sourdough", {"paths": ["Notes/Sourdough.md"]}, "Sourdough"),
         ("this note", {"paths": [ACTIVE]}, "this note"),
-        ('note:"this note" tag:##done', {"paths": [ACTIVE], "tag": "done"}, "this note tagged #done"),
-        ("Sourdough, Rye bread", {"paths": ["Notes/Sourdough.md", "Notes/Rye bread.md"]}, "Sourdough and Rye bread"),
-        ("tag:done folder:Projects", {"tag": "done", "folder": "Projects"}, "notes tagged #done in Projects"),
-        ("tag:done -folder:Notes", {"tag": "done", "not": {"folder": "Notes"}}, "notes tagged #done not in Notes"),
+        (
+            'note:"this note" tag:##done',
+            {"paths": [ACTIVE], "tag": "done"},
+            "this note tagged #done",
+        ),
+        (
+            "Sourdough, Rye bread",
+            {"paths": ["Notes/Sourdough.md", "Notes/Rye bread.md"]},
+            "Sourdough and Rye bread",
+        ),
+        (
+            "tag:done folder:Projects",
+            {"tag": "done", "folder": "Projects"},
+            "notes tagged #done in Projects",
+        ),
+        (
+            "tag:done -folder:Notes",
+            {"tag": "done", "not": {"folder": "Notes"}},
+            "notes tagged #done not in Notes",
+        ),
         ("tag:a tag:b", {"all": [{"tag": "a"}, {"tag": "b"}]}, "notes tagged #a tagged #b"),
         ("[rating:5]", {"property": {"rating": 5}}, "notes with rating 5"),
         ('[rating:"5/5"]', {"property": {"rating": "5/5"}}, "notes with rating 5/5"),
         ('[Status:"To Do"]', {"property": {"status": "to do"}}, "notes with status to do"),
         ("[rating>=4]", {"atLeast": {"rating": 4}}, "notes with rating >= 4"),
-        ("[status] [due:]", {"has": ["status"], "property": {"due": None}}, "notes with status without due"),
-        ("changed:<2026-01-01 is:unlinked", {"modifiedBefore": "2026-01-01", "linked": False}, None),
+        (
+            "[status] [due:]",
+            {"has": ["status"], "property": {"due": None}},
+            "notes with status without due",
+        ),
+        (
+            "changed:<2026-01-01 is:unlinked",
+            {"modifiedBefore": "2026-01-01", "linked": False},
+            None,
+        ),
         ("changed:yesterday", {"modifiedAfter": "2026-03-13"}, "notes changed since 2026-03-13"),
     ],
 )
-def test_a_description_is_a_condition_and_words(around: Surroundings, text: str, condition: dict[str, Any], words: str | None) -> None:
+def test_a_description_is_a_condition_and_words(
+    around: Surroundings, text: str, condition: dict[str, Any], words: str | None
+) -> None:
     described = read_set(text, around)
     assert described.condition() == condition
     assert words is None or described.text() == words
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nowhere", "folder:Nowhere", "note:Plan", "is:blue", "tasks:some", "changed:soon", "color:red", '[x:"', "tag:a ]"]
+    "text",
+    [
+        "",
+        "nowhere",
+        "folder:Nowhere",
+        "note:Plan",
+        "is:blue",
+        "tasks:some",
+        "changed:soon",
+        "color:red",
+        '[x:"',
+        "tag:a ]",
+    ],
 )
 def test_what_describes_nothing_is_refused(around: Surroundings, text: str) -> None:
     with pytest.raises(Unread):
@@ -81,7 +145,10 @@ def test_in_a_sentence_a_bare_name_is_one_note_or_a_tag(around: Surroundings) ->
 
 
 def test_templates_are_left_out_where_they_would_be_meant(around: Surroundings) -> None:
-    assert without_templates(read_set("#done", around), around).text() == "notes tagged #done not in Templates"
+    assert (
+        without_templates(read_set("#done", around), around).text()
+        == "notes tagged #done not in Templates"
+    )
     assert without_templates(read_set("#recipe", around), around).text() == "notes tagged #recipe"
     assert without_templates(read_set("Templates", around), around).text() == "notes in Templates"
 
@@ -104,11 +171,23 @@ def test_the_notes_are_those_of_now(around: Surroundings) -> None:
         ('[due:"<2026-04-01"]', {"property": {"due": "<2026-04-01"}}),
     ],
 )
-def test_comparisons_as_obsidian_writes_them(around: Surroundings, text: str, condition: dict[str, Any]) -> None:
+def test_comparisons_as_obsidian_writes_them(
+    around: Surroundings, text: str, condition: dict[str, Any]
+) -> None:
     assert read_set(text, around).condition() == condition
 
 
-@pytest.mark.parametrize("text", ["[rating:>]", "[rating>=]", "[rating:<>7]", "[rating:=7]", "[status:open OR done]", "[name:/x/]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[rating:>]",
+        "[rating>=]",
+        "[rating:<>7]",
+        "[rating:=7]",
+        "[status:open OR done]",
+        "[name:/x/]",
+    ],
+)
 def test_a_comparison_with_nothing_is_refused(around: Surroundings, text: str) -> None:
     with pytest.raises(Unread):
         read_set(text, around)

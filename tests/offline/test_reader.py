@@ -10,23 +10,65 @@ from obsidian_agent.offline.values import shown
 
 def read(sentence: str, around: Surroundings) -> list[tuple[str, dict[str, str]]]:
     found = readings(sentence, packaged(), around)
-    return [(each.recipe.name, {name: shown(each.recipe.inputs[name], value) for name, value in each.values.items()}) for each in found]
+    return [
+        (
+            each.recipe.name,
+            {name: shown(each.recipe.inputs[name], value) for name, value in each.values.items()},
+        )
+        for each in found
+    ]
 
 
 @pytest.mark.parametrize(
     ("sentence", "recipe", "values"),
     [
-        ("Move Sourdough to Projects", "move", {"notes": "note:Notes/Sourdough.md", "folder": "Projects"}),
-        ("  move   all notes TAGGED #recipe to Projects. ", "move", {"notes": "tag:#recipe", "folder": "Projects"}),
-        ('Move all notes tagged #recipe to "New place"', "move", {"notes": "tag:#recipe", "folder": "New place"}),
-        ("Move all notes with rating 5/5 to Projects", "move", {"notes": '[rating:"5/5"]', "folder": "Projects"}),
-        ("Append “Bob's call” to Inbox", "add-text", {"text": "Bob's call", "notes": "note:Inbox.md"}),
+        (
+            "Move Sourdough to Projects",
+            "move",
+            {"notes": "note:Notes/Sourdough.md", "folder": "Projects"},
+        ),
+        (
+            "  move   all notes TAGGED #recipe to Projects. ",
+            "move",
+            {"notes": "tag:#recipe", "folder": "Projects"},
+        ),
+        (
+            'Move all notes tagged #recipe to "New place"',
+            "move",
+            {"notes": "tag:#recipe", "folder": "New place"},
+        ),
+        (
+            "Move all notes with rating 5/5 to Projects",
+            "move",
+            {"notes": '[rating:"5/5"]', "folder": "Projects"},
+        ),
+        (
+            "Append “Bob's call” to Inbox",
+            "add-text",
+            {"text": "Bob's call", "notes": "note:Inbox.md"},
+        ),
         ("Append 'a to b' to Inbox", "add-text", {"text": "a to b", "notes": "note:Inbox.md"}),
         ('Rename this note to "Outbox"', "rename", {"from": "${activeFile}", "to": "Outbox.md"}),
-        ('Remove the section "Baking (hot)" from Sourdough', "remove-section", {"heading": "Baking (hot)", "note": "Notes/Sourdough.md"}),
-        ("Rename the note Projects/Thesis to 'Book'", "rename", {"from": "Projects/Thesis.md", "to": "Projects/Book.md"}),
-        ("Rename the folder Projects/Thesis to 'Book'", "rename", {"from": "Projects/Thesis", "to": "Projects/Book"}),
-        ("Remove the section Dough from Sourdough", "remove-section", {"heading": "Dough", "note": "Notes/Sourdough.md"}),
+        (
+            'Remove the section "Baking (hot)" from Sourdough',
+            "remove-section",
+            {"heading": "Baking (hot)", "note": "Notes/Sourdough.md"},
+        ),
+        (
+            "Rename the note Projects/Thesis to 'Book'",
+            "rename",
+            {"from": "Projects/Thesis.md", "to": "Projects/Book.md"},
+        ),
+        (
+            "Rename the folder Projects/Thesis to 'Book'",
+            "rename",
+            {"from": "Projects/Thesis", "to": "Projects/Book"},
+        ),
+        (
+            "Remove the section Dough from Sourdough",
+            "remove-section",
+            {"heading": "Dough", "note": "Notes/Sourdough.md"},
+        ),
     ],
 )
 def test_an_example_with_known_or_quoted_values_is_certain(
@@ -68,5 +110,10 @@ def test_anything_else_is_no_reading_at_all(around: Surroundings, sentence: str)
 
 def test_two_recipes_that_fit_are_both_told(around: Surroundings) -> None:
     plan = {"version": "1.0", "goal": "x", "riskLevel": "writes", "steps": []}
-    twins = [Recipe(name=name, title=name, subject="Notes", description="", examples=("Do it",), plan=plan) for name in ("a", "b")]
+    twins = [
+        Recipe(
+            name=name, title=name, subject="Notes", description="", examples=("Do it",), plan=plan
+        )
+        for name in ("a", "b")
+    ]
     assert [each.recipe.name for each in readings("do it!", twins, around)] == ["a", "b"]

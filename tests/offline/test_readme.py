@@ -21,7 +21,16 @@ CERTAIN = [sentence for sentence in SAID if not sentence.startswith("please ")]
 def test_it_is_certain(sentence: str) -> None:
     planner = desk()
     request = planner.request(sentence, active="Inbox.md")
-    assert len(readings(sentence, planner.planner.recipes(), Surroundings(planner.planner.view(), request.context))) == 1
+    assert (
+        len(
+            readings(
+                sentence,
+                planner.planner.recipes(),
+                Surroundings(planner.planner.view(), request.context),
+            )
+        )
+        == 1
+    )
 
 
 def test_the_sentence_that_is_not_certain_offers_what_the_readme_says() -> None:

@@ -29,7 +29,11 @@ def test_a_recipe_has_two_to_six_examples_and_no_more(recipe: Recipe) -> None:
 
 @ALL
 def test_its_plan_is_a_plan_over_the_tools(recipe: Recipe) -> None:
-    checked = validate({**recipe.plan, "parameters": {name: {} for name in recipe.inputs}}, TOOLS, Policy(allow_deletes=True))
+    checked = validate(
+        {**recipe.plan, "parameters": {name: {} for name in recipe.inputs}},
+        TOOLS,
+        Policy(allow_deletes=True),
+    )
     # Descriptions of notes are put in when it is filled; until then they are references.
     assert [problem.message for problem in checked.problems if "where" not in problem.message] == []
 
@@ -51,14 +55,21 @@ def test_a_question_changes_nothing(recipe: Recipe) -> None:
 
 
 def test_no_two_recipes_share_an_example() -> None:
-    said = Counter(text for recipe in packaged() for text in {SLOT.sub("{}", each).casefold().rstrip("?.") for each in recipe.examples})
+    said = Counter(
+        text
+        for recipe in packaged()
+        for text in {SLOT.sub("{}", each).casefold().rstrip("?.") for each in recipe.examples}
+    )
     assert [text for text, count in said.items() if count > 1] == []
 
 
 def test_the_menu_is_small() -> None:
     folder = Path(__file__).parents[2] / "obsidian_agent" / "offline" / "recipes"
     assert len(packaged()) <= 80
-    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in folder.glob("*.json")) <= 2500
+    assert (
+        sum(len(file.read_text(encoding="utf-8").splitlines()) for file in folder.glob("*.json"))
+        <= 2500
+    )
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -71,10 +82,27 @@ def test_a_macro_is_a_recipe_too() -> None:
         "goal": "Make ${name}",
         "riskLevel": "writes",
         "parameters": {"name": {"description": "Name"}, "selection": {}},
-        "steps": [{"id": "a", "tool": "vault.createFile", "args": {"path": "${name|filename}.md", "content": "${selection}"}}],
+        "steps": [
+            {
+                "id": "a",
+                "tool": "vault.createFile",
+                "args": {"path": "${name|filename}.md", "content": "${selection}"},
+            }
+        ],
     }
-    recipe = from_macro(Macro("Weekly", ActionPlan.model_validate(plan), None, ("start the week {name}", "for {nobody}")))
-    assert (recipe.name, recipe.subject, recipe.description) == ("macro:Weekly", "Saved", "Make ${name}")
+    recipe = from_macro(
+        Macro(
+            "Weekly",
+            ActionPlan.model_validate(plan),
+            None,
+            ("start the week {name}", "for {nobody}"),
+        )
+    )
+    assert (recipe.name, recipe.subject, recipe.description) == (
+        "macro:Weekly",
+        "Saved",
+        "Make ${name}",
+    )
     assert recipe.examples == ("Weekly", "Run Weekly", "Weekly for {name}", "start the week {name}")
     assert list(recipe.inputs) == ["name"]
     assert recipe.missing({}) == ("name",)

@@ -16,12 +16,28 @@ from obsidian_agent.tools.registry import TOOLS
 MENU = Menu(packaged())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
 @example(["Move", "#done", "\\0"])
 @given(
     pieces=st.lists(
         st.one_of(
-            st.sampled_from(["Move", "to", "#done", "'", '"', "Rye bread", "[[", "{notes}", "${x}", "今日", "2026-02-30"]),
+            st.sampled_from(
+                [
+                    "Move",
+                    "to",
+                    "#done",
+                    "'",
+                    '"',
+                    "Rye bread",
+                    "[[",
+                    "{notes}",
+                    "${x}",
+                    "今日",
+                    "2026-02-30",
+                ]
+            ),
             st.text(max_size=8),
         ),
         max_size=12,
@@ -31,9 +47,13 @@ def test_any_sentence_leads_somewhere(around: Surroundings, pieces: list[str]) -
     planner = OfflinePlanner(lambda: around.view, TOOLS)
     event = planner.decide(PlanRequest(" ".join(pieces), around.context))
     if isinstance(event, TurnFailed):
-        assert event.problem.code in ("PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED"), "only a place that no plan may touch is refused"
+        assert event.problem.code in ("PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED"), (
+            "only a place that no plan may touch is refused"
+        )
     else:
-        assert isinstance(event, PlanReady | Answer) or (isinstance(event, NeedsInput) and event.candidates)
+        assert isinstance(event, PlanReady | Answer) or (
+            isinstance(event, NeedsInput) and event.candidates
+        )
 
 
 def test_a_pasted_book_is_no_reason_to_wait(around: Surroundings) -> None:
@@ -54,26 +74,52 @@ def test_a_pasted_book_is_no_reason_to_wait(around: Surroundings) -> None:
         ("删除笔记 Sourdough", "delete"),
     ],
 )
-def test_the_right_action_is_among_the_first_three(around: Surroundings, sentence: str, recipe: str) -> None:
+def test_the_right_action_is_among_the_first_three(
+    around: Surroundings, sentence: str, recipe: str
+) -> None:
     assert recipe in [found.recipe.name for found in MENU.nearest(sentence, around)]
 
 
 def test_a_quoted_text_may_be_a_folder_to_be_made(around: Surroundings) -> None:
-    assert filled('put Sourdough into "New place"', around, "move") == {"notes": "note:Notes/Sourdough.md", "folder": "New place"}
+    assert filled('put Sourdough into "New place"', around, "move") == {
+        "notes": "note:Notes/Sourdough.md",
+        "folder": "New place",
+    }
 
 
-def test_a_folder_that_does_not_hold_the_named_note_is_for_something_else(around: Surroundings) -> None:
-    assert filled("what of Sourdough in Projects", around, "find-notes") == {"notes": "note:Notes/Sourdough.md"}
+def test_a_folder_that_does_not_hold_the_named_note_is_for_something_else(
+    around: Surroundings,
+) -> None:
+    assert filled("what of Sourdough in Projects", around, "find-notes") == {
+        "notes": "note:Notes/Sourdough.md"
+    }
 
 
-@pytest.mark.parametrize("sentence", ["", "?", "why is the sky blue", "把計画移到日记", "Přesuň Überblick do Bilder", "\x00 ${x} [[", "'"])
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "",
+        "?",
+        "why is the sky blue",
+        "把計画移到日记",
+        "Přesuň Überblick do Bilder",
+        "\x00 ${x} [[",
+        "'",
+    ],
+)
 def test_there_are_always_three(around: Surroundings, sentence: str) -> None:
     assert len(MENU.nearest(sentence, around)) == 3
 
 
 def test_names_and_quoted_texts_fill_the_form(around: Surroundings) -> None:
-    found = next(each for each in MENU.nearest("kindly append 'buy milk' to Rye bread", around) if each.recipe.name == "add-text")
-    assert {name: shown(found.recipe.inputs[name], value) for name, value in found.values.items()} == {
+    found = next(
+        each
+        for each in MENU.nearest("kindly append 'buy milk' to Rye bread", around)
+        if each.recipe.name == "add-text"
+    )
+    assert {
+        name: shown(found.recipe.inputs[name], value) for name, value in found.values.items()
+    } == {
         "text": "buy milk",
         "notes": 'note:"Notes/Rye bread.md"',
     }
@@ -81,22 +127,31 @@ def test_names_and_quoted_texts_fill_the_form(around: Surroundings) -> None:
 
 
 def test_a_name_in_another_language_fills_the_form_too(around: Surroundings) -> None:
-    for found in MENU.nearest("Verschiebe alle Notizen mit #recipe nach Projects", around, most=len(packaged())):
+    for found in MENU.nearest(
+        "Verschiebe alle Notizen mit #recipe nach Projects", around, most=len(packaged())
+    ):
         if found.recipe.name == "move":
-            assert {name: shown(found.recipe.inputs[name], value) for name, value in found.values.items()} == {
+            assert {
+                name: shown(found.recipe.inputs[name], value)
+                for name, value in found.values.items()
+            } == {
                 "notes": "tag:#recipe",
                 "folder": "Projects",
             }
 
 
 def test_a_name_of_several_notes_is_left_open(around: Surroundings) -> None:
-    found = next(each for each in MENU.nearest("rename Plan", around) if each.recipe.name == "rename")
+    found = next(
+        each for each in MENU.nearest("rename Plan", around) if each.recipe.name == "rename"
+    )
     assert "from" not in found.values
 
 
 def test_a_quoted_text_may_be_a_name(around: Surroundings) -> None:
     found = next(
-        each for each in MENU.nearest("Rename the note 'Rye bread' to 'Loaf', links and all", around) if each.recipe.name == "rename"
+        each
+        for each in MENU.nearest("Rename the note 'Rye bread' to 'Loaf', links and all", around)
+        if each.recipe.name == "rename"
     )
     assert dict(found.values) == {"from": "Notes/Rye bread.md", "to": "Notes/Loaf.md"}
 
@@ -104,7 +159,9 @@ def test_a_quoted_text_may_be_a_name(around: Surroundings) -> None:
 def test_a_tag_that_no_note_has_yet_is_a_tag(around: Surroundings) -> None:
     found = next(
         each
-        for each in MENU.nearest("#recipe shall be #cooking/daily from now on: rename the tag", around)
+        for each in MENU.nearest(
+            "#recipe shall be #cooking/daily from now on: rename the tag", around
+        )
         if each.recipe.name == "rename-tag"
     )
     assert dict(found.values) == {"from": "recipe", "to": "cooking/daily"}
@@ -112,22 +169,38 @@ def test_a_tag_that_no_note_has_yet_is_a_tag(around: Surroundings) -> None:
 
 def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
     """What the form of a recipe is filled with."""
-    found = next(each for each in MENU.nearest(sentence, around, most=len(packaged())) if each.recipe.name == name)
+    found = next(
+        each
+        for each in MENU.nearest(sentence, around, most=len(packaged()))
+        if each.recipe.name == name
+    )
     return {key: shown(found.recipe.inputs[key], value) for key, value in found.values.items()}
 
 
 @pytest.mark.parametrize(
     ("sentence", "recipe", "values"),
     [
-        ("Delete the notes in Notes except Rye bread", "delete", {"notes": 'folder:Notes -note:"Notes/Rye bread.md"'}),
+        (
+            "Delete the notes in Notes except Rye bread",
+            "delete",
+            {"notes": 'folder:Notes -note:"Notes/Rye bread.md"'},
+        ),
         (
             "Delete everything in Projects except Thesis",
             "delete",
             {"notes": "folder:Projects -folder:Projects/Thesis -note:Projects/Thesis.md"},
         ),
-        ("Move #recipe not in Projects to Empty", "move", {"notes": "tag:#recipe -folder:Projects", "folder": "Empty"}),
+        (
+            "Move #recipe not in Projects to Empty",
+            "move",
+            {"notes": "tag:#recipe -folder:Projects", "folder": "Empty"},
+        ),
         ("Move #recipe but not to Projects", "move", {"notes": "tag:#recipe -folder:Projects"}),
-        ("Add 'x' to #recipe notes without status", "add-text", {"text": "x", "notes": "tag:#recipe -[status]"}),
+        (
+            "Add 'x' to #recipe notes without status",
+            "add-text",
+            {"text": "x", "notes": "tag:#recipe -[status]"},
+        ),
         (
             "Tag Sourdough, not 'Rye bread', with #new",
             "add-tags",
@@ -135,7 +208,9 @@ def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
         ),
     ],
 )
-def test_what_is_excepted_is_left_out(around: Surroundings, sentence: str, recipe: str, values: dict[str, str]) -> None:
+def test_what_is_excepted_is_left_out(
+    around: Surroundings, sentence: str, recipe: str, values: dict[str, str]
+) -> None:
     assert filled(sentence, around, recipe) == values
 
 
@@ -147,8 +222,14 @@ def test_what_is_excepted_is_left_out(around: Surroundings, sentence: str, recip
         ("Change status to later where status is 'to do', that is set it to 'later'", "later"),
     ],
 )
-def test_a_quoted_text_is_the_new_value_and_not_the_condition(around: Surroundings, sentence: str, value: str) -> None:
-    assert filled(sentence, around, "set-property") == {"property": "status", "value": value, "notes": '[status:"to do"]'}
+def test_a_quoted_text_is_the_new_value_and_not_the_condition(
+    around: Surroundings, sentence: str, value: str
+) -> None:
+    assert filled(sentence, around, "set-property") == {
+        "property": "status",
+        "value": value,
+        "notes": '[status:"to do"]',
+    }
 
 
 def test_a_property_alone_with_its_value_is_what_is_set(around: Surroundings) -> None:
@@ -162,8 +243,16 @@ def test_a_property_alone_with_its_value_is_what_is_set(around: Surroundings) ->
 @pytest.mark.parametrize(
     ("sentence", "recipe", "values"),
     [
-        ("Tag Sourdough with recipe/bread", "add-tags", {"notes": "note:Notes/Sourdough.md", "tags": "recipe/bread"}),
-        ("Move Sourdough from Notes to Projects/Rye", "move", {"notes": "note:Notes/Sourdough.md folder:Notes", "folder": "Projects/Rye"}),
+        (
+            "Tag Sourdough with recipe/bread",
+            "add-tags",
+            {"notes": "note:Notes/Sourdough.md", "tags": "recipe/bread"},
+        ),
+        (
+            "Move Sourdough from Notes to Projects/Rye",
+            "move",
+            {"notes": "note:Notes/Sourdough.md folder:Notes", "folder": "Projects/Rye"},
+        ),
         ("Create the note Notes/Garten", "new-note", {"path": "Notes/Garten.md"}),
     ],
 )
@@ -176,11 +265,19 @@ def test_a_token_that_goes_on_behind_a_name_is_a_new_one_below_it(
 def test_templates_are_no_targets_unless_their_folder_is_named(around: Surroundings) -> None:
     assert "notes" not in filled("Delete the meeting", around, "delete")
     assert "note" not in filled("Sort the lists of Meeting", around, "sort-list")
-    assert filled("Delete Meeting in Templates", around, "delete") == {"notes": "note:Templates/Meeting.md folder:Templates"}
-    assert filled("Make a note from the template Meeting", around, "note-from-template")["template"] == "Templates/Meeting.md"
+    assert filled("Delete Meeting in Templates", around, "delete") == {
+        "notes": "note:Templates/Meeting.md folder:Templates"
+    }
+    assert (
+        filled("Make a note from the template Meeting", around, "note-from-template")["template"]
+        == "Templates/Meeting.md"
+    )
 
 
-@pytest.mark.parametrize(("sentence", "told"), [("Bake me a cake", NOTHING), ("?", NOTHING), ("Wie backt man Sourdough?", NEAREST)])
+@pytest.mark.parametrize(
+    ("sentence", "told"),
+    [("Bake me a cake", NOTHING), ("?", NOTHING), ("Wie backt man Sourdough?", NEAREST)],
+)
 def test_where_no_action_fits_that_is_said(around: Surroundings, sentence: str, told: str) -> None:
     event = OfflinePlanner(lambda: around.view, TOOLS).decide(PlanRequest(sentence, around.context))
     assert isinstance(event, NeedsInput)
@@ -190,13 +287,22 @@ def test_where_no_action_fits_that_is_said(around: Surroundings, sentence: str, 
 
 
 def test_titles_and_lists_of_candidates_read_well(around: Surroundings) -> None:
-    event = OfflinePlanner(lambda: around.view, TOOLS).decide(PlanRequest("Rename several: Sourdough and Sourdough", around.context))
+    event = OfflinePlanner(lambda: around.view, TOOLS).decide(
+        PlanRequest("Rename several: Sourdough and Sourdough", around.context)
+    )
     assert isinstance(event, NeedsInput)
     titles = [each.title for each in event.candidates]
     assert "Rename Sourdough to …" in titles
     assert not any("{" in title for title in titles)
-    assert filled("Remove the properties status, due and status of Sourdough", around, "remove-properties")["properties"] == "status"
+    assert (
+        filled(
+            "Remove the properties status, due and status of Sourdough", around, "remove-properties"
+        )["properties"]
+        == "status"
+    )
 
 
 def test_a_value_is_set_only_where_its_property_is_known(around: Surroundings) -> None:
-    assert filled("Set to do somewhere in Sourdough", around, "set-property") == {"notes": "note:Notes/Sourdough.md"}
+    assert filled("Set to do somewhere in Sourdough", around, "set-property") == {
+        "notes": "note:Notes/Sourdough.md"
+    }

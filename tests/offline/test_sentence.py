@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import packaged
-from obsidian_agent.offline.sentence import Sentence, joined_words, meanings, names_in, parse_day, quotes, shift, stem, vocabulary, words
+from obsidian_agent.offline.sentence import (
+    Sentence,
+    joined_words,
+    meanings,
+    names_in,
+    parse_day,
+    quotes,
+    shift,
+    stem,
+    vocabulary,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +35,9 @@ from obsidian_agent.offline.sentence import Sentence, joined_words, meanings, na
         ("5 of them", []),
     ],
 )
-def test_the_longest_names_of_a_sentence_are_found_in_any_language(around: Surroundings, sentence: str, names: list[str]) -> None:
+def test_the_longest_names_of_a_sentence_are_found_in_any_language(
+    around: Surroundings, sentence: str, names: list[str]
+) -> None:
     assert [found.text for found in names_in(sentence, around.names)] == names
 
 
@@ -47,7 +60,9 @@ def test_common_words_are_names_only_where_they_are_written_so(around: Surroundi
         ("把Sourdough移到Bilder里", ["Sourdough", "Bilder"]),
     ],
 )
-def test_names_end_where_tokens_and_scripts_end(around: Surroundings, sentence: str, names: list[str]) -> None:
+def test_names_end_where_tokens_and_scripts_end(
+    around: Surroundings, sentence: str, names: list[str]
+) -> None:
     assert [found.text for found in names_in(sentence, around.names)] == names
 
 
@@ -65,7 +80,9 @@ def test_names_end_where_tokens_and_scripts_end(around: Surroundings, sentence: 
         ("not sure where Sourdough is", []),
     ],
 )
-def test_a_name_right_behind_a_negating_word_is_negated(around: Surroundings, sentence: str, negated: list[str]) -> None:
+def test_a_name_right_behind_a_negating_word_is_negated(
+    around: Surroundings, sentence: str, negated: list[str]
+) -> None:
     found = Sentence(sentence, around).names
     assert [each.negated for each in found if each.negated] == negated
 
@@ -96,7 +113,10 @@ def test_quotes_of_any_language_hold_a_text(sentence: str, texts: list[str]) -> 
 
 def test_days_are_found_where_they_stand(around: Surroundings) -> None:
     found = Sentence("from 2026-01-05 to the day before yesterday, not 'today'", around).days
-    assert [each.text for each in found] == ["2026-01-05", (around.context.now.date() - timedelta(2)).isoformat()]
+    assert [each.text for each in found] == [
+        "2026-01-05",
+        (around.context.now.date() - timedelta(2)).isoformat(),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +141,12 @@ def test_different_words_stay_apart() -> None:
 
 
 def test_the_vocabulary_leads_to_words_of_the_menu_only() -> None:
-    menu = {word for recipe in packaged() for text in (recipe.title, recipe.description, *recipe.examples) for word in words(text)}
+    menu = {
+        word
+        for recipe in packaged()
+        for text in (recipe.title, recipe.description, *recipe.examples)
+        for word in words(text)
+    }
     assert {head for heads in vocabulary().values() for head in heads} <= menu
 
 
@@ -183,7 +208,20 @@ def test_days(text, day):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "soon", "2025-02-30", "32 June", "Projects", "99999 years ago", "9999 years ago", "1234", "may be", "last month", "2024", "March"],
+    [
+        "",
+        "soon",
+        "2025-02-30",
+        "32 June",
+        "Projects",
+        "99999 years ago",
+        "9999 years ago",
+        "1234",
+        "may be",
+        "last month",
+        "2024",
+        "March",
+    ],
 )
 def test_no_dates(text):
     assert parse_day(text, TODAY) is None
@@ -195,7 +233,11 @@ def test_a_day_that_the_month_lacks_becomes_its_last():
     assert shift(date(2026, 12, 31), 2, "month") == date(2027, 2, 28)
 
 
-@given(st.dates(date(1950, 1, 1), date(2100, 1, 1)), st.integers(-200, 200), st.sampled_from(["day", "week", "month", "year"]))
+@given(
+    st.dates(date(1950, 1, 1), date(2100, 1, 1)),
+    st.integers(-200, 200),
+    st.sampled_from(["day", "week", "month", "year"]),
+)
 def test_shifting_there_and_back_loses_at_most_the_end_of_a_month(day, count, unit):
     back = shift(shift(day, count, unit), -count, unit)
     assert abs(back - day) <= timedelta(days=3)

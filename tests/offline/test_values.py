@@ -71,9 +71,19 @@ def test_what_is_no_value_is_refused_with_words(around: Surroundings, kind: str,
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("folder", "New"), ("newNote", "New"), ("tag", "new"), ("property", "new"), ("text", "words"), ("list", "a, b")]
+    ("kind", "text"),
+    [
+        ("folder", "New"),
+        ("newNote", "New"),
+        ("tag", "new"),
+        ("property", "new"),
+        ("text", "words"),
+        ("list", "a, b"),
+    ],
 )
-def test_in_a_sentence_only_what_is_known_or_quoted_is_certain(around: Surroundings, kind: str, text: str) -> None:
+def test_in_a_sentence_only_what_is_known_or_quoted_is_certain(
+    around: Surroundings, kind: str, text: str
+) -> None:
     with pytest.raises(Unread):
         read(wanted(kind), text, around, known=True)
 
@@ -89,7 +99,9 @@ def test_in_a_sentence_only_what_is_known_or_quoted_is_certain(around: Surroundi
         ("new", "x y", "x y"),
     ],
 )
-def test_a_value_is_what_its_property_holds(around: Surroundings, name: str, text: str, value: Any) -> None:
+def test_a_value_is_what_its_property_holds(
+    around: Surroundings, name: str, text: str, value: Any
+) -> None:
     assert read(wanted("value", of="property"), text, around, {"property": name}) == value
 
 
@@ -135,7 +147,9 @@ def test_a_choice_is_taken_by_value_or_label() -> None:
         ("reviewed", "Monday", "Monday"),
     ],
 )
-def test_a_day_is_one_where_the_property_has_days_or_nothing_yet(around: Surroundings, name: str, text: str, value: str) -> None:
+def test_a_day_is_one_where_the_property_has_days_or_nothing_yet(
+    around: Surroundings, name: str, text: str, value: str
+) -> None:
     recipe = recipe_named("set-property", packaged())
     assert recipe is not None
     assert read(recipe.inputs["value"], text, around, {"property": name}) == value

@@ -141,7 +141,10 @@ OTHER_FILES = {
     "css": ("a.css", "@import url(https://evil.test/p.png)"),
     "base": ("a.base", 'formulas:\n  a: image("https://evil.test/p.png")\n'),
     "svg": ("a.svg", "<svg><image href='https://evil.test/p.png'/></svg>"),
-    "entity": ("a.svg", "<!DOCTYPE s [<!ENTITY e 'https://evil.test/p.png'>]><svg><image href='&e;'/></svg>"),
+    "entity": (
+        "a.svg",
+        "<!DOCTYPE s [<!ENTITY e 'https://evil.test/p.png'>]><svg><image href='&e;'/></svg>",
+    ),
 }
 
 HARMLESS = {
@@ -177,7 +180,11 @@ LATER = [
     ("load", "a.md", "# Head ![x](https://evil.test/p.png)"),
     ("load", "a.md", "==![x](https://evil.test/p.png)== and ***![y](https://evil.test/p.png)***"),
     ("load", "a.md", "<details open><summary>![x](https://evil.test/p.png)</summary></details>"),
-    ("load", "a.md", "<details>\n<summary>a</summary>\n\n- [ ] ![x](https://evil.test/p.png)\n</details>"),
+    (
+        "load",
+        "a.md",
+        "<details>\n<summary>a</summary>\n\n- [ ] ![x](https://evil.test/p.png)\n</details>",
+    ),
     ("load", "a.md", "^[inline footnote ![x](https://evil.test/p.png)]"),
     ("load", "a.md", '<img src="&#x68;&#116;tps&colon;&sol;&sol;evil.test&sol;p.png">'),
     ("load", "a.md", '<img src="https&colon;evil.test/p">'),
@@ -186,8 +193,16 @@ LATER = [
     ("load", "a.md", "<img src='\\/\\/evil.test/p'>"),
     ("load", "a.md", "<svg><filter><feImage href='https://evil.test/p.png'/></filter></svg>"),
     ("load", "a.md", "<svg><style>circle{fill:url(https://evil.test/p.png)}</style></svg>"),
-    ("load", "a.md", "<svg><foreignObject><img src='https://evil.test/p.png'></foreignObject></svg>"),
-    ("load", "a.md", "<math href='https://evil.test/p.png'><mglyph src='https://evil.test/p.png'/></math>"),
+    (
+        "load",
+        "a.md",
+        "<svg><foreignObject><img src='https://evil.test/p.png'></foreignObject></svg>",
+    ),
+    (
+        "load",
+        "a.md",
+        "<math href='https://evil.test/p.png'><mglyph src='https://evil.test/p.png'/></math>",
+    ),
     ("load", "a.md", "<link rel=preload as=image imagesrcset='https://evil.test/p.png 1x'>"),
     ("load", "a.md", "<div style=\"content:image-set('\\68 ttps://evil.test/a' 1x)\">"),
     ("load", "a.md", "<div style='list-style:u\\72l(https:evil.test/a)'>"),
@@ -214,9 +229,17 @@ LATER = [
     ("load", "a.md", "<!-- c --> ![x](https://evil.test/p.png)"),
     ("load", "a.md", "<pre>\n![x](https://evil.test/p.png)\n</pre>"),
     ("load", "a.md", "<pre><code>\n<img src='https://evil.test/p.png'>\n</code></pre>"),
-    ("load", "b.canvas", '{"nodes": [{"type": "text", "text": "<img src=\'https://evil.test/p.png\'>"}]}'),
+    (
+        "load",
+        "b.canvas",
+        '{"nodes": [{"type": "text", "text": "<img src=\'https://evil.test/p.png\'>"}]}',
+    ),
     ("load", "b.canvas", '{"nodes": [{"type": "link", "url": "\\thttps:\\\\\\\\evil.test"}]}'),
-    ("load", "b.canvas", '{"nodes": [{"type": "text", "text": "---\\nbanner: https://evil.test/p.png\\n---"}]}'),
+    (
+        "load",
+        "b.canvas",
+        '{"nodes": [{"type": "text", "text": "---\\nbanner: https://evil.test/p.png\\n---"}]}',
+    ),
     ("load", "b.canvas", '\ufeff{"nodes": [{"type": "link", "url": "https://evil.test/p.png"}]}'),
     ("load", "c.base", "formulas:\n  a: 'html(\"<img src=https://evil.test/x>\")'\n"),
     ("load", "c.base", 'formulas:\n  a: image("ht" + "tps://evil.test")\n'),
@@ -307,7 +330,10 @@ def test_links_code_examples_and_plain_words_are_not_flagged(name: str) -> None:
 
 
 def test_a_code_card_on_a_canvas_is_seen() -> None:
-    assert added(json.dumps({"nodes": [{"type": "text", "text": "> ```dataviewjs\n> x\n> ```"}]}), path="a.canvas").code
+    assert added(
+        json.dumps({"nodes": [{"type": "text", "text": "> ```dataviewjs\n> x\n> ```"}]}),
+        path="a.canvas",
+    ).code
 
 
 @pytest.mark.parametrize(("kind", "path", "text"), LATER)
@@ -340,11 +366,28 @@ def test_what_was_there_before_is_not_flagged_again(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["![x]({})", "<img src={}>"])
 @pytest.mark.parametrize(
-    "scheme", ["http:", "https:", "WS:", "wss:", "ftp:", "ftps:", "/\\", "javascript:", "vbscript:", "data:text/html,", "obsidian:"]
+    "scheme",
+    [
+        "http:",
+        "https:",
+        "WS:",
+        "wss:",
+        "ftp:",
+        "ftps:",
+        "/\\",
+        "javascript:",
+        "vbscript:",
+        "data:text/html,",
+        "obsidian:",
+    ],
 )
 def test_what_has_a_scheme_needs_no_slashes(text: str, scheme: str) -> None:
     found = added(text.format(f"{scheme}e.x"))
-    assert found.code if scheme.startswith(("java", "vb", "data", "obsidian")) else found.hosts == ("e.x",)
+    assert (
+        found.code
+        if scheme.startswith(("java", "vb", "data", "obsidian"))
+        else found.hosts == ("e.x",)
+    )
 
 
 def test_a_second_address_at_a_host_that_is_there_already_is_flagged() -> None:
@@ -423,7 +466,10 @@ SIMPLE_RUNNING = [
 
 @example(["callout", "below properties", "footnote"], SIMPLE_LOADING[4])
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.sampled_from(sorted(CONTAINERS)), max_size=4), st.sampled_from(SIMPLE_LOADING + SIMPLE_RUNNING))
+@given(
+    st.lists(st.sampled_from(sorted(CONTAINERS)), max_size=4),
+    st.sampled_from(SIMPLE_LOADING + SIMPLE_RUNNING),
+)
 def test_containers_hide_nothing(names: list[str], construct: str) -> None:
     text = construct
     for name in names:
@@ -450,7 +496,9 @@ def test_what_a_quick_look_leaves_unread_has_nothing_in_it(text: str) -> None:
 
 @given(
     st.randoms(use_true_random=False),
-    st.sampled_from(["![x]({})", "<img src='{}'>", "![x][r]\n\n[r]: {}", "<p style='background:url({})'>"]),
+    st.sampled_from(
+        ["![x]({})", "<img src='{}'>", "![x][r]\n\n[r]: {}", "<p style='background:url({})'>"]
+    ),
 )
 def test_entities_hide_nothing(chance: random.Random, construct: str) -> None:
     url = "".join(chance.choice([char, f"&#{ord(char)};", f"&#x{ord(char):x};"]) for char in URL)
@@ -461,17 +509,26 @@ def test_entities_hide_nothing(chance: random.Random, construct: str) -> None:
 @settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_json_escapes_hide_nothing(chance: random.Random) -> None:
-    for card in ({"type": "link", "url": URL}, {"type": "text", "text": f"![x]({URL})"}, {"type": "group", "background": URL}):
+    for card in (
+        {"type": "link", "url": URL},
+        {"type": "text", "text": f"![x]({URL})"},
+        {"type": "group", "background": URL},
+    ):
         text = json.dumps({"nodes": [card]})
         start = text.index("https")
-        hidden = "".join(chance.choice([char, f"\\u{ord(char):04x}"]) for char in URL).replace("/", "\\/")
+        hidden = "".join(chance.choice([char, f"\\u{ord(char):04x}"]) for char in URL).replace(
+            "/", "\\/"
+        )
         assert loads(added(text[:start] + hidden + text[start + len(URL) :], path="a.canvas"))
 
 
 # --- limits -------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("unit", ["[", "![", "<a b='", "`", "> ", ">", "&", "\n", "[x][", "<% ", "image ", "$`", "```x\n"])
+@pytest.mark.parametrize(
+    "unit",
+    ["[", "![", "<a b='", "`", "> ", ">", "&", "\n", "[x][", "<% ", "image ", "$`", "```x\n"],
+)
 def test_a_text_made_to_be_slow_is_read_in_time_and_hides_nothing(unit: str) -> None:
     text = f"![x]({URL})\n\n" + unit * (60_000 // len(unit))
     started = time.process_time()
@@ -495,7 +552,11 @@ def test_deep_nesting_hides_nothing() -> None:
 
 
 @pytest.mark.parametrize("tag", [b"<script>", b"<style>"])
-def test_tags_that_are_all_open_at_once_are_told_without_reading_the_text_once_for_each(tag: bytes) -> None:
+def test_tags_that_are_all_open_at_once_are_told_without_reading_the_text_once_for_each(
+    tag: bytes,
+) -> None:
     with pytest.raises(Tangled):
         read_markup((tag * 2_000).decode(), Found())
-    assert added_content("a.md", tag * 2_000 + b"\nfetch('https://evil.example/x')", bytes).hosts == ("evil.example",)
+    assert added_content(
+        "a.md", tag * 2_000 + b"\nfetch('https://evil.example/x')", bytes
+    ).hosts == ("evil.example",)

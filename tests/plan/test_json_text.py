@@ -9,10 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.plan.json_text import COMMAS, COMMENTS, LITERALS, QUOTES, RAW_TEXT, Refused, decode
+from obsidian_agent.plan.json_text import (
+    COMMAS,
+    COMMENTS,
+    LITERALS,
+    QUOTES,
+    RAW_TEXT,
+    Refused,
+    decode,
+)
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63) + 1, 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda below: st.lists(below, max_size=5) | st.dictionaries(st.text(), below, max_size=5),
     max_leaves=30,
 )
@@ -41,7 +53,11 @@ def test_what_python_prints_is_read_or_refused_and_never_read_differently(value:
     ("text", "value", "repairs"),
     [
         ('{"a": [1, 2,], }', {"a": [1, 2]}, {COMMAS}),
-        ('{"a": 1, // why\n"b": "http://x/#y" /* z */ # end\n}', {"a": 1, "b": "http://x/#y"}, {COMMENTS}),
+        (
+            '{"a": 1, // why\n"b": "http://x/#y" /* z */ # end\n}',
+            {"a": 1, "b": "http://x/#y"},
+            {COMMENTS},
+        ),
         ("{'a': 'say \"hi\"', 'b': 'it\\'s'}", {"a": 'say "hi"', "b": "it's"}, {QUOTES}),
         ("[True, False, None]", [True, False, None], {LITERALS}),
         ('{"a": "x\n\ty"}', {"a": "x\n\ty"}, {RAW_TEXT}),

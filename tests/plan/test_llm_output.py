@@ -11,7 +11,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from obsidian_agent.plan.llm_output import MAX_BYTES, Parsed, ParsedPlan, ParsedProse, ParseFailed, parse_plan
+from obsidian_agent.plan.llm_output import (
+    MAX_BYTES,
+    Parsed,
+    ParsedPlan,
+    ParsedProse,
+    ParseFailed,
+    parse_plan,
+)
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.tool import Tool
@@ -24,9 +31,21 @@ PLAN: dict[str, Any] = {
     "steps": [{"id": "a", "tool": "vault.readFile", "args": {"path": "A.md"}, "preview": "read A"}],
 }
 TEXT = json.dumps(PLAN)
-CASES = [json.loads(line) for line in (Path(__file__).parent / "llm_output_cases.jsonl").read_text(encoding="utf-8").splitlines()]
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "llm_output_cases.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
 
-DECIDED_BY_THE_DRY_RUN = {"L102": "accept", "L127": "accept", "L116": "accept", "L122": "accept", "L126": "accept", "L128": "accept"}
+DECIDED_BY_THE_DRY_RUN = {
+    "L102": "accept",
+    "L127": "accept",
+    "L116": "accept",
+    "L122": "accept",
+    "L126": "accept",
+    "L128": "accept",
+}
 """Cases whose verdict needs the vault: what validation says of them instead."""
 
 DECIDED_BY_THE_CONTRACT = {"L089": "accept_with_override", "L124": "retry"}
@@ -39,10 +58,24 @@ def generated(recipe: Mapping[str, Any]) -> str:
     size: int = next(value for name, value in recipe.items() if name != "kind")
     match kind:
         case "many_steps":
-            return json.dumps({**PLAN, "steps": [{**PLAN["steps"][0], "id": f"s{index}"} for index in range(size)]})
+            return json.dumps(
+                {
+                    **PLAN,
+                    "steps": [{**PLAN["steps"][0], "id": f"s{index}"} for index in range(size)],
+                }
+            )
         case "foreach_items":
-            step = {"id": "a", "tool": "vault.createFile", "args": {"path": "${i}.md", "content": ""}}
-            return json.dumps({**PLAN, "steps": [{**step, "foreach": {"from": list(range(size)), "itemName": "i"}}]})
+            step = {
+                "id": "a",
+                "tool": "vault.createFile",
+                "args": {"path": "${i}.md", "content": ""},
+            }
+            return json.dumps(
+                {
+                    **PLAN,
+                    "steps": [{**step, "foreach": {"from": list(range(size)), "itemName": "i"}}],
+                }
+            )
         case "deep_args":
             return TEXT.replace('"A.md"', '"A.md", "x": ' + '{"a":' * size + "1" + "}" * size)
         case "big_text":
@@ -57,14 +90,23 @@ def generated(recipe: Mapping[str, Any]) -> str:
 
 def verdict(case: Mapping[str, Any], tools: Mapping[str, Tool]) -> str:
     """What the whole way from text to a judged plan answers, in the words of the cases."""
-    raw = case["raw"] if "raw" in case else bytes.fromhex(case["raw_hex"]) if "raw_hex" in case else generated(case["gen"])
+    raw = (
+        case["raw"]
+        if "raw" in case
+        else bytes.fromhex(case["raw_hex"])
+        if "raw_hex" in case
+        else generated(case["gen"])
+    )
     match parse_plan(raw, case.get("transport", {}).get("finish_reason")):
         case ParseFailed(retry=retry):
             return "retry" if retry else "reject"
         case ParsedProse():
             return "reject"
         case ParsedPlan(document, repairs):
-            policy = Policy(allow_deletes=bool(case.get("settings", {}).get("allowDeletes")), allow_commands=True)
+            policy = Policy(
+                allow_deletes=bool(case.get("settings", {}).get("allowDeletes")),
+                allow_commands=True,
+            )
             judged = validate(document, tools, policy)
             if not judged.valid:
                 return "reject" if judged.final else "retry"
@@ -109,7 +151,13 @@ def code_of(parsed: Parsed) -> str:
         f'<tool_call>{{"name": "propose_plan", "arguments": {{"plan": {TEXT}}}}}</tool_call>',
         json.dumps({"type": "tool_use", "name": "submit_plan", "input": PLAN}),
         json.dumps({"function_call": {"name": "submit_plan", "arguments": TEXT}}),
-        json.dumps({"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "propose_plan", "arguments": TEXT}}]}),
+        json.dumps(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"function": {"name": "propose_plan", "arguments": TEXT}}],
+            }
+        ),
         json.dumps({"action_plan": PLAN}),
         json.dumps([PLAN]),
         json.dumps(TEXT),
@@ -148,8 +196,18 @@ def test_a_plan_whose_text_speaks_of_thinking_is_left_alone() -> None:
         (f"[{TEXT}, ...]", "INCOMPLETE"),
         (json.dumps({"name": "submit_plan", "arguments": "{oops"}), "SYNTAX"),
         (json.dumps({"name": "submit_plan", "arguments": 3}), "SYNTAX"),
-        (json.dumps({"tool_calls": [{"function": {"name": "submit_plan", "arguments": TEXT}}] * 2}), "MULTIPLE_PLANS"),
-        (json.dumps({"tool_calls": [{"function": {"name": "vault__delete", "arguments": "{}"}}]}), "SCHEMA_INVALID"),
+        (
+            json.dumps(
+                {"tool_calls": [{"function": {"name": "submit_plan", "arguments": TEXT}}] * 2}
+            ),
+            "MULTIPLE_PLANS",
+        ),
+        (
+            json.dumps(
+                {"tool_calls": [{"function": {"name": "vault__delete", "arguments": "{}"}}]}
+            ),
+            "SCHEMA_INVALID",
+        ),
         (json.dumps({"error": {"message": "overloaded"}}), "UPSTREAM"),
         (json.dumps(PLAN["steps"]), "SCHEMA_INVALID"),
         ("42", "SCHEMA_INVALID"),
@@ -166,14 +224,26 @@ def test_what_is_asked_for_again(text: str, code: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Which folder?", "[[Project X]] has 3 tasks.", "Use {item} there, or [x].", "1. Yes\n2. No", "It is { that is", '"quoted" words'],
+    [
+        "Which folder?",
+        "[[Project X]] has 3 tasks.",
+        "Use {item} there, or [x].",
+        "1. Yes\n2. No",
+        "It is { that is",
+        '"quoted" words',
+    ],
 )
 def test_words_are_an_answer(text: str) -> None:
     assert parse_plan(text) == ParsedProse(text)
 
 
 @pytest.mark.parametrize(
-    ("reason", "code", "retry"), [("length", "TRUNCATED", True), ("content_filter", "REFUSED", False), ("error", "UPSTREAM", False)]
+    ("reason", "code", "retry"),
+    [
+        ("length", "TRUNCATED", True),
+        ("content_filter", "REFUSED", False),
+        ("error", "UPSTREAM", False),
+    ],
 )
 def test_the_service_has_the_last_word(reason: str, code: str, retry: bool) -> None:
     parsed = parse_plan(TEXT, reason)
@@ -188,7 +258,14 @@ def test_size_is_counted_in_bytes() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 1_000_000, '{"a":' * 500_000, "{/*" * 400_000 + "*/ x", "${" * 1_000_000, "{" * 1_000_000, '{"' * 1_000_000],
+    [
+        "[" * 1_000_000,
+        '{"a":' * 500_000,
+        "{/*" * 400_000 + "*/ x",
+        "${" * 1_000_000,
+        "{" * 1_000_000,
+        '{"' * 1_000_000,
+    ],
     ids=["arrays", "objects", "comments", "references", "braces", "quotes"],
 )
 def test_hostile_brackets_end_quickly(text: str) -> None:
@@ -201,7 +278,11 @@ def test_never_raises(raw: str | bytes) -> None:
     assert isinstance(parse_plan(raw), ParsedPlan | ParsedProse | ParseFailed)
 
 
-@given(st.integers(0, len(TEXT)), st.integers(0, 12), st.text(alphabet="{}[]\"',:\\n.…x0 \n", max_size=6))
+@given(
+    st.integers(0, len(TEXT)),
+    st.integers(0, 12),
+    st.text(alphabet="{}[]\"',:\\n.…x0 \n", max_size=6),
+)
 def test_a_mutated_plan_is_never_taken_for_another_one(at: int, length: int, inserted: str) -> None:
     parsed = parse_plan(TEXT[:at] + inserted + TEXT[at + length :])
     if isinstance(parsed, ParsedPlan):

@@ -16,7 +16,9 @@ def test_the_plan_schema_names_every_field_as_on_the_wire() -> None:
     assert schema["additionalProperties"] is False
     step = schema["$defs"]["Step"]
     assert set(step["required"]) == {"id", "tool", "args"}
-    assert {"foreach", "when", "dependsOn", "onError", "retry", "captureAs", "preview"} < set(step["properties"])
+    assert {"foreach", "when", "dependsOn", "onError", "retry", "captureAs", "preview"} < set(
+        step["properties"]
+    )
     assert set(schema["$defs"]["Foreach"]["properties"]) == {"from", "itemName", "indexName"}
     assert set(schema["$defs"]["Retry"]["properties"]) == {"maxAttempts", "backoffMs"}
     json.dumps(schema)
@@ -27,7 +29,13 @@ def test_every_tool_has_its_schemas(tools: Mapping[str, Tool]) -> None:
     assert listed.keys() == tools.keys()
     created = listed["vault.createFile"]
     assert created["riskLevel"] == "writes"
-    assert set(created["inputSchema"]["properties"]) == {"path", "content", "ifNotExists", "frontmatter", "onConflict"}
+    assert set(created["inputSchema"]["properties"]) == {
+        "path",
+        "content",
+        "ifNotExists",
+        "frontmatter",
+        "onConflict",
+    }
     assert created["inputSchema"]["additionalProperties"] is False
     assert listed["vault.delete"]["deletes"] is True
 

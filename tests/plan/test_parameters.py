@@ -16,7 +16,15 @@ from obsidian_agent.tools.core.tool import Tool
 
 
 def plan_of(parameters: Mapping[str, Any], *steps: Mapping[str, Any]) -> ActionPlan:
-    return ActionPlan.model_validate({"version": "1.0", "goal": "g", "riskLevel": "writes", "parameters": parameters, "steps": list(steps)})
+    return ActionPlan.model_validate(
+        {
+            "version": "1.0",
+            "goal": "g",
+            "riskLevel": "writes",
+            "parameters": parameters,
+            "steps": list(steps),
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,7 +86,10 @@ def test_defaults_missing_and_the_context() -> None:
     bound = bind(plan, {})
     assert (dict(bound.values), bound.missing, bound.problems) == ({"a": "x"}, ("b",), ())
     given_all = bind(plan, {"b": "1", "selection": "s", "activeFile": "N.md"})
-    assert (dict(given_all.values), given_all.missing) == ({"a": "x", "b": "1", "selection": "s", "activeFile": "N.md"}, ())
+    assert (dict(given_all.values), given_all.missing) == (
+        {"a": "x", "b": "1", "selection": "s", "activeFile": "N.md"},
+        (),
+    )
 
 
 def test_a_name_that_the_plan_does_not_have_is_a_problem() -> None:
@@ -105,7 +116,9 @@ def test_undeclared_heads_of_a_macro_become_parameters(tools: Mapping[str, Tool]
     judged = validate(full, tools)
     assert judged.problems == ()
     assert judged.missing == ("things", "folder", "title")
-    assert [warning.message for warning in judged.warnings] == ["${code} stays as text: nothing is called 'code'."]
+    assert [warning.message for warning in judged.warnings] == [
+        "${code} stays as text: nothing is called 'code'."
+    ]
     assert with_implied_parameters(full, tools) is full
 
 

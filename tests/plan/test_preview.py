@@ -39,10 +39,14 @@ def create(step_id: str, path: str, content: str = "x", **more: Any) -> dict[str
     return step(step_id, "vault.createFile", {"path": path, "content": content}, **more)
 
 
-def dry_run(store: VaultStore, document: object, *, context: RunContext | None = None, **options: Any) -> Preview:
+def dry_run(
+    store: VaultStore, document: object, *, context: RunContext | None = None, **options: Any
+) -> Preview:
     """`preview.dry_run`, with what most tests don't care about filled in."""
     policy = options.pop("policy", Policy())
-    return preview.dry_run(document, TOOLS, policy, DiskView(store), context or RunContext("vault", NOW), **options)
+    return preview.dry_run(
+        document, TOOLS, policy, DiskView(store), context or RunContext("vault", NOW), **options
+    )
 
 
 def codes(problems: Any) -> list[str]:
@@ -58,7 +62,10 @@ BULLETS = plan(
     step(
         "notes",
         "vault.createFile",
-        {"path": "Projects/${item.text}.md", "content": "# ${item.text}\n\nFrom ${activeFile|link}.\n"},
+        {
+            "path": "Projects/${item.text}.md",
+            "content": "# ${item.text}\n\nFrom ${activeFile|link}.\n",
+        },
         foreach={"from": "$steps.bullets.items", "itemName": "item"},
     ),
     step("links", "util.formatList", {"items": "$steps.notes", "template": "- {path|link}"}),
@@ -66,7 +73,10 @@ BULLETS = plan(
 )
 
 
-PARAMETERS = plan(create("made", "${where}.md"), parameters={"where": {"type": "path"}, "n": {"type": "number", "default": 1}})
+PARAMETERS = plan(
+    create("made", "${where}.md"),
+    parameters={"where": {"type": "path"}, "n": {"type": "number", "default": 1}},
+)
 
 
 def test_values_are_bound_and_shadow_the_context(make_vault: MakeVault) -> None:
@@ -84,7 +94,9 @@ def test_values_are_bound_and_shadow_the_context(make_vault: MakeVault) -> None:
         (plan(step("a", "vault.none", {})), {}, ["TOOL_NOT_FOUND"]),
     ],
 )
-def test_a_plan_or_value_that_is_not_valid_has_no_dry_run(make_vault: MakeVault, document, values, codes) -> None:
+def test_a_plan_or_value_that_is_not_valid_has_no_dry_run(
+    make_vault: MakeVault, document, values, codes
+) -> None:
     with pytest.raises(PlanError) as caught:
         dry_run(make_vault({}), document, values=values)
     assert [problem.code for problem in caught.value.problems] == codes
@@ -94,14 +106,27 @@ def test_a_plan_or_value_that_is_not_valid_has_no_dry_run(make_vault: MakeVault,
 def test_bullets_become_notes_and_links(make_vault: MakeVault) -> None:
     store = make_vault({"Daily/d.md": "# Day\n\n- Alpha\n- Beta b\n\nend\n"})
     selection = Selection("- Alpha\n- Beta b", Position(2, 0), Position(3, 8))
-    context = RunContext("vault", NOW, active_file=parse("Daily/d.md", PathUse.READ), selection=selection)
+    context = RunContext(
+        "vault", NOW, active_file=parse("Daily/d.md", PathUse.READ), selection=selection
+    )
     ready = dry_run(store, BULLETS, context=context)
     assert ready.errors == ()
-    assert changed(ready) == ["modify Daily/d.md", "mkdir Projects", "create Projects/Alpha.md", "create Projects/Beta b.md"]
+    assert changed(ready) == [
+        "modify Daily/d.md",
+        "mkdir Projects",
+        "create Projects/Alpha.md",
+        "create Projects/Beta b.md",
+    ]
     contents = {change.path.text: change.content for change in ready.change_set.changes}
     assert contents["Projects/Beta b.md"] == b"# Beta b\n\nFrom [[d]].\n"
     assert contents["Daily/d.md"] == b"# Day\n\n- [[Alpha]]\n- [[Beta b]]\n\nend\n"
-    assert [item.name for item in ready.instances] == ["bullets", "notes_0", "notes_1", "links", "back"]
+    assert [item.name for item in ready.instances] == [
+        "bullets",
+        "notes_0",
+        "notes_1",
+        "links",
+        "back",
+    ]
     assert (Path(store.real_path) / "Projects").exists() is False
 
 
@@ -121,17 +146,28 @@ def test_steps_see_what_earlier_steps_did(make_vault: MakeVault) -> None:
             create("copy", "b.md", "${$steps.read.content}"),
         ),
     )
-    assert {c.path.text: c.content for c in ready.change_set.changes} == {"a.md": b"one\ntwo\n", "b.md": b"one\ntwo\n"}
+    assert {c.path.text: c.content for c in ready.change_set.changes} == {
+        "a.md": b"one\ntwo\n",
+        "b.md": b"one\ntwo\n",
+    }
 
 
 def test_substituted_text_is_never_read_again(make_vault: MakeVault) -> None:
     hostile = "${selection} ${$steps.read.path} $${x}"
     store = make_vault({"a.md": hostile})
-    ready = dry_run(store, plan(step("read", "vault.readFile", {"path": "a.md"}), create("copy", "b.md", "${$steps.read.content}")))
+    ready = dry_run(
+        store,
+        plan(
+            step("read", "vault.readFile", {"path": "a.md"}),
+            create("copy", "b.md", "${$steps.read.content}"),
+        ),
+    )
     assert ready.change_set.changes[0].content == hostile.encode()
 
 
-def test_errors_under_stop_name_step_and_instance_and_go_on_to_the_rest(make_vault: MakeVault) -> None:
+def test_errors_under_stop_name_step_and_instance_and_go_on_to_the_rest(
+    make_vault: MakeVault,
+) -> None:
     ready = dry_run(
         make_vault({"a.md": ""}),
         plan(
@@ -144,7 +180,11 @@ def test_errors_under_stop_name_step_and_instance_and_go_on_to_the_rest(make_vau
         ("FILE_NOT_FOUND", "read", "gone.md"),
         ("FILE_NOT_FOUND", "other", "missing.md"),
     ]
-    assert [(item.name, item.state) for item in ready.instances] == [("read", "failed"), ("after", "skipped"), ("other", "failed")]
+    assert [(item.name, item.state) for item in ready.instances] == [
+        ("read", "failed"),
+        ("after", "skipped"),
+        ("other", "failed"),
+    ]
 
 
 def test_errors_under_skip_are_warnings_and_leave_a_gap(make_vault: MakeVault) -> None:
@@ -163,12 +203,17 @@ def test_errors_under_skip_are_warnings_and_leave_a_gap(make_vault: MakeVault) -
 
 
 def test_a_false_condition_leaves_out_a_step_and_not_what_follows(make_vault: MakeVault) -> None:
-    ready = dry_run(make_vault({}), plan(create("no", "a.md", when=False), create("yes", "b.md", dependsOn=["no"])))
+    ready = dry_run(
+        make_vault({}),
+        plan(create("no", "a.md", when=False), create("yes", "b.md", dependsOn=["no"])),
+    )
     assert changed(ready) == ["create b.md"]
 
 
 def test_a_step_switched_off_takes_its_dependants_with_it(make_vault: MakeVault) -> None:
-    document = plan(create("one", "a.md"), create("two", "b.md", dependsOn=["one"]), create("three", "c.md"))
+    document = plan(
+        create("one", "a.md"), create("two", "b.md", dependsOn=["one"]), create("three", "c.md")
+    )
     ready = dry_run(make_vault({}), document, disabled=frozenset({"one"}))
     assert changed(ready) == ["create c.md"]
     assert ready.valid
@@ -176,7 +221,10 @@ def test_a_step_switched_off_takes_its_dependants_with_it(make_vault: MakeVault)
 
 @pytest.mark.parametrize("source", ["$steps.read.content", {"x": 1}, "text"])
 def test_a_foreach_runs_over_lists_only(make_vault: MakeVault, source: Any) -> None:
-    document = plan(step("read", "vault.readFile", {"path": "a.md"}), create("n", "${i}.md", foreach={"from": source, "itemName": "i"}))
+    document = plan(
+        step("read", "vault.readFile", {"path": "a.md"}),
+        create("n", "${i}.md", foreach={"from": source, "itemName": "i"}),
+    )
     try:
         problems: Any = dry_run(make_vault({"a.md": "abc"}), document).errors
     except PlanError as error:
@@ -188,9 +236,16 @@ def test_a_foreach_runs_over_lists_only(make_vault: MakeVault, source: Any) -> N
 def test_a_list_that_was_cut_short_is_no_source(make_vault: MakeVault) -> None:
     document = plan(
         step("list", "vault.listFiles", {"limit": 1}),
-        step("read", "vault.readFile", {"path": "${f.path}"}, foreach={"from": "$steps.list.files", "itemName": "f"}),
+        step(
+            "read",
+            "vault.readFile",
+            {"path": "${f.path}"},
+            foreach={"from": "$steps.list.files", "itemName": "f"},
+        ),
     )
-    assert codes(dry_run(make_vault({"a.md": "", "b.md": ""}), document).errors) == ["TRUNCATED_LIST"]
+    assert codes(dry_run(make_vault({"a.md": "", "b.md": ""}), document).errors) == [
+        "TRUNCATED_LIST"
+    ]
 
 
 def test_two_instances_may_not_make_one_path(make_vault: MakeVault) -> None:
@@ -208,17 +263,24 @@ def test_too_many_instances_are_refused_before_they_are_made(make_vault: MakeVau
 
 def test_the_hash_is_bound_to_arguments_and_to_what_was_read(make_vault: MakeVault) -> None:
     store = make_vault({"a.md": "one\n"})
-    document = plan(step("add", "vault.updateFile", {"path": "a.md", "mode": "append", "content": "two"}))
+    document = plan(
+        step("add", "vault.updateFile", {"path": "a.md", "mode": "append", "content": "two"})
+    )
     first = dry_run(store, document).plan_hash
     assert first == dry_run(store, document).plan_hash
     (Path(store.real_path) / "a.md").write_text("changed\n")
     assert first != dry_run(store, document).plan_hash
-    assert dry_run(store, plan(create("n", "n.md", "1"))).plan_hash != dry_run(store, plan(create("n", "n.md", "2"))).plan_hash
+    assert (
+        dry_run(store, plan(create("n", "n.md", "1"))).plan_hash
+        != dry_run(store, plan(create("n", "n.md", "2"))).plan_hash
+    )
 
 
 def test_the_first_screen_comes_before_the_whole(make_vault: MakeVault) -> None:
     seen: list[Preview] = []
-    document = plan(create("n", "${i}.md", foreach={"from": [f"n{i}" for i in range(300)], "itemName": "i"}))
+    document = plan(
+        create("n", "${i}.md", foreach={"from": [f"n{i}" for i in range(300)], "itemName": "i"})
+    )
     ready = dry_run(make_vault({}), document, on_first_screen=seen.append)
     assert len(seen) == 1
     assert FIRST_SCREEN <= len(seen[0].change_set.changes) < 300
@@ -226,7 +288,9 @@ def test_the_first_screen_comes_before_the_whole(make_vault: MakeVault) -> None:
     assert 0 < ready.timings.first_screen_ms < ready.timings.preview_ms
 
 
-def test_the_first_screen_comes_before_one_call_has_gone_through_all_notes(make_vault: MakeVault) -> None:
+def test_the_first_screen_comes_before_one_call_has_gone_through_all_notes(
+    make_vault: MakeVault,
+) -> None:
     seen: list[Preview] = []
     store = make_vault({f"{n:03}.md": "one\n" for n in range(300)})
     document = plan(step("r", "vault.replaceText", {"find": "one", "replace": "two"}))
@@ -246,12 +310,35 @@ def test_the_document_has_the_contracts_fields(make_vault: MakeVault) -> None:
             step("mv", "vault.rename", {"from": "old.md", "to": "new.md"}),
         ),
     )
-    document = preview_document(ready, [change_document(change, diff_of(change, DiskView(store))) for change in ready.change_set.changes])
-    assert set(document) == {"valid", "errors", "warnings", "flags", "riskLevel", "summary", "changes", "planHash"}
+    document = preview_document(
+        ready,
+        [
+            change_document(change, diff_of(change, DiskView(store)))
+            for change in ready.change_set.changes
+        ],
+    )
+    assert set(document) == {
+        "valid",
+        "errors",
+        "warnings",
+        "flags",
+        "riskLevel",
+        "summary",
+        "changes",
+        "planHash",
+    }
     assert document["changes"] == [
         {"kind": "mkdir", "path": "N", "diff": ""},
-        {"kind": "create", "path": "N/n.md", "diff": "--- /dev/null\n+++ N/n.md\n@@ -0,0 +1 @@\n+new\n"},
-        {"kind": "modify", "path": "a.md", "diff": "--- a.md\n+++ a.md\n@@ -1 +1,2 @@\n one\n+two\n"},
+        {
+            "kind": "create",
+            "path": "N/n.md",
+            "diff": "--- /dev/null\n+++ N/n.md\n@@ -0,0 +1 @@\n+new\n",
+        },
+        {
+            "kind": "modify",
+            "path": "a.md",
+            "diff": "--- a.md\n+++ a.md\n@@ -1 +1,2 @@\n one\n+two\n",
+        },
         {"kind": "rename", "path": "old.md", "newPath": "new.md", "diff": ""},
     ]
     assert document["summary"]["filesRenamed"] == [{"from": "old.md", "to": "new.md"}]
@@ -266,36 +353,57 @@ def test_the_document_has_the_contracts_fields(make_vault: MakeVault) -> None:
         ("long text\n" * 100, "short", "shrink"),
     ],
 )
-def test_flags_are_computed_from_the_contents(make_vault: MakeVault, before: str, after: str, kind: str) -> None:
-    ready = dry_run(make_vault({"a.md": before}), plan(step("w", "vault.writeFile", {"path": "a.md", "content": after})))
+def test_flags_are_computed_from_the_contents(
+    make_vault: MakeVault, before: str, after: str, kind: str
+) -> None:
+    ready = dry_run(
+        make_vault({"a.md": before}),
+        plan(step("w", "vault.writeFile", {"path": "a.md", "content": after})),
+    )
     assert [flag.kind for flag in ready.flags] == [kind]
 
 
 def test_web_pages_on_a_canvas_are_flagged(make_vault: MakeVault) -> None:
     card = {"type": "link", "url": "https://evil.test/?d=1"}
-    ready = dry_run(make_vault({}), plan(create("c", "Board.canvas", json.dumps({"nodes": [card], "edges": []}))))
-    assert [(flag.kind, flag.path, "evil.test" in flag.detail) for flag in ready.flags] == [("remoteUrl", "Board.canvas", True)]
+    ready = dry_run(
+        make_vault({}),
+        plan(create("c", "Board.canvas", json.dumps({"nodes": [card], "edges": []}))),
+    )
+    assert [(flag.kind, flag.path, "evil.test" in flag.detail) for flag in ready.flags] == [
+        ("remoteUrl", "Board.canvas", True)
+    ]
 
 
 def test_a_folder_that_goes_away_says_how_much_is_in_it(make_vault: MakeVault) -> None:
     store = make_vault({"Old/a.md": "", "Old/deep/b.md": "", "c.md": ""})
     ready = dry_run(
         store,
-        plan(step("m", "vault.rename", {"from": "c.md", "to": "Old/c.md"}), step("d", "vault.delete", {"path": "Old", "recursive": True})),
+        plan(
+            step("m", "vault.rename", {"from": "c.md", "to": "Old/c.md"}),
+            step("d", "vault.delete", {"path": "Old", "recursive": True}),
+        ),
         policy=Policy(allow_deletes=True),
     )
-    assert [(flag.kind, flag.path, "3 files" in flag.detail) for flag in ready.flags] == [("manyFiles", "Old", True)]
+    assert [(flag.kind, flag.path, "3 files" in flag.detail) for flag in ready.flags] == [
+        ("manyFiles", "Old", True)
+    ]
 
 
 def test_what_was_there_before_is_not_flagged(make_vault: MakeVault) -> None:
     old = "![x](https://known.test/p.png)\n<% tp %>\n"
-    ready = dry_run(make_vault({"a.md": old}), plan(step("w", "vault.writeFile", {"path": "a.md", "content": old + "more"})))
+    ready = dry_run(
+        make_vault({"a.md": old}),
+        plan(step("w", "vault.writeFile", {"path": "a.md", "content": old + "more"})),
+    )
     assert ready.flags == ()
 
 
 def test_files_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> None:
     store = make_vault({"Clips/a.md": "", "secret.md": ""})
-    steps = [step(f"w{n}", "vault.writeFile", {"path": path, "content": "x"}) for n, path in enumerate(["Clips/a.md", "secret.md"])]
+    steps = [
+        step(f"w{n}", "vault.writeFile", {"path": path, "content": "x"})
+        for n, path in enumerate(["Clips/a.md", "secret.md"])
+    ]
     ready = dry_run(store, plan(*steps), instruction="put an x into every note in clips")
     assert [(flag.kind, flag.path) for flag in ready.flags] == [("notNamed", "secret.md")]
 
@@ -304,25 +412,37 @@ OVERWRITE = step("r", "vault.rename", {"from": "a.md", "to": "b.md", "overwrite"
 CREATE_A = create("c", "a.md", "new")
 
 
-@pytest.mark.parametrize("steps", [[OVERWRITE], [{**OVERWRITE, "onError": "skip"}], [CREATE_A, OVERWRITE]])
-def test_a_note_goes_to_the_trash_only_where_deletes_are_allowed(make_vault: MakeVault, steps: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize(
+    "steps", [[OVERWRITE], [{**OVERWRITE, "onError": "skip"}], [CREATE_A, OVERWRITE]]
+)
+def test_a_note_goes_to_the_trash_only_where_deletes_are_allowed(
+    make_vault: MakeVault, steps: list[dict[str, Any]]
+) -> None:
     store = make_vault({"b.md": "b"} if len(steps) > 1 else {"a.md": "a", "b.md": "b"})
     ready = dry_run(store, plan(*steps))
-    assert [(each.code, each.step_id, each.path) for each in ready.errors] == [("DELETE_DISABLED", "r", "b.md")]
+    assert [(each.code, each.step_id, each.path) for each in ready.errors] == [
+        ("DELETE_DISABLED", "r", "b.md")
+    ]
     assert ready.plan_hash is None
     assert dry_run(store, plan(*steps), policy=Policy(allow_deletes=True)).errors == ()
 
 
 @pytest.mark.parametrize("steps", [[OVERWRITE], [create("b", "b.md"), OVERWRITE]])
-def test_where_no_note_of_the_vault_is_in_the_way_overwriting_is_no_delete(make_vault: MakeVault, steps: list[dict[str, Any]]) -> None:
+def test_where_no_note_of_the_vault_is_in_the_way_overwriting_is_no_delete(
+    make_vault: MakeVault, steps: list[dict[str, Any]]
+) -> None:
     ready = dry_run(make_vault({"a.md": "a"}), plan(*steps))
     assert (ready.errors, ready.flags) == ((), ())
     assert changed(ready) == ["rename a.md"]
 
 
 def test_a_note_that_another_takes_the_place_of_is_flagged(make_vault: MakeVault) -> None:
-    ready = dry_run(make_vault({"a.md": "a", "b.md": "b"}), plan(OVERWRITE), policy=Policy(allow_deletes=True))
-    assert [(flag.kind, flag.path, "a.md takes its place" in flag.detail) for flag in ready.flags] == [("shrink", "b.md", True)]
+    ready = dry_run(
+        make_vault({"a.md": "a", "b.md": "b"}), plan(OVERWRITE), policy=Policy(allow_deletes=True)
+    )
+    assert [
+        (flag.kind, flag.path, "a.md takes its place" in flag.detail) for flag in ready.flags
+    ] == [("shrink", "b.md", True)]
 
 
 def test_folders_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> None:
@@ -335,9 +455,13 @@ def test_folders_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -
 
 def test_a_step_that_fails_half_way_leaves_nothing(make_vault: MakeVault) -> None:
     store = make_vault({"a.md": "a", "F/x.md": "x"})
-    onto = step("r", "vault.rename", {"from": "a.md", "to": "f/x.md", "overwrite": True}, onError="skip")
+    onto = step(
+        "r", "vault.rename", {"from": "a.md", "to": "f/x.md", "overwrite": True}, onError="skip"
+    )
     ready = dry_run(store, plan(onto), policy=Policy(allow_deletes=True))
-    assert [(each.state, "another spelling" in (each.reason or "")) for each in ready.instances] == [("failed", True)]
+    assert [
+        (each.state, "another spelling" in (each.reason or "")) for each in ready.instances
+    ] == [("failed", True)]
     assert ready.change_set.operations == ready.change_set.changes == ()
 
 
@@ -357,7 +481,9 @@ def test_a_loop_without_any_success_skips_what_depends_on_it(make_vault: MakeVau
 def test_a_reference_to_null_does_not_leave_an_argument_out(make_vault: MakeVault) -> None:
     document = plan(
         step("active", "editor.getActiveFilePath", {}),
-        step("all", "vault.replaceText", {"find": "a", "replace": "b", "path": "$steps.active.path"}),
+        step(
+            "all", "vault.replaceText", {"find": "a", "replace": "b", "path": "$steps.active.path"}
+        ),
     )
     ready = dry_run(make_vault({"a.md": "a"}), document)
     assert codes(ready.errors) == ["REFERENCE_ERROR"]
@@ -372,10 +498,18 @@ def test_a_reference_to_null_does_not_leave_an_argument_out(make_vault: MakeVaul
         ("Deep/er/A", ["Deep/er/A/out.md", "Deep/er/A/S/up.md"]),
     ],
 )
-def test_links_that_lead_elsewhere_from_a_folders_new_place_are_told(make_vault: MakeVault, to: str, astray: list[str]) -> None:
+def test_links_that_lead_elsewhere_from_a_folders_new_place_are_told(
+    make_vault: MakeVault, to: str, astray: list[str]
+) -> None:
     store = make_vault({"one.md": "1", "A/one.md": "1", "A/S/two.md": "2"})
     root = Path(store.real_path)
-    links = {"out.md": "../one.md", "in.md": "S/two.md", "S/up.md": "../../one.md", "S/in.md": "../one.md", "self.md": "../A/one.md"}
+    links = {
+        "out.md": "../one.md",
+        "in.md": "S/two.md",
+        "S/up.md": "../../one.md",
+        "S/in.md": "../one.md",
+        "self.md": "../A/one.md",
+    }
     for name, target in {**links, "gone.md": "nowhere.md", "far.md": "/etc/hostname"}.items():
         (root / "A" / name).symlink_to(target)
     ready = dry_run(store, plan(step("s", "vault.rename", {"from": "A", "to": to})))
@@ -400,17 +534,30 @@ class TestAliases:
         ready = dry_run(store, plan(step("s", "vault.renameTag", {"from": "old", "to": "new"})))
         assert (ready.valid, changed(ready)) == (True, ["modify A/one.md", "modify two.md"])
 
-    @pytest.mark.parametrize("paths", [["link.md", "A/one.md", "Way/one.md"], ["Way/one.md", "link.md"], ["A/one.md", "link.md"]])
+    @pytest.mark.parametrize(
+        "paths",
+        [["link.md", "A/one.md", "Way/one.md"], ["Way/one.md", "link.md"], ["A/one.md", "link.md"]],
+    )
     def test_each_name_sees_what_came_by_another(self, store: VaultStore, paths: list[str]) -> None:
-        added = [step(f"s{n}", "vault.updateFile", {"path": path, "mode": "append", "content": f"{n}"}) for n, path in enumerate(paths)]
+        added = [
+            step(f"s{n}", "vault.updateFile", {"path": path, "mode": "append", "content": f"{n}"})
+            for n, path in enumerate(paths)
+        ]
         ready = dry_run(store, plan(*added))
         text = "#old text\n" + "".join(f"{n}\n" for n in range(len(paths)))
-        assert [(one.path.text, one.content) for one in ready.change_set.changes] == [("A/one.md", text.encode())]
+        assert [(one.path.text, one.content) for one in ready.change_set.changes] == [
+            ("A/one.md", text.encode())
+        ]
 
     def test_what_has_left_its_place_is_not_found_by_a_link(self, store: VaultStore) -> None:
         steps = [
             step("a", "vault.rename", {"from": "A/one.md", "to": "three.md"}),
-            step("b", "vault.updateFile", {"path": "link.md", "mode": "append", "content": "x"}, onError="skip"),
+            step(
+                "b",
+                "vault.updateFile",
+                {"path": "link.md", "mode": "append", "content": "x"},
+                onError="skip",
+            ),
         ]
         ready = dry_run(store, plan(*steps))
         assert "FILE_NOT_FOUND" in codes(ready.warnings)

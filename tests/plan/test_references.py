@@ -26,12 +26,25 @@ LONG = ArgMarks(long_text=True)
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
 SCOPE = Scope(
-    context={"selection": "- a\n- b", "activeFile": "Notes/Day.md", "activeFolder": "", "vaultName": "V", "date": "2026-03-14"},
+    context={
+        "selection": "- a\n- b",
+        "activeFile": "Notes/Day.md",
+        "activeFolder": "",
+        "vaultName": "V",
+        "date": "2026-03-14",
+    },
     params={"folder": "A/B", "title": "AC/DC", "n": 3},
     path_params=frozenset({"folder"}),
     steps={
-        "list": {"files": [{"path": "A/b.md", "name": "b"}, {"path": "A/c.md", "name": "c"}], "count": 2, "hasMore": False},
-        "note": {"frontmatter": {"due date": "x", "folder": "Evil/Deep", "ok": None}, "text": "${selection} ${$steps.list.count}"},
+        "list": {
+            "files": [{"path": "A/b.md", "name": "b"}, {"path": "A/c.md", "name": "c"}],
+            "count": 2,
+            "hasMore": False,
+        },
+        "note": {
+            "frontmatter": {"due date": "x", "folder": "Evil/Deep", "ok": None},
+            "text": "${selection} ${$steps.list.count}",
+        },
     },
     vars={"total": 7},
     local={"item": {"text": "One: two?", "path": "C/d.md", "tags": ["x", "y"]}, "index": 4},
@@ -122,8 +135,14 @@ def test_no_value_is_scanned_again(hostile: str) -> None:
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text().filter(lambda text: "$" not in text),
-    lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text(max_size=5), below, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text().filter(lambda text: "$" not in text),
+    lambda below: (
+        st.lists(below, max_size=4) | st.dictionaries(st.text(max_size=5), below, max_size=4)
+    ),
 )
 
 
@@ -171,7 +190,18 @@ def test_missing_is_an_error_that_names_the_reference(written: str) -> None:
     assert raised.value.path == written.strip("${}").replace("steps", "$steps")
 
 
-@pytest.mark.parametrize("written", ["${n|nope}", "${n|join:,}", "${title|date:YYYY}", "${n|default}", "${n|upper:x}", "${n", "${a b}"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "${n|nope}",
+        "${n|join:,}",
+        "${title|date:YYYY}",
+        "${n|default}",
+        "${n|upper:x}",
+        "${n",
+        "${a b}",
+    ],
+)
 def test_what_cannot_be_filled_in_is_an_error(written: str) -> None:
     assert code_of(written) == "REFERENCE_ERROR"
 
@@ -188,7 +218,9 @@ def test_no_selection_has_its_own_code() -> None:
 
 
 def test_the_context_is_what_the_run_knows() -> None:
-    run = RunContext("V", NOW, active_file=parse("A/B/n.md", PathUse.READ), selection=Selection("text"))
+    run = RunContext(
+        "V", NOW, active_file=parse("A/B/n.md", PathUse.READ), selection=Selection("text")
+    )
     assert context_values(run) == {
         "selection": "text",
         "activeFile": "A/B/n.md",
@@ -252,7 +284,9 @@ def test_what_may_not_be_part_of_a_path(written: str) -> None:
 
 def test_replaced_characters_are_noted() -> None:
     notes: list[str] = []
-    compile_value({"path": "N/${item.text}.md"}, ArgMarks(fields={"path": PATH})).resolve(SCOPE, notes)
+    compile_value({"path": "N/${item.text}.md"}, ArgMarks(fields={"path": PATH})).resolve(
+        SCOPE, notes
+    )
     assert len(notes) == 1
     assert "One- two-" in notes[0]
 
@@ -301,7 +335,10 @@ def test_marks_are_found_wherever_a_model_puts_them() -> None:
     assert marks_of(Input) is marks
 
 
-@given(st.dictionaries(st.sampled_from(["a", "b"]), _JSON, max_size=2), st.text(alphabet="ab.0[]", max_size=8))
+@given(
+    st.dictionaries(st.sampled_from(["a", "b"]), _JSON, max_size=2),
+    st.text(alphabet="ab.0[]", max_size=8),
+)
 def test_resolving_answers_or_refuses_and_never_breaks(values: dict[str, Any], path: str) -> None:
     scope = Scope(steps=values)
     with contextlib.suppress(ObsidianAgentError):
@@ -334,7 +371,9 @@ LISTS = Scope(
 
 
 def items(source: Any) -> list[Any]:
-    step = Step.model_validate({"id": "s", "tool": "t", "args": {}, "foreach": {"from": source, "itemName": "i"}})
+    step = Step.model_validate(
+        {"id": "s", "tool": "t", "args": {}, "foreach": {"from": source, "itemName": "i"}}
+    )
     return compile_step(step).items(LISTS)
 
 
@@ -360,15 +399,28 @@ def test_lists(source: Any, expected: list[Any] | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["$steps.all.count", "${selection}", "$steps.all", "a, b", "x ${$steps.all.files}", "${selection|default:a}"]
+    "source",
+    [
+        "$steps.all.count",
+        "${selection}",
+        "$steps.all",
+        "a, b",
+        "x ${$steps.all.files}",
+        "${selection|default:a}",
+    ],
 )
 def test_what_is_no_list(source: str) -> None:
     with pytest.raises(ToolError) as raised:
         items(source)
-    assert (raised.value.code, raised.value.message) == ("REFERENCE_ERROR", f"foreach.from is not an array: {source}")
+    assert (raised.value.code, raised.value.message) == (
+        "REFERENCE_ERROR",
+        f"foreach.from is not an array: {source}",
+    )
 
 
-@pytest.mark.parametrize("source", ["$steps.cut.files", "${$vars.cut.files}", "$steps.loop.0.items"])
+@pytest.mark.parametrize(
+    "source", ["$steps.cut.files", "${$vars.cut.files}", "$steps.loop.0.items"]
+)
 def test_a_list_that_was_cut_short(source: str) -> None:
     with pytest.raises(ToolError) as raised:
         items(source)

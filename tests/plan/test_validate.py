@@ -28,7 +28,13 @@ CREATE = {"id": "c", "tool": "vault.createFile", "args": {"path": "B.md", "conte
 
 
 def document(*steps: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [copy.deepcopy(dict(step)) for step in steps], **fields}
+    return {
+        "version": "1.0",
+        "goal": "g",
+        "riskLevel": "writes",
+        "steps": [copy.deepcopy(dict(step)) for step in steps],
+        **fields,
+    }
 
 
 @pytest.fixture
@@ -60,22 +66,58 @@ def test_a_valid_plan(judge: Any) -> None:
         ({"version": 1.0}, "/version", "must be '1.0'"),
         ({"riskLevel": "high"}, "/riskLevel", "'read-only', 'writes' or 'commands'"),
         ({"risk": "x"}, "/risk", "Unknown field 'risk'"),
-        ({"risk_level": "writes"}, "/risk_level", "Unknown field 'risk_level'. Did you mean 'riskLevel'?"),
+        (
+            {"risk_level": "writes"},
+            "/risk_level",
+            "Unknown field 'risk_level'. Did you mean 'riskLevel'?",
+        ),
         ({"steps": {}}, "/steps", "must be a list, not an object"),
         ({"steps": [3]}, "/steps/0", "must be an object"),
         ({"steps": [{**READ, "id": "1a"}]}, "/steps/0/id", "begin with a letter"),
         ({"steps": [{**READ, "id": "a-b"}]}, "/steps/0/id", "begin with a letter"),
         ({"steps": [{**READ, "depends_on": []}]}, "/steps/0/depends_on", "Unknown field"),
-        ({"steps": [{**READ, "retry": {"maxAttempts": 0}}]}, "/steps/0/retry/maxAttempts", "at least 1"),
-        ({"steps": [{**READ, "retry": {"maxAttempts": True}}]}, "/steps/0/retry/maxAttempts", "whole number"),
-        ({"steps": [{**READ, "retry": {"maxAttempts": 1.5}}]}, "/steps/0/retry/maxAttempts", "whole number"),
-        ({"steps": [{**READ, "retry": {"backoffMs": -1}}]}, "/steps/0/retry/backoffMs", "at least 0"),
-        ({"steps": [{**READ, "foreach": {"from": {"x": 1}, "itemName": "i"}}]}, "/steps/0/foreach/from", "must be"),
-        ({"steps": [{**READ, "foreach": {"from": [], "itemName": "$steps"}}]}, "/steps/0/foreach/itemName", "begin with a letter"),
-        ({"steps": [{**READ, "onError": "ignore"}]}, "/steps/0/onError", "'stop', 'skip' or 'retry'"),
+        (
+            {"steps": [{**READ, "retry": {"maxAttempts": 0}}]},
+            "/steps/0/retry/maxAttempts",
+            "at least 1",
+        ),
+        (
+            {"steps": [{**READ, "retry": {"maxAttempts": True}}]},
+            "/steps/0/retry/maxAttempts",
+            "whole number",
+        ),
+        (
+            {"steps": [{**READ, "retry": {"maxAttempts": 1.5}}]},
+            "/steps/0/retry/maxAttempts",
+            "whole number",
+        ),
+        (
+            {"steps": [{**READ, "retry": {"backoffMs": -1}}]},
+            "/steps/0/retry/backoffMs",
+            "at least 0",
+        ),
+        (
+            {"steps": [{**READ, "foreach": {"from": {"x": 1}, "itemName": "i"}}]},
+            "/steps/0/foreach/from",
+            "must be",
+        ),
+        (
+            {"steps": [{**READ, "foreach": {"from": [], "itemName": "$steps"}}]},
+            "/steps/0/foreach/itemName",
+            "begin with a letter",
+        ),
+        (
+            {"steps": [{**READ, "onError": "ignore"}]},
+            "/steps/0/onError",
+            "'stop', 'skip' or 'retry'",
+        ),
         ({"parameters": ["a"]}, "/parameters", "must be an object"),
         ({"parameters": {"a": {"type": "int"}}}, "/parameters/a/type", "must be"),
-        ({"parameters": {"a": {"type": "number", "default": "x"}}}, "/parameters/a/default", "must be a number"),
+        (
+            {"parameters": {"a": {"type": "number", "default": "x"}}},
+            "/parameters/a/default",
+            "must be a number",
+        ),
         ({"parameters": {"a b": {}}}, "/parameters/a b", "cannot be the name"),
         ({"goal": "\ud800"}, "/goal", "surrogate"),
         ({"goal": "\x00"}, "/goal", "NUL"),
@@ -96,7 +138,9 @@ def test_form(tools: Mapping[str, Tool], change: dict[str, Any], pointer: str, w
 
 @pytest.mark.parametrize("field", ["version", "goal", "riskLevel", "steps"])
 def test_required_fields(tools: Mapping[str, Tool], field: str) -> None:
-    judged = validate({name: value for name, value in document(READ).items() if name != field}, tools)
+    judged = validate(
+        {name: value for name, value in document(READ).items() if name != field}, tools
+    )
     assert [(each.code, each.path) for each in judged.problems] == [("SCHEMA_INVALID", f"/{field}")]
 
 
@@ -113,9 +157,15 @@ def test_problems_of_form_name_the_step(judge: Any) -> None:
 
 
 def test_retry_beyond_the_bounds_is_lowered_and_said(judge: Any) -> None:
-    judged = judge({**READ, "retry": {"maxAttempts": 10**9, "backoffMs": 10**12}}, defaults={"retry": {"maxAttempts": 6}})
+    judged = judge(
+        {**READ, "retry": {"maxAttempts": 10**9, "backoffMs": 10**12}},
+        defaults={"retry": {"maxAttempts": 6}},
+    )
     assert judged.valid
-    assert (judged.plan.steps[0].retry.max_attempts, judged.plan.steps[0].retry.backoff_ms) == (5, 30_000)
+    assert (judged.plan.steps[0].retry.max_attempts, judged.plan.steps[0].retry.backoff_ms) == (
+        5,
+        30_000,
+    )
     assert judged.plan.defaults.retry.max_attempts == 5
     assert {(each.code, each.path) for each in judged.warnings} == {
         ("RETRY_LIMIT", "/steps/0/retry/maxAttempts"),
@@ -137,7 +187,9 @@ def test_retry_beyond_the_bounds_is_lowered_and_said(judge: Any) -> None:
 )
 def test_unknown_tools(judge: Any, name: str, hint: str) -> None:
     judged = judge({**READ, "tool": name})
-    assert [(each.code, each.step_id, each.path) for each in judged.problems] == [("TOOL_NOT_FOUND", "r", "/steps/0/tool")]
+    assert [(each.code, each.step_id, each.path) for each in judged.problems] == [
+        ("TOOL_NOT_FOUND", "r", "/steps/0/tool")
+    ]
     assert hint in judged.problems[0].message
 
 
@@ -158,12 +210,18 @@ def test_unknown_tools(judge: Any, name: str, hint: str) -> None:
 )
 def test_arguments(judge: Any, args: dict[str, Any], pointer: str) -> None:
     judged = judge({**READ, "args": args})
-    assert [(each.code, each.step_id, each.path) for each in judged.problems] == [("ARGUMENT_INVALID", "r", pointer)]
+    assert [(each.code, each.step_id, each.path) for each in judged.problems] == [
+        ("ARGUMENT_INVALID", "r", pointer)
+    ]
 
 
 @pytest.mark.parametrize("value", [1, 1.0, "${n}", "$steps.c.n", "${n|default:3}"])
 def test_whole_numbers_and_references_are_numbers(judge: Any, value: Any) -> None:
-    judged = judge({**READ, "args": {"path": "A.md", "maxBytes": value}}, CREATE, parameters={"n": {"type": "number"}})
+    judged = judge(
+        {**READ, "args": {"path": "A.md", "maxBytes": value}},
+        CREATE,
+        parameters={"n": {"type": "number"}},
+    )
     assert judged.problems == ()
 
 
@@ -185,9 +243,14 @@ def test_whole_numbers_and_references_are_numbers(judge: Any, value: Any) -> Non
     ],
 )
 def test_paths_of_any_use(judge: Any, path: str, code: str) -> None:
-    for step in ({**READ, "args": {"path": path}}, {"id": "r", "tool": "vault.readFiles", "args": {"filePaths": ["ok.md", path]}}):
+    for step in (
+        {**READ, "args": {"path": path}},
+        {"id": "r", "tool": "vault.readFiles", "args": {"filePaths": ["ok.md", path]}},
+    ):
         judged = judge(step)
-        assert [(each.code, each.step_id, each.path) for each in judged.problems] == [(code, "r", path)]
+        assert [(each.code, each.step_id, each.path) for each in judged.problems] == [
+            (code, "r", path)
+        ]
 
 
 @pytest.mark.parametrize("path", ["a\0b.md", "a\ud800.md"])
@@ -197,7 +260,15 @@ def test_paths_that_no_disk_can_name(judge: Any, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["What is X?.md", "${selection}: notes.md", "${activeFolder}/x.md", "$steps.c.path", "a..b/v1.2", "${date|date:YYYY/MM}/x.md"]
+    "path",
+    [
+        "What is X?.md",
+        "${selection}: notes.md",
+        "${activeFolder}/x.md",
+        "$steps.c.path",
+        "a..b/v1.2",
+        "${date|date:YYYY/MM}/x.md",
+    ],
 )
 def test_names_that_only_the_dry_run_can_judge(judge: Any, path: str) -> None:
     assert judge({**READ, "args": {"path": path}}, CREATE).problems == ()
@@ -230,14 +301,29 @@ def test_in_long_text_only_what_is_surely_meant_is_an_error(judge: Any) -> None:
     judged = judge({**CREATE, "args": {"path": "B.md", "content": content}})
     assert judged.valid
     assert [each.code for each in judged.warnings] == ["UNKNOWN_REFERENCE"] * 3
-    for wrong in ("${$steps.zzz.x}", "${$vars.zzz}", "${date|nope}", "last: ${steps.r.items[-1].path}", "${$steps.r.items.*}"):
-        assert codes(judge(READ, {**CREATE, "args": {"path": "B.md", "content": wrong}})) == ["UNKNOWN_REFERENCE"]
+    for wrong in (
+        "${$steps.zzz.x}",
+        "${$vars.zzz}",
+        "${date|nope}",
+        "last: ${steps.r.items[-1].path}",
+        "${$steps.r.items.*}",
+    ):
+        assert codes(judge(READ, {**CREATE, "args": {"path": "B.md", "content": wrong}})) == [
+            "UNKNOWN_REFERENCE"
+        ]
 
 
 def test_loop_names_hold_in_args_and_when_but_not_in_from(judge: Any) -> None:
-    loop = {**READ, "foreach": {"from": "${item.x}", "itemName": "item"}, "when": "${item.ok}", "args": {"path": "${item.path}${index}"}}
+    loop = {
+        **READ,
+        "foreach": {"from": "${item.x}", "itemName": "item"},
+        "when": "${item.ok}",
+        "args": {"path": "${item.path}${index}"},
+    }
     judged = judge(loop)
-    assert [(each.code, each.path) for each in judged.problems] == [("UNKNOWN_REFERENCE", "/steps/0/foreach/from")]
+    assert [(each.code, each.path) for each in judged.problems] == [
+        ("UNKNOWN_REFERENCE", "/steps/0/foreach/from")
+    ]
 
 
 def test_from_may_leave_out_the_dollar(judge: Any) -> None:
@@ -260,7 +346,10 @@ def test_from_may_leave_out_the_dollar(judge: Any) -> None:
 )
 def test_ids(judge: Any, ids: list[str], expected: list[str]) -> None:
     loop = {"foreach": {"from": [], "itemName": "item"}}
-    assert codes(judge(*({**READ, "id": each, **(loop if each == "L" else {})} for each in ids))) == expected
+    assert (
+        codes(judge(*({**READ, "id": each, **(loop if each == "L" else {})} for each in ids)))
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -280,15 +369,24 @@ def test_loop_names_hide_nothing(judge: Any, loop: dict[str, str]) -> None:
 
 
 def test_captured_names_are_unique(judge: Any) -> None:
-    assert codes(judge({**READ, "captureAs": "x"}, {**CREATE, "captureAs": "x"})) == ["DUPLICATE_ID"]
+    assert codes(judge({**READ, "captureAs": "x"}, {**CREATE, "captureAs": "x"})) == [
+        "DUPLICATE_ID"
+    ]
     assert codes(judge({**READ, "captureAs": "vaultRoot"})) == ["DUPLICATE_ID"]
 
 
 def test_dependencies(judge: Any) -> None:
     unknown = judge({**READ, "dependsOn": ["x"]})
-    assert [(each.code, each.path) for each in unknown.problems] == [("UNKNOWN_DEPENDENCY", "/steps/0/dependsOn/0")]
-    cycle = judge({**READ, "dependsOn": ["c"]}, {**CREATE, "args": {"path": "B.md", "content": "${$steps.r.content}"}})
-    assert [(each.code, each.message) for each in cycle.problems] == [("DEPENDENCY_CYCLE", "r -> c -> r")]
+    assert [(each.code, each.path) for each in unknown.problems] == [
+        ("UNKNOWN_DEPENDENCY", "/steps/0/dependsOn/0")
+    ]
+    cycle = judge(
+        {**READ, "dependsOn": ["c"]},
+        {**CREATE, "args": {"path": "B.md", "content": "${$steps.r.content}"}},
+    )
+    assert [(each.code, each.message) for each in cycle.problems] == [
+        ("DEPENDENCY_CYCLE", "r -> c -> r")
+    ]
     assert codes(judge({**READ, "dependsOn": ["r"]})) == ["DEPENDENCY_CYCLE"]
 
 
@@ -315,7 +413,9 @@ def test_what_the_person_allows(judge: Any) -> None:
         ("read-only", [], Risk.READ_ONLY, False),
     ],
 )
-def test_risk_is_raised_and_flagged(judge: Any, claimed: str, steps: list[Any], risk: Risk, raised: bool) -> None:
+def test_risk_is_raised_and_flagged(
+    judge: Any, claimed: str, steps: list[Any], risk: Risk, raised: bool
+) -> None:
     judged = judge(*steps, riskLevel=claimed, policy=Policy(allow_commands=True))
     assert judged.risk is risk
     assert [flag.kind for flag in judged.flags] == (["riskRaised"] if raised else [])
@@ -326,22 +426,34 @@ def test_size(judge: Any) -> None:
     assert codes(judge(*({**READ, "id": f"s{n}"} for n in range(101)))) == ["PLAN_TOO_LARGE"]
     loop = {**READ, "foreach": {"from": [0] * 10_000, "itemName": "i"}}
     assert judge(loop).valid
-    assert codes(judge(loop, {**loop, "id": "s", "foreach": {"from": [1], "itemName": "i"}})) == ["PLAN_TOO_LARGE"]
+    assert codes(judge(loop, {**loop, "id": "s", "foreach": {"from": [1], "itemName": "i"}})) == [
+        "PLAN_TOO_LARGE"
+    ]
     assert judge(loop, loop).final
 
 
 def test_warnings(judge: Any) -> None:
     assert [each.code for each in judge().warnings] == ["NO_STEPS"]
     assert [each.code for each in judge({**READ, "when": "false"}).warnings] == ["SCHEMA_INVALID"]
-    assert judge({**READ, "when": "${selection}"}, {**READ, "id": "q", "when": False}).warnings == ()
-    assert [(each.code, each.path) for each in judge({**READ, "preview": "\x1b[2J"}).warnings] == [("CONTROL_CHARS", "/steps/0/preview")]
-    assert [each.code for each in judge({**READ, "dependsOn": ["c"]}, CREATE).warnings] == ["REORDERED"]
+    assert (
+        judge({**READ, "when": "${selection}"}, {**READ, "id": "q", "when": False}).warnings == ()
+    )
+    assert [(each.code, each.path) for each in judge({**READ, "preview": "\x1b[2J"}).warnings] == [
+        ("CONTROL_CHARS", "/steps/0/preview")
+    ]
+    assert [each.code for each in judge({**READ, "dependsOn": ["c"]}, CREATE).warnings] == [
+        "REORDERED"
+    ]
 
 
 def test_missing_parameters_are_no_problem(judge: Any) -> None:
     judged = judge(
         {**READ, "args": {"path": "${folder}/${n}.md"}},
-        parameters={"folder": {"type": "path"}, "n": {"type": "number", "default": 1}, "selection": {}},
+        parameters={
+            "folder": {"type": "path"},
+            "n": {"type": "number", "default": 1},
+            "selection": {},
+        },
     )
     assert judged.valid
     assert judged.missing == ("folder",)
@@ -353,7 +465,13 @@ def test_everything_wrong_is_listed_at_once(judge: Any) -> None:
         {"id": "b", "tool": "vault.readFile", "args": {"path": "../x", "maxBytes": True}},
         DELETE,
     )
-    assert set(codes(judged)) == {"TOOL_NOT_FOUND", "UNKNOWN_DEPENDENCY", "ARGUMENT_INVALID", "PATH_OUTSIDE_VAULT", "DELETE_DISABLED"}
+    assert set(codes(judged)) == {
+        "TOOL_NOT_FOUND",
+        "UNKNOWN_DEPENDENCY",
+        "ARGUMENT_INVALID",
+        "PATH_OUTSIDE_VAULT",
+        "DELETE_DISABLED",
+    }
     assert judged.plan is None
     assert judged.draft is not None
 
@@ -363,7 +481,18 @@ def test_any_json_is_judged(tools: Mapping[str, Tool], value: Any) -> None:
     assert not validate(value, tools).valid
 
 
-FIELDS = ["id", "tool", "args", "foreach", "when", "dependsOn", "retry", "captureAs", "preview", "onError"]
+FIELDS = [
+    "id",
+    "tool",
+    "args",
+    "foreach",
+    "when",
+    "dependsOn",
+    "retry",
+    "captureAs",
+    "preview",
+    "onError",
+]
 
 
 @given(value=JSON, place=st.sampled_from(FIELDS))
@@ -372,20 +501,35 @@ def test_any_json_in_a_step_is_judged(tools: Mapping[str, Tool], value: Any, pla
     assert judged.valid == (judged.problems == ())
     if judged.plan is not None:
         assert validate(judged.plan, tools).problems == ()
-        assert ActionPlan.model_validate(json.loads(json.dumps(judged.plan.to_json()))) == judged.plan
+        assert (
+            ActionPlan.model_validate(json.loads(json.dumps(judged.plan.to_json()))) == judged.plan
+        )
 
 
 def test_depth_is_bounded(tools: Mapping[str, Tool]) -> None:
     deep: Any = 1
     for _ in range(100_000):
         deep = [deep]
-    judged = validate({**document(), "steps": [{**CREATE, "args": {"path": "B.md", "content": "x", "frontmatter": {"a": deep}}}]}, tools)
+    judged = validate(
+        {
+            **document(),
+            "steps": [
+                {**CREATE, "args": {"path": "B.md", "content": "x", "frontmatter": {"a": deep}}}
+            ],
+        },
+        tools,
+    )
     assert codes(judged) == ["SCHEMA_INVALID"]
     assert judged.final
 
 
 def plan_of(*steps: Mapping[str, Any]) -> tuple[ActionPlan, dict[str, CompiledStep]]:
-    document = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [{"tool": "t", "args": {}, **step} for step in steps]}
+    document = {
+        "version": "1.0",
+        "goal": "g",
+        "riskLevel": "writes",
+        "steps": [{"tool": "t", "args": {}, **step} for step in steps],
+    }
     plan = ActionPlan.model_validate(document)
     return plan, {step.id: compile_step(step) for step in plan.steps}
 
@@ -410,7 +554,14 @@ def test_edges_come_from_everywhere_a_reference_may_stand() -> None:
         },
         {"id": "f", "args": {"v": "${$vars.x}", "w": "${$vars.nobody} ${$steps.nobody.x}"}},
     )
-    assert edges(plan, compiled) == {"a": set(), "b": set(), "c": set(), "d": set(), "e": {"a", "b", "c", "d"}, "f": {"a"}}
+    assert edges(plan, compiled) == {
+        "a": set(),
+        "b": set(),
+        "c": set(),
+        "d": set(),
+        "e": {"a", "b", "c", "d"},
+        "f": {"a"},
+    }
 
 
 def test_ties_stay_as_written() -> None:
@@ -439,7 +590,10 @@ def test_a_cycle_is_named(needs: Mapping[str, list[str]], message: str) -> None:
 
 @given(st.lists(st.sets(st.integers(0, 11)), min_size=1, max_size=12))
 def test_every_step_comes_after_what_it_needs_or_there_is_a_cycle(needs: list[set[int]]) -> None:
-    steps = [{"id": f"s{n}", "dependsOn": [f"s{each}" for each in sorted(below) if each < len(needs)]} for n, below in enumerate(needs)]
+    steps = [
+        {"id": f"s{n}", "dependsOn": [f"s{each}" for each in sorted(below) if each < len(needs)]}
+        for n, below in enumerate(needs)
+    ]
     try:
         order = order_of(*steps)
     except PlanError as error:
@@ -450,4 +604,6 @@ def test_every_step_comes_after_what_it_needs_or_there_is_a_cycle(needs: list[se
     else:
         assert sorted(order) == sorted(f"s{n}" for n in range(len(needs)))
         for step in steps:
-            assert all(order.index(each) < order.index(str(step["id"])) for each in step["dependsOn"])
+            assert all(
+                order.index(each) < order.index(str(step["id"])) for each in step["dependsOn"]
+            )

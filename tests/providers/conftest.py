@@ -27,7 +27,12 @@ def connect(llm_server: LlmServer) -> Callable[..., LiteLLMProvider]:
 
     def connect(vendor: str, *, streaming: bool = True) -> LiteLLMProvider:
         url = llm_server.openai_url if vendor in ("openai", "custom") else llm_server.url
-        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY), streaming=streaming)
+        provider = open_provider(
+            f"{vendor}/test-model",
+            base_url=url,
+            find_key=lambda _: SecretStr(KEY),
+            streaming=streaming,
+        )
         assert isinstance(provider, RetryingProvider)
         assert isinstance(provider.inner, LiteLLMProvider)
         inner = provider.inner
@@ -39,6 +44,16 @@ def connect(llm_server: LlmServer) -> Callable[..., LiteLLMProvider]:
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [name for vendor in VENDORS for name in (*vendor.key_variables, *vendor.base_url_variables)]
-    for name in [*names, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]:
+    names = [
+        name for vendor in VENDORS for name in (*vendor.key_variables, *vendor.base_url_variables)
+    ]
+    for name in [
+        *names,
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+    ]:
         monkeypatch.delenv(name, raising=False)

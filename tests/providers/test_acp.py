@@ -15,7 +15,16 @@ from typing import Any
 import pytest
 
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, PreviewReady, TextDelta, ToolCallStarted, TurnFailed
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    Notice,
+    PlanReady,
+    PreviewReady,
+    TextDelta,
+    ToolCallStarted,
+    TurnFailed,
+)
 from obsidian_agent.agent.privacy.consent import REFUSED, ShareDecision, ShareRequest
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
@@ -32,7 +41,13 @@ PLAN = {
     "version": "1.0",
     "goal": "Add a line",
     "riskLevel": "writes",
-    "steps": [{"id": "e", "tool": "vault.updateFile", "args": {"path": "Shared/Plan.md", "mode": "append", "content": "Bring cake\n"}}],
+    "steps": [
+        {
+            "id": "e",
+            "tool": "vault.updateFile",
+            "args": {"path": "Shared/Plan.md", "mode": "append", "content": "Bring cake\n"},
+        }
+    ],
 }
 
 
@@ -50,10 +65,21 @@ class Asked:
 
     @property
     def places(self) -> list[str]:
-        return ["--vault", str(self.vault), "--state-dir", str(self.folder / "state"), "--config", str(self.folder / "config.toml")]
+        return [
+            "--vault",
+            str(self.vault),
+            "--state-dir",
+            str(self.folder / "state"),
+            "--config",
+            str(self.folder / "config.toml"),
+        ]
 
     def bytes(self) -> dict[str, bytes]:
-        return {str(file.relative_to(self.vault)): file.read_bytes() for file in self.vault.rglob("*") if file.is_file()}
+        return {
+            str(file.relative_to(self.vault)): file.read_bytes()
+            for file in self.vault.rglob("*")
+            if file.is_file()
+        }
 
     def processes(self) -> list[int]:
         """The agent and what it started: all work in its folder."""
@@ -67,15 +93,21 @@ class Asked:
 
     def session(self) -> Session:
         store = VaultStore.open(self.vault)
-        settings = LiveSettings.load(self.folder / "config.toml", {}, options={"model": "acp/script"})
+        settings = LiveSettings.load(
+            self.folder / "config.toml", {}, options={"model": "acp/script"}
+        )
         return build_session(Wiring(store, self.folder / "state", settings=settings))
 
 
 @pytest.fixture
 def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     make_vault(NOTES)
-    command = f"{sys.executable} {Path(__file__).parent.parent / 'acp_agent.py'} {tmp_path / 'prompts'}"
-    (tmp_path / "config.toml").write_text(f'share_allow = ["Shared/**"]\n[agents]\nscript = "{command}"\n')
+    command = (
+        f"{sys.executable} {Path(__file__).parent.parent / 'acp_agent.py'} {tmp_path / 'prompts'}"
+    )
+    (tmp_path / "config.toml").write_text(
+        f'share_allow = ["Shared/**"]\n[agents]\nscript = "{command}"\n'
+    )
     monkeypatch.setattr(other_agent, "PATIENCE", 0.1)  # of 60 seconds
     monkeypatch.setattr(other_agent, "GOODBYE", 1.0)
     return Asked(tmp_path / "vault", tmp_path)
@@ -94,26 +126,38 @@ def _environment_of(pid: int) -> bytes:
 
 
 def words(events: list[AgentEvent], *, thinking: bool = False) -> str:
-    return "".join(event.text for event in events if isinstance(event, TextDelta) and event.thinking is thinking)
+    return "".join(
+        event.text
+        for event in events
+        if isinstance(event, TextDelta) and event.thinking is thinking
+    )
 
 
 # What an agent does, and the one sentence that is said of it; "" none.
 MISDEEDS = [
     ("shell", 'script asked for “rm -rf ~” {"command": "rm -rf ~"}; that was refused.'),
-    ("pretend", 'script asked for “mcp__obsidian-agent__read_note” {"command": "cat /etc/passwd"}; that was refused.'),
+    (
+        "pretend",
+        'script asked for “mcp__obsidian-agent__read_note” {"command": "cat /etc/passwd"}; that was refused.',
+    ),
     ("etc", "script asked for fs/read_text_file /etc/passwd; that was refused."),
     ("leave", 'script asked for “external_directory” {"path": "/"}; that was refused.'),
     ("hang", "script gave no sign for 6 seconds and was stopped."),
     ("stubborn", "script gave no sign for 6 seconds and was stopped."),
     ("flood", "script wrote more than 8 MB in one turn and was ended."),
     ("line", "script wrote more than 8 MB in one turn and was ended."),
-    ("die", "script ended in the middle (exit code 3: out of memory). The next message starts it again."),
+    (
+        "die",
+        "script ended in the middle (exit code 3: out of memory). The next message starts it again.",
+    ),
     ("noise", ""),
 ]
 
 
 @pytest.mark.parametrize(("misdeed", "told"), MISDEEDS, ids=[name for name, _ in MISDEEDS])
-async def test_what_an_agent_does_amiss_is_told_in_a_sentence_and_changes_nothing(asked: Asked, misdeed: str, told: str) -> None:
+async def test_what_an_agent_does_amiss_is_told_in_a_sentence_and_changes_nothing(
+    asked: Asked, misdeed: str, told: str
+) -> None:
     before, session = asked.bytes(), asked.session()
     events = await events_of(session.answer(misdeed, nobody))
     said = [event.problem.message for event in events if isinstance(event, Notice | TurnFailed)]
@@ -129,21 +173,46 @@ def test_no_process_is_left_when_the_program_ends(asked: Asked) -> None:
     assert asked.processes() == []
 
 
-def test_what_it_writes_into_the_vault_itself_is_told_as_an_alarm(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["ask", f"write {asked.vault / '.obsidian' / 'app.json'}", "--backend", "acp", "--agent", "script", *asked.places])
+def test_what_it_writes_into_the_vault_itself_is_told_as_an_alarm(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(
+        [
+            "ask",
+            f"write {asked.vault / '.obsidian' / 'app.json'}",
+            "--backend",
+            "acp",
+            "--agent",
+            "script",
+            *asked.places,
+        ]
+    )
     assert "no plan did it" not in capsys.readouterr().err, "the folder is not there"
     hidden = asked.vault / ".hidden.md"
     main(["ask", f"write {hidden}", "--backend", "acp", "--agent", "script", *asked.places])
-    assert "While script worked, this changed in the vault, and no plan did it: .hidden.md." in capsys.readouterr().err
+    assert (
+        "While script worked, this changed in the vault, and no plan did it: .hidden.md."
+        in capsys.readouterr().err
+    )
 
 
-async def test_what_it_asked_did_was_refused_and_what_changed_behind_us_stands_in_the_record(asked: Asked) -> None:
+async def test_what_it_asked_did_was_refused_and_what_changed_behind_us_stands_in_the_record(
+    asked: Asked,
+) -> None:
     session = asked.session()
-    for message in ("shell", "etc", "own", f"write {asked.vault / 'Behind.md'}", 'ask read_note {"path": "Shared/Plan.md"}'):
+    for message in (
+        "shell",
+        "etc",
+        "own",
+        f"write {asked.vault / 'Behind.md'}",
+        'ask read_note {"path": "Shared/Plan.md"}',
+    ):
         await events_of(session.answer(message, nobody))
     record = open_record(Wiring(VaultStore.open(asked.vault), asked.folder / "state"))
     entries = [entry for entry in record.entries() if entry.get("agent") == "script"]
-    assert [[entry.get(name) for name in ("kind", "tool", "decision", "rule")] for entry in entries] == [
+    assert [
+        [entry.get(name) for name in ("kind", "tool", "decision", "rule")] for entry in entries
+    ] == [
         ["call", "rm -rf ~", "deny", "AGENT_REFUSED"],
         ["call", "fs/read_text_file", "deny", "AGENT_REFUSED"],
         ["call", "ls ~", "own", None],
@@ -167,12 +236,18 @@ async def test_a_cancelled_turn_leaves_its_alarm_in_the_record_too(asked: Asked)
 
 async def test_its_server_knows_it_by_its_name_whatever_it_calls_itself(asked: Asked) -> None:
     config = asked.folder / "config.toml"
-    config.write_text(config.read_text().replace("[agents]", '[agent_levels]\nscript = "read-only"\n[agents]'))
-    events = await events_of(asked.session().answer(f"ask preview_plan {json.dumps({'plan': PLAN})}", nobody))
+    config.write_text(
+        config.read_text().replace("[agents]", '[agent_levels]\nscript = "read-only"\n[agents]')
+    )
+    events = await events_of(
+        asked.session().answer(f"ask preview_plan {json.dumps({'plan': PLAN})}", nobody)
+    )
     assert "PERMISSION_DENIED" in words(events)
 
 
-async def test_cancelling_a_turn_ends_an_agent_that_goes_on_and_still_tells_what_it_wrote(asked: Asked) -> None:
+async def test_cancelling_a_turn_ends_an_agent_that_goes_on_and_still_tells_what_it_wrote(
+    asked: Asked,
+) -> None:
     session = asked.session()
     heard: list[AgentState] = []
     session.on_agent = heard.append
@@ -188,7 +263,9 @@ async def test_cancelling_a_turn_ends_an_agent_that_goes_on_and_still_tells_what
     assert asked.processes() == []
 
 
-async def test_it_works_in_an_empty_folder_and_has_neither_our_keys_nor_our_place(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_works_in_an_empty_folder_and_has_neither_our_keys_nor_our_place(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OBSIDIAN_AGENT_API_KEY", "sk-CANARY")
     session = asked.session()
     await events_of(session.answer("hello", nobody))
@@ -222,15 +299,31 @@ async def test_a_proposed_plan_is_previewed_in_the_turn(asked: Asked) -> None:
     assert any(isinstance(event, PlanReady) for event in events)
 
 
-async def test_an_agent_may_be_held_to_less_than_the_person(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_agent_may_be_held_to_less_than_the_person(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = asked.folder / "config.toml"
-    config.write_text(config.read_text().replace("[agents]", '[agent_levels]\nscript = "read-only"\n[agents]'))
+    config.write_text(
+        config.read_text().replace("[agents]", '[agent_levels]\nscript = "read-only"\n[agents]')
+    )
     before = asked.bytes()
     events = await events_of(asked.session().answer(f"propose {json.dumps(PLAN)}", nobody))
     assert isinstance(events[-1], PreviewReady)
-    assert [(each.code, each.path) for each in events[-1].preview.errors] == [("PERMISSION_DENIED", "Shared/Plan.md")]
+    assert [(each.code, each.path) for each in events[-1].preview.errors] == [
+        ("PERMISSION_DENIED", "Shared/Plan.md")
+    ]
     code = await asyncio.to_thread(
-        main, ["do", f"propose {json.dumps(PLAN)}", "--yes", "--backend", "acp", "--agent", "script", *asked.places]
+        main,
+        [
+            "do",
+            f"propose {json.dumps(PLAN)}",
+            "--yes",
+            "--backend",
+            "acp",
+            "--agent",
+            "script",
+            *asked.places,
+        ],
     )
     assert (code, asked.bytes()) == (3, before)
 
@@ -240,7 +333,9 @@ def test_a_proposed_plan_runs_by_the_same_approval_and_is_undone(asked: Asked) -
     assert main(["do", f"propose {json.dumps(PLAN)}", *backend]) != 0, "nobody approved"
     assert asked.bytes()["Shared/Plan.md"] == b"The launch is in May.\n"
     assert main(["do", f"propose {json.dumps(PLAN)}", "--yes", *backend]) == 0
-    assert asked.bytes()["Shared/Plan.md"] == b"The launch is in May.\nBring cake\n", "and no alarm kept it from running"
+    assert asked.bytes()["Shared/Plan.md"] == b"The launch is in May.\nBring cake\n", (
+        "and no alarm kept it from running"
+    )
     assert main(["undo", "--yes", *asked.places]) == 0
     assert asked.bytes()["Shared/Plan.md"] == b"The launch is in May.\n"
 
@@ -259,7 +354,9 @@ async def test_a_conversation_goes_on_in_its_session_also_after_a_restart(asked:
     assert words(events) == "1 three", "what it repeats of the session is not shown"
     conversation.messages.pop(0)
     await events_of(asked.session().answer("four", nobody, conversation=conversation))
-    assert asked.prompts[-1]["sessionId"] != one["sessionId"], "a conversation that was shortened begins anew"
+    assert asked.prompts[-1]["sessionId"] != one["sessionId"], (
+        "a conversation that was shortened begins anew"
+    )
     assert "# Said before" in asked.prompts[-1]["prompt"][1]["text"]
 
 
@@ -284,7 +381,9 @@ async def test_two_conversations_do_not_ask_it_at_once(asked: Asked) -> None:
         (["--agent", "gone"], "gone-for-good cannot be started: No such file or directory"),
     ],
 )
-def test_an_agent_that_cannot_be_had_is_said_so(asked: Asked, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_that_cannot_be_had_is_said_so(
+    asked: Asked, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with (asked.folder / "config.toml").open("a") as config:
         config.write('gone = "gone-for-good --now"\n')
     assert main(["ask", "hello", *arguments, *asked.places]) != 0
@@ -293,6 +392,10 @@ def test_an_agent_that_cannot_be_had_is_said_so(asked: Asked, arguments: list[st
 
 def test_commands_of_agents_come_from_the_person_alone() -> None:
     assert agent_command("opencode", {}) == ("opencode", "acp")
-    assert agent_command("opencode", {"opencode": "/opt/oc acp --pure"}) == ("/opt/oc", "acp", "--pure")
+    assert agent_command("opencode", {"opencode": "/opt/oc acp --pure"}) == (
+        "/opt/oc",
+        "acp",
+        "--pure",
+    )
     with pytest.raises(ConfigError):
         agent_command("x", {"x": "'unfinished"})

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.providers import errors
-from obsidian_agent.providers.errors import Service, from_error_event, from_exception, from_status, redact, retry_after
+from obsidian_agent.providers.errors import (
+    Service,
+    from_error_event,
+    from_exception,
+    from_status,
+    redact,
+    retry_after,
+)
 
 KEY = "sk-abcdefghijklmnop"
 SERVICE = Service("Acme", "acme-1", "https://acme.example", "Set ACME_KEY.", secrets=(KEY,))
@@ -20,19 +27,44 @@ LOCAL = Service("Ollama", "qwen", "http://localhost:11434", local=True)
     ("status", "body", "code", "retryable"),
     [
         (400, '{"error": {"message": "bad"}}', "API_BAD_REQUEST", False),
-        (400, '{"error": {"message": "x", "code": "context_length_exceeded"}}', "CONTEXT_TOO_LONG", False),
-        (400, '[{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}]', "API_KEY_INVALID", False),
+        (
+            400,
+            '{"error": {"message": "x", "code": "context_length_exceeded"}}',
+            "CONTEXT_TOO_LONG",
+            False,
+        ),
+        (
+            400,
+            '[{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}]',
+            "API_KEY_INVALID",
+            False,
+        ),
         (400, '{"error": {"message": "Your credit balance is too low"}}', "API_QUOTA", False),
-        (400, '{"error": {"message": "blocked", "code": "content_policy_violation"}}', "API_CONTENT_BLOCKED", False),
+        (
+            400,
+            '{"error": {"message": "blocked", "code": "content_policy_violation"}}',
+            "API_CONTENT_BLOCKED",
+            False,
+        ),
         (401, "", "API_KEY_INVALID", False),
         (402, "", "API_QUOTA", False),
         (403, "", "API_FORBIDDEN", False),
-        (404, '{"error": "model \\"qwen\\" not found, try pulling it first"}', "API_MODEL_NOT_FOUND", False),
+        (
+            404,
+            '{"error": "model \\"qwen\\" not found, try pulling it first"}',
+            "API_MODEL_NOT_FOUND",
+            False,
+        ),
         (408, "", "API_TIMEOUT", True),
         (413, "", "CONTEXT_TOO_LONG", False),
         (422, '{"detail": "wrong"}', "API_BAD_REQUEST", False),
         (429, "", "API_RATE_LIMIT", True),
-        (429, "context window exceeded? no: rate limit on input tokens, context length 10", "API_RATE_LIMIT", True),
+        (
+            429,
+            "context window exceeded? no: rate limit on input tokens, context length 10",
+            "API_RATE_LIMIT",
+            True,
+        ),
         (429, '{"error": {"message": "quota", "code": "insufficient_quota"}}', "API_QUOTA", False),
         (500, "", "API_SERVER", True),
         (502, "<html><body>Bad Gateway</body></html>", "API_SERVER", True),
@@ -56,7 +88,13 @@ def test_status(status: int, body: str, code: str, retryable: bool) -> None:
         (httpx.ConnectError("All connection attempts failed"), "API_NETWORK", True),
         (ConnectionRefusedError(111, "refused"), "API_NETWORK", True),
         (httpx.ReadError("gone"), "API_STREAM_CUT", True),
-        (httpx.RemoteProtocolError("peer closed connection without sending complete message body"), "API_STREAM_CUT", True),
+        (
+            httpx.RemoteProtocolError(
+                "peer closed connection without sending complete message body"
+            ),
+            "API_STREAM_CUT",
+            True,
+        ),
         (ssl.SSLCertVerificationError("CERTIFICATE_VERIFY_FAILED"), "API_NETWORK", False),
         (ValueError("what?"), "API_BAD_RESPONSE", False),
     ],
@@ -74,7 +112,10 @@ def test_a_cause_below_other_exceptions_is_found() -> None:
 
 def test_a_local_service_that_is_not_there_is_asked_after() -> None:
     problem = from_exception(LOCAL, httpx.ConnectError("refused")).problem()
-    assert problem.message == "Ollama cannot be reached at http://localhost:11434: refused. Is it running?"
+    assert (
+        problem.message
+        == "Ollama cannot be reached at http://localhost:11434: refused. Is it running?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,11 +155,16 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 
 def test_control_characters_of_a_service_do_not_reach_a_message() -> None:
-    error = from_status(SERVICE, 400, {}, '{"error": {"message": "a\\u001b]0;x\\u0007b\\n\\u202ec"}}')
+    error = from_status(
+        SERVICE, 400, {}, '{"error": {"message": "a\\u001b]0;x\\u0007b\\n\\u202ec"}}'
+    )
     assert error.message.isprintable()
 
 
-@given(st.integers(min_value=300, max_value=599), st.text(max_size=400) | st.binary(max_size=400).map(lambda raw: raw.decode("latin-1")))
+@given(
+    st.integers(min_value=300, max_value=599),
+    st.text(max_size=400) | st.binary(max_size=400).map(lambda raw: raw.decode("latin-1")),
+)
 def test_any_answer_gives_one_short_clean_line(status: int, body: str) -> None:
     error = from_status(SERVICE, status, {}, f"{body} {KEY} {body}")
     assert KEY not in str(error.problem())
@@ -155,6 +201,10 @@ def test_other_text_stays() -> None:
     assert redact(text, ("", "abc")) == text
 
 
-@given(st.text(), st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789-_", min_size=8, max_size=60), st.text())
+@given(
+    st.text(),
+    st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789-_", min_size=8, max_size=60),
+    st.text(),
+)
 def test_a_known_secret_never_survives(before: str, secret: str, after: str) -> None:
     assert secret not in redact(f"{before}{secret}{after}", (secret,)).replace("[key]", " ")

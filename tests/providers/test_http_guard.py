@@ -14,12 +14,18 @@ from obsidian_agent.providers.http_guard import Merger
 
 
 def chunk(delta: dict[str, Any], **choice: Any) -> bytes:
-    document = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": None, **choice}]}
+    document = {
+        "id": "c",
+        "model": "m",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": None, **choice}],
+    }
     return b"data: " + json.dumps(document).encode() + b"\n\n"
 
 
 def anthropic(kind: str, text: str, index: int = 0) -> bytes:
-    name = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}[kind]
+    name = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}[
+        kind
+    ]
     document = {"type": "content_block_delta", "index": index, "delta": {"type": kind, name: text}}
     return b"event: content_block_delta\ndata: " + json.dumps(document).encode() + b"\n\n"
 
@@ -40,7 +46,11 @@ DONE = b"data: [DONE]\n\n"
 
 
 def test_neighbours_become_one() -> None:
-    data = chunk({"role": "assistant", "content": "He"}) + chunk({"content": "llo "}) + chunk({"content": "Größe 📏"})
+    data = (
+        chunk({"role": "assistant", "content": "He"})
+        + chunk({"content": "llo "})
+        + chunk({"content": "Größe 📏"})
+    )
     merged = Merger().take(data)
     assert len(events(merged)) == 1
     assert content(merged) == "Hello Größe 📏"
@@ -61,7 +71,18 @@ def test_neighbours_become_one() -> None:
         chunk({"content": "x"}, logprobs={"a": 1}),
         chunk({"content": "x"}, index=1),
     ],
-    ids=["tool", "end", "usage", "done", "comment", "broken", "error", "thinking", "logprobs", "other"],
+    ids=[
+        "tool",
+        "end",
+        "usage",
+        "done",
+        "comment",
+        "broken",
+        "error",
+        "thinking",
+        "logprobs",
+        "other",
+    ],
 )
 def test_everything_else_passes_as_it_is_and_in_its_place(between: bytes) -> None:
     one = chunk({"content": "a"})
@@ -71,13 +92,29 @@ def test_everything_else_passes_as_it_is_and_in_its_place(between: bytes) -> Non
 
 
 def test_other_services_pieces() -> None:
-    data = anthropic("thinking_delta", "a") + anthropic("thinking_delta", "b") + anthropic("text_delta", "c") + anthropic("text_delta", "d")
-    more = anthropic("text_delta", "e", 1) + anthropic("input_json_delta", "{") + anthropic("input_json_delta", "}")
+    data = (
+        anthropic("thinking_delta", "a")
+        + anthropic("thinking_delta", "b")
+        + anthropic("text_delta", "c")
+        + anthropic("text_delta", "d")
+    )
+    more = (
+        anthropic("text_delta", "e", 1)
+        + anthropic("input_json_delta", "{")
+        + anthropic("input_json_delta", "}")
+    )
     merged = events(Merger().take(data + more))
-    assert merged == [anthropic("thinking_delta", "ab"), anthropic("text_delta", "cd"), *events(more)]
+    assert merged == [
+        anthropic("thinking_delta", "ab"),
+        anthropic("text_delta", "cd"),
+        *events(more),
+    ]
 
 
-@given(st.lists(st.integers(1, 40), max_size=40), st.lists(st.text(max_size=9), min_size=1, max_size=20))
+@given(
+    st.lists(st.integers(1, 40), max_size=40),
+    st.lists(st.text(max_size=9), min_size=1, max_size=20),
+)
 def test_however_it_is_cut_nothing_is_lost(cuts: list[int], texts: list[str]) -> None:
     data = b"".join(chunk({"content": text}) for text in texts) + TOOL + END + DONE + b"data: {tail"
     merger, out, start = Merger(), b"", 0
@@ -94,5 +131,7 @@ def test_a_line_without_an_end_is_looked_at_once() -> None:
     began = time.process_time()
     for _ in range(128):
         assert merger.take(piece) == b""
-    assert time.process_time() - began < 2.0, "it took six seconds when all of it was looked at again for every piece"
+    assert time.process_time() - began < 2.0, (
+        "it took six seconds when all of it was looked at again for every piece"
+    )
     assert len(merger.end()) == 128 * len(piece)

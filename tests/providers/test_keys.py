@@ -77,7 +77,9 @@ def test_a_key_goes_into_the_keyring_and_nowhere_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ring", [None, Forgetful(), Locked()], ids=["none", "forgetful", "locked"])
-def test_without_a_keyring_that_works_it_goes_into_a_file_for_the_person_alone(ring: Ring | None, tmp_path: Path) -> None:
+def test_without_a_keyring_that_works_it_goes_into_a_file_for_the_person_alone(
+    ring: Ring | None, tmp_path: Path
+) -> None:
     store = keys(tmp_path, ring)
     assert store.save(OPENAI, SecretStr(KEY)) == "file"
     assert stat.S_IMODE(store.file.stat().st_mode) == 0o600
@@ -100,7 +102,10 @@ def test_the_environment_is_asked_first(tmp_path: Path, monkeypatch: pytest.Monk
     store = keys(tmp_path, Ring())
     store.save(OPENAI, SecretStr(KEY))
     monkeypatch.setenv("OPENAI_API_KEY", " sk-fromtheenvironment ")
-    assert (secret(store.find(OPENAI)), store.source(OPENAI)) == ("sk-fromtheenvironment", "environment")
+    assert (secret(store.find(OPENAI)), store.source(OPENAI)) == (
+        "sk-fromtheenvironment",
+        "environment",
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes")
@@ -121,7 +126,9 @@ def test_a_damaged_file_is_told_without_what_is_in_it(tmp_path: Path) -> None:
     store.file.write_text("openai = sk-verysecretkey", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         store.find(OPENAI)
-    assert "verysecret" not in repr(caught.value) + str(caught.value.problem()) + str(caught.value.__cause__)
+    assert "verysecret" not in repr(caught.value) + str(caught.value.problem()) + str(
+        caught.value.__cause__
+    )
 
 
 @pytest.mark.parametrize("bad", ["", "   ", "two\nlines", "\x1b[31m"])
@@ -151,7 +158,8 @@ def test_a_key_is_never_in_a_repr(tmp_path: Path) -> None:
 
 
 real_keyring = pytest.mark.skipif(
-    not (shutil.which("dbus-run-session") and shutil.which("gnome-keyring-daemon")), reason="no gnome-keyring and no dbus-run-session here"
+    not (shutil.which("dbus-run-session") and shutil.which("gnome-keyring-daemon")),
+    reason="no gnome-keyring and no dbus-run-session here",
 )
 
 _PROGRAM = """
@@ -178,20 +186,39 @@ print(json.dumps({"seen": document, "in_file": "sk-" in (file.read_text() if fil
 
 def play(tmp_path: Path, state: str) -> dict[str, object]:
     bare = {
-        name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and name not in ("DISPLAY", "WAYLAND_DISPLAY")
+        name: value
+        for name, value in os.environ.items()
+        if not name.endswith("_API_KEY") and name not in ("DISPLAY", "WAYLAND_DISPLAY")
     }
-    environment = bare | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path)}
-    command = ["dbus-run-session", "--", sys.executable, "-c", _PROGRAM, state, str(tmp_path / "keys.toml")]
+    environment = bare | {
+        "HOME": str(tmp_path),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "XDG_RUNTIME_DIR": str(tmp_path),
+    }
+    command = [
+        "dbus-run-session",
+        "--",
+        sys.executable,
+        "-c",
+        _PROGRAM,
+        state,
+        str(tmp_path / "keys.toml"),
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
     told: dict[str, object] = (
-        json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else pytest.skip(f"no bus: {done.stderr[-300:]!r}")
+        json.loads(done.stdout.splitlines()[-1])
+        if done.stdout.strip()
+        else pytest.skip(f"no bus: {done.stderr[-300:]!r}")
     )
     return told
 
 
 @real_keyring
 def test_keys_lie_in_the_systems_keyring(tmp_path: Path) -> None:
-    assert play(tmp_path, "unlocked") == {"seen": ["keyring", "keyring", "sk-first", "sk-second", None], "in_file": False}
+    assert play(tmp_path, "unlocked") == {
+        "seen": ["keyring", "keyring", "sk-first", "sk-second", None],
+        "in_file": False,
+    }
 
 
 @real_keyring

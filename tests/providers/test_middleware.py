@@ -13,8 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Waiting
-from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider, RetryPolicy, TokenBucket
+from obsidian_agent.providers.base import (
+    ChatDelta,
+    ChatMessage,
+    ChatRequest,
+    Finished,
+    TextChunk,
+    Waiting,
+)
+from obsidian_agent.providers.middleware import (
+    LimitedProvider,
+    RateLimits,
+    RetryingProvider,
+    RetryPolicy,
+    TokenBucket,
+)
 
 REQUEST = ChatRequest((ChatMessage("user", "hi"),))
 
@@ -62,7 +75,11 @@ GOOD: list[ChatDelta | ProviderError] = [TextChunk("ok"), Finished("stop")]
 async def test_a_passing_failure_is_met_by_asking_again_visibly() -> None:
     inner, clock = Flaky([[busy()], [busy()], GOOD]), Clock()
     deltas = await play(inner, clock)
-    assert deltas == [Waiting(0.5, 2, 3, busy().problem()), Waiting(1.0, 3, 3, busy().problem()), *GOOD]
+    assert deltas == [
+        Waiting(0.5, 2, 3, busy().problem()),
+        Waiting(1.0, 3, 3, busy().problem()),
+        *GOOD,
+    ]
     assert clock.slept == [0.5, 1.0]
     assert inner.closed == 3
 
@@ -117,7 +134,9 @@ def test_delays_double_up_to_thirty_seconds_with_full_jitter(failed: int, spread
     delay = RetryPolicy(attempts=99).delay(failed, busy(), spread)
     assert delay is not None
     assert 0 <= delay <= min(30.0, 2.0 ** (failed - 1))
-    assert RetryPolicy(attempts=99).delay(failed, busy(), 0.999999) == pytest.approx(min(30.0, 2.0 ** (failed - 1)), rel=1e-3)
+    assert RetryPolicy(attempts=99).delay(failed, busy(), 0.999999) == pytest.approx(
+        min(30.0, 2.0 ** (failed - 1)), rel=1e-3
+    )
 
 
 @dataclass
@@ -180,7 +199,10 @@ async def test_a_wait_is_shown_and_waited_for() -> None:
     clock, service = Clock(), Service()
     provider = LimitedProvider(service, TokenBucket(2, 60.0, clock), clock.sleep)
     for _ in range(2):
-        assert [delta async for delta in provider.stream(REQUEST)] == [TextChunk("ok"), Finished("stop")]
+        assert [delta async for delta in provider.stream(REQUEST)] == [
+            TextChunk("ok"),
+            Finished("stop"),
+        ]
     waiting, *rest = [delta async for delta in provider.stream(REQUEST)]
     assert isinstance(waiting, Waiting)
     assert (waiting.seconds, waiting.attempt, waiting.attempts) == (30.0, 1, 1)
@@ -213,7 +235,9 @@ async def test_who_gives_up_waiting_gives_the_token_back() -> None:
     async def forever(seconds: float) -> None:
         await asyncio.Event().wait()
 
-    deltas = cast("AsyncGenerator[ChatDelta, None]", LimitedProvider(service, bucket, forever).stream(REQUEST))
+    deltas = cast(
+        "AsyncGenerator[ChatDelta, None]", LimitedProvider(service, bucket, forever).stream(REQUEST)
+    )
     assert isinstance(await anext(deltas), Waiting)
     task = asyncio.ensure_future(anext(deltas))
     await asyncio.sleep(0)

@@ -54,7 +54,9 @@ async def test_forced_errors_leave_no_key_behind(
     settings.set("base_url", llm_server.openai_url if vendor == "openai" else llm_server.url)
     settings.set("tracing", True)
     settings.set("share_allow", "Garden.md")
-    wiring = Wiring(make_vault(NOTES), tmp_path / "state", settings=settings, config=tmp_path / "config")
+    wiring = Wiring(
+        make_vault(NOTES), tmp_path / "state", settings=settings, config=tmp_path / "config"
+    )
     keys = build_keys(wiring)
     assert keys.save(find_vendor(vendor), SecretStr(KEY)) == "file"
     session = build_session(wiring)

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import Answer, Notice, TextDelta, TokensUsed, ToolCallStarted, TurnFailed
+from obsidian_agent.agent.events import (
+    Answer,
+    Notice,
+    TextDelta,
+    TokensUsed,
+    ToolCallStarted,
+    TurnFailed,
+)
 from obsidian_agent.providers import opencode_server, other_agent
 from obsidian_agent.providers.other_agent import AgentState
 from providers.test_acp import NOTES, Asked, events_of, nobody, words
@@ -30,7 +37,9 @@ def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def settings(folder: Path, command: str) -> None:
-    (folder / "config.toml").write_text(f'share_allow = ["Shared/**"]\n[agents]\nscript = "{command}"\n')
+    (folder / "config.toml").write_text(
+        f'share_allow = ["Shared/**"]\n[agents]\nscript = "{command}"\n'
+    )
 
 
 # What it does, what it says, and what is said of it.
@@ -38,9 +47,17 @@ TURNS = [
     ("hello there", "1 hello there", ""),
     ("ours", "once", ""),
     ("shell", "reject", 'script asked for “bash” {"command": "rm -rf ~"}; that was refused.'),
-    ("pretend", "reject", 'script asked for “read_note” {"command": "cat /etc/passwd"}; that was refused.'),
+    (
+        "pretend",
+        "reject",
+        'script asked for “read_note” {"command": "cat /etc/passwd"}; that was refused.',
+    ),
     ("cut", "Before.reject, and after.", 'script asked for “bash” ["*"]; that was refused.'),
-    ("die", "", "script ended in the middle (exit code 3: out of memory). The next message starts it again."),
+    (
+        "die",
+        "",
+        "script ended in the middle (exit code 3: out of memory). The next message starts it again.",
+    ),
     ("hang", "", "script gave no sign for 6 seconds and was stopped."),
     ("stubborn", "", "script gave no sign for 6 seconds and was stopped."),
     ("flood", None, "script wrote more than 8 MB in one turn and was ended."),
@@ -48,13 +65,17 @@ TURNS = [
 ]
 
 
-@pytest.mark.parametrize(("message", "said", "told"), TURNS, ids=[message for message, _, _ in TURNS])
+@pytest.mark.parametrize(
+    ("message", "said", "told"), TURNS, ids=[message for message, _, _ in TURNS]
+)
 async def test_a_turn_tells_what_it_says_refuses_what_it_may_not_and_survives_it(
     asked: Asked, message: str, said: str | None, told: str
 ) -> None:
     before, session = asked.bytes(), asked.session()
     events = await events_of(session.answer(message, nobody))
-    assert [event.problem.message for event in events if isinstance(event, Notice | TurnFailed)] == ([told] if told else [])
+    assert [
+        event.problem.message for event in events if isinstance(event, Notice | TurnFailed)
+    ] == ([told] if told else [])
     if said is not None:
         assert words(events) == said
         assert message == "die" or words(events, thinking=True) == "Let me see."
@@ -63,14 +84,21 @@ async def test_a_turn_tells_what_it_says_refuses_what_it_may_not_and_survives_it
     assert isinstance(again[-1], Answer), "the next message is answered all the same"
 
 
-async def test_its_session_has_our_tools_alone_and_goes_on_with_the_conversation(asked: Asked) -> None:
+async def test_its_session_has_our_tools_alone_and_goes_on_with_the_conversation(
+    asked: Asked,
+) -> None:
     session = asked.session()
     heard: list[AgentState] = []
     session.on_agent = heard.append
     called = await events_of(session.answer("call", nobody))
-    assert [(event.tool, event.args) for event in called if isinstance(event, ToolCallStarted)] == [("search_notes", {"query": "launch"})]
+    assert [(event.tool, event.args) for event in called if isinstance(event, ToolCallStarted)] == [
+        ("search_notes", {"query": "launch"})
+    ]
     made = next(each for each in asked.prompts if each["path"] == "/session")
-    assert [(rule["permission"], rule["action"]) for rule in made["body"]["permission"]] == [("*", "deny"), ("obsidian-agent_*", "allow")]
+    assert [(rule["permission"], rule["action"]) for rule in made["body"]["permission"]] == [
+        ("*", "deny"),
+        ("obsidian-agent_*", "allow"),
+    ]
     assert made["inside"] == []
     assert [state.state for state in heard] == ["connecting", "working", "ready"]
 
@@ -109,16 +137,30 @@ async def test_a_server_that_runs_already_is_told_of_ours_and_left_running(
     conversation = Conversation()
     for number in (1, 2):
         events = await events_of(asked.session().answer("hello", nobody, conversation=conversation))
-        assert words(events) == f"{number} hello", "another start goes on in its session, and repeats nothing of it"
-    assert [(event.prompt, event.completion, event.cached) for event in events if isinstance(event, TokensUsed)] == [(100, 9, 10)]
+        assert words(events) == f"{number} hello", (
+            "another start goes on in its session, and repeats nothing of it"
+        )
+    assert [
+        (event.prompt, event.completion, event.cached)
+        for event in events
+        if isinstance(event, TokensUsed)
+    ] == [(100, 9, 10)]
     events = await events_of(asked.session().answer("theirs", nobody))
-    assert words(events) == "reject ['per_t']", "what the person does there is neither heard nor answered"
+    assert words(events) == "reject ['per_t']", (
+        "what the person does there is neither heard nor answered"
+    )
     given = next(each["body"] for each in asked.prompts if each["path"] == "/mcp")
     assert (given["name"], given["config"]["type"]) == ("obsidian-agent", "local")
 
 
 @pytest.mark.parametrize(
-    "address", ["http://192.0.2.1:4096", "http://example.org:4096", "http://127.0.0.1", "http://opencode:pw@127.0.0.1:4096"]
+    "address",
+    [
+        "http://192.0.2.1:4096",
+        "http://example.org:4096",
+        "http://127.0.0.1",
+        "http://opencode:pw@127.0.0.1:4096",
+    ],
 )
 async def test_an_address_elsewhere_is_refused(asked: Asked, address: str) -> None:
     settings(asked.folder, address)

@@ -12,7 +12,9 @@ from obsidian_agent.providers.prices import FREE, NOTHING_KNOWN, Price, facts_of
 from obsidian_agent.providers.registry import OLLAMA_CONTEXT
 
 
-@pytest.mark.parametrize("spec", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])
+@pytest.mark.parametrize(
+    "spec", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"]
+)
 def test_known_models_have_a_window_and_a_price(spec: str) -> None:
     facts = facts_of(spec)
     assert facts.window is not None
@@ -22,10 +24,15 @@ def test_known_models_have_a_window_and_a_price(spec: str) -> None:
 
 
 def test_the_same_model_elsewhere_is_as_large_and_has_no_price_that_we_know() -> None:
-    here, there = facts_of("anthropic/claude-sonnet-4-5"), facts_of("zenmux/anthropic/claude-sonnet-4.5")
+    here, there = (
+        facts_of("anthropic/claude-sonnet-4-5"),
+        facts_of("zenmux/anthropic/claude-sonnet-4.5"),
+    )
     assert there.window == here.window
     assert there.price is None
-    assert facts_of("openrouter/anthropic/claude-sonnet-4.5:beta").price == here.price, "it charges what the maker charges"
+    assert facts_of("openrouter/anthropic/claude-sonnet-4.5:beta").price == here.price, (
+        "it charges what the maker charges"
+    )
 
 
 def test_models_on_this_machine_are_free() -> None:
@@ -47,7 +54,5 @@ def test_what_a_service_remembered_costs_less() -> None:
 
 
 def test_the_list_is_read_without_importing_the_library() -> None:
-    program = (
-        "import sys; from obsidian_agent.providers.prices import facts_of; facts_of('openai/gpt-4o'); sys.exit('litellm' in sys.modules)"
-    )
+    program = "import sys; from obsidian_agent.providers.prices import facts_of; facts_of('openai/gpt-4o'); sys.exit('litellm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

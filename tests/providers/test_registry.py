@@ -44,8 +44,18 @@ def endpoint(spec: str, base_url: str | None = None) -> Endpoint:
     [
         ("openai/gpt-x", "openai", "gpt-x", "https://api.openai.com/v1"),
         ("anthropic/claude-x", "anthropic", "claude-x", "https://api.anthropic.com"),
-        ("gemini/gemini-x", "openai", "gemini-x", "https://generativelanguage.googleapis.com/v1beta/openai"),
-        ("openrouter/anthropic/claude-x", "openai", "anthropic/claude-x", "https://openrouter.ai/api/v1"),
+        (
+            "gemini/gemini-x",
+            "openai",
+            "gemini-x",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+        ),
+        (
+            "openrouter/anthropic/claude-x",
+            "openai",
+            "anthropic/claude-x",
+            "https://openrouter.ai/api/v1",
+        ),
         ("zenmux/openai/gpt-x", "openai", "openai/gpt-x", "https://zenmux.ai/api/v1"),
         ("ollama/qwen3:4b", "ollama_chat", "qwen3:4b", "http://localhost:11434"),
         ("lm_studio/qwen", "openai", "qwen", "http://localhost:1234/v1"),
@@ -58,18 +68,28 @@ def test_each_vendor_has_its_address(spec: str, dialect: str, model: str, base_u
 
 
 def test_local_models_need_no_key_and_get_time() -> None:
-    assert [endpoint(spec).needs_key for spec in ("ollama/a", "lm_studio/a", "openai/a", "anthropic/a")] == [False, False, True, True]
+    assert [
+        endpoint(spec).needs_key for spec in ("ollama/a", "lm_studio/a", "openai/a", "anthropic/a")
+    ] == [False, False, True, True]
     assert endpoint("ollama/a").patience > endpoint("openai/a").patience
 
 
 def test_custom_needs_an_address() -> None:
     with pytest.raises(ConfigError, match="needs a base URL"):
         open_provider("custom/llama")
-    assert endpoint("custom/llama", "https://models.example/v1/").base_url == "https://models.example/v1"
+    assert (
+        endpoint("custom/llama", "https://models.example/v1/").base_url
+        == "https://models.example/v1"
+    )
 
 
-async def test_each_named_service_is_asked_at_its_address_with_its_key(tmp_path: Path, make_vault: MakeVault) -> None:
-    with LlmServer([Reply("ok")], keyless=True) as work, LlmServer([Reply("ok")], keyless=True) as proxy:
+async def test_each_named_service_is_asked_at_its_address_with_its_key(
+    tmp_path: Path, make_vault: MakeVault
+) -> None:
+    with (
+        LlmServer([Reply("ok")], keyless=True) as work,
+        LlmServer([Reply("ok")], keyless=True) as proxy,
+    ):
         addresses = {"custom:work": work.openai_url, "openai": proxy.openai_url}
         settings = settings_with(model="custom:work/m", services=addresses, streaming=False)
         wiring = Wiring(make_vault({}), tmp_path / "state", settings=settings, config=tmp_path)
@@ -78,12 +98,21 @@ async def test_each_named_service_is_asked_at_its_address_with_its_key(tmp_path:
         models = build_session(wiring).models
         assert models is not None
         for spec in ("custom:work/m", "openai/gpt-x"):
-            async for _ in models.providers.get(spec).stream(ChatRequest((ChatMessage("user", "Hello"),))):
+            async for _ in models.providers.get(spec).stream(
+                ChatRequest((ChatMessage("user", "Hello"),))
+            ):
                 pass
-        assert await models.providers.models("custom:work") == ("custom:work/llama3", "custom:work/qwen3:8b")
-        assert {each.headers["authorization"] for each in work.requests} == {"Bearer sk-custom:work"}
+        assert await models.providers.models("custom:work") == (
+            "custom:work/llama3",
+            "custom:work/qwen3:8b",
+        )
+        assert {each.headers["authorization"] for each in work.requests} == {
+            "Bearer sk-custom:work"
+        }
         assert [each.headers["authorization"] for each in proxy.requests] == ["Bearer sk-openai"]
-        assert [each.body.get("stream", False) for each in (work.requests[0], proxy.requests[0])] == [False, False]
+        assert [
+            each.body.get("stream", False) for each in (work.requests[0], proxy.requests[0])
+        ] == [False, False]
         with pytest.raises(ConfigError, match="needs a base URL"):
             models.providers.get("custom:other/m")
     assert find_vendor("custom:my-own").key_variables == ("OBSIDIAN_AGENT_API_KEY_MY_OWN",)
@@ -111,7 +140,14 @@ def test_one_vendors_key_is_not_sent_to_another() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:1234/v1", "http://127.9.9.9/v1", "https://host.example"]
+    "url",
+    [
+        "http://127.0.0.1:8080/v1",
+        "http://localhost/v1",
+        "http://[::1]:1234/v1",
+        "http://127.9.9.9/v1",
+        "https://host.example",
+    ],
 )
 def test_addresses_that_may_be_used(url: str) -> None:
     assert endpoint("custom/m", url).base_url == url
@@ -187,7 +223,9 @@ def test_services_elsewhere_share_one_bucket_each_and_local_ones_have_none() -> 
         ("custom/a", "https://localhost.example:8443/v1", "https://localhost.example:8443", False),
     ],
 )
-def test_a_provider_tells_where_it_is(spec: str, base_url: str | None, address: str, local: bool) -> None:
+def test_a_provider_tells_where_it_is(
+    spec: str, base_url: str | None, address: str, local: bool
+) -> None:
     provider = open_provider(spec, base_url=base_url)
     assert (provider.address, provider.local) == (address, local)
 
@@ -217,7 +255,9 @@ def manager(server: LlmServer, vendor: str, key: str | None = KEY) -> ProviderMa
 @pytest.mark.parametrize("vendor", [vendor.name for vendor in VENDORS])
 async def test_every_service_tells_its_models(vendor: str, llm_server: LlmServer) -> None:
     names = ("llama3", "qwen3:8b") if vendor == "ollama" else ("a-model", "b-model", "c-model")
-    assert await manager(llm_server, vendor).models(vendor) == tuple(f"{vendor}/{name}" for name in names)
+    assert await manager(llm_server, vendor).models(vendor) == tuple(
+        f"{vendor}/{name}" for name in names
+    )
     assert len(llm_server.requests) == 1
 
 
@@ -230,7 +270,9 @@ async def test_every_service_tells_its_models(vendor: str, llm_server: LlmServer
         (Raw(b"not json", "application/json"), "API_BAD_RESPONSE"),
     ],
 )
-async def test_failures_are_named_and_hold_no_key(behaviour: Failure | Raw, code: str, llm_server: LlmServer) -> None:
+async def test_failures_are_named_and_hold_no_key(
+    behaviour: Failure | Raw, code: str, llm_server: LlmServer
+) -> None:
     llm_server.play(behaviour)
     with pytest.raises(ProviderError) as caught:
         await manager(llm_server, "openai").models("openai")

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ConfigError, ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, ToolCallChunk, Usage
+from obsidian_agent.providers.base import (
+    ChatDelta,
+    ChatMessage,
+    ChatRequest,
+    Finished,
+    TextChunk,
+    ToolCallChunk,
+    Usage,
+)
 from obsidian_agent.providers.scripted import PIECE, ScriptedProvider
 
 REQUEST = ChatRequest((ChatMessage("user", "hi"),))
@@ -24,7 +32,11 @@ async def play(provider: ScriptedProvider) -> list[ChatDelta]:
 
 
 def said(deltas: list[ChatDelta], thinking: bool = False) -> str:
-    return "".join(delta.text for delta in deltas if isinstance(delta, TextChunk) and delta.thinking is thinking)
+    return "".join(
+        delta.text
+        for delta in deltas
+        if isinstance(delta, TextChunk) and delta.thinking is thinking
+    )
 
 
 @pytest.mark.parametrize("as_list", [False, True])
@@ -47,8 +59,14 @@ async def test_a_plan_is_streamed_as_json(tmp_path: Path) -> None:
 
 
 async def test_chunks_thinking_and_a_cut(tmp_path: Path) -> None:
-    deltas = await play(script(tmp_path, {"chunks": ["a", "bc"], "thinking": "hmm", "finish": "length", "delayMs": 1}))
-    assert [delta.text for delta in deltas if isinstance(delta, TextChunk) and not delta.thinking] == ["a", "bc"]
+    deltas = await play(
+        script(
+            tmp_path, {"chunks": ["a", "bc"], "thinking": "hmm", "finish": "length", "delayMs": 1}
+        )
+    )
+    assert [
+        delta.text for delta in deltas if isinstance(delta, TextChunk) and not delta.thinking
+    ] == ["a", "bc"]
     assert said(deltas, thinking=True) == "hmm"
     assert deltas[-1] == Finished("length")
 
@@ -58,7 +76,11 @@ async def test_an_error_is_raised_also_in_mid_answer(tmp_path: Path) -> None:
     provider = script(tmp_path, {"error": error}, {"text": "begun", "error": error})
     with pytest.raises(ProviderError) as caught:
         await play(provider)
-    assert (caught.value.code, caught.value.retryable, caught.value.retry_after) == ("API_RATE_LIMIT", True, 3.0)
+    assert (caught.value.code, caught.value.retryable, caught.value.retry_after) == (
+        "API_RATE_LIMIT",
+        True,
+        3.0,
+    )
     deltas = provider.stream(REQUEST)
     assert await anext(deltas) == TextChunk("begun")
     with pytest.raises(ProviderError):
@@ -114,8 +136,13 @@ async def test_calls_come_in_fragments_beside_text(tmp_path: Path) -> None:
     assert said(deltas) == "Let me look."
     pieces = [delta for delta in deltas if isinstance(delta, ToolCallChunk)]
     assert len(pieces) > 3
-    first, second = ("".join(piece.arguments for piece in pieces if piece.number == number) for number in (0, 1))
+    first, second = (
+        "".join(piece.arguments for piece in pieces if piece.number == number) for number in (0, 1)
+    )
     assert json.loads(first) == {"query": "a garden in the north"}
     assert second == '{"cut'
-    assert [(piece.id, piece.name) for piece in pieces if piece.name] == [("call_1_0", "vault__searchText"), ("mine", "x")]
+    assert [(piece.id, piece.name) for piece in pieces if piece.name] == [
+        ("call_1_0", "vault__searchText"),
+        ("mine", "x"),
+    ]
     assert deltas[-1] == Finished("stop")

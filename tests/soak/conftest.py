@@ -12,7 +12,9 @@ def tell(request: pytest.FixtureRequest) -> Callable[[str, int, Sequence[str]], 
     """Takes a fault, at how many points it was tried, and the violations (`sweep.Tell`); prints a line, and fails when there are some."""
 
     def take_down(fault: str, points: int, violations: Sequence[str]) -> None:
-        request.node.user_properties.append(("fault", f"{fault:76} {points:6,} points {len(violations):3} violations"))
+        request.node.user_properties.append(
+            ("fault", f"{fault:76} {points:6,} points {len(violations):3} violations")
+        )
         assert points, "the fault never struck"
         assert not violations, "\n".join(violations[:10])
 
@@ -26,7 +28,9 @@ class FaultLines:
         self.config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and (lines := [line for name, line in report.user_properties if name == "fault"]):
+        if report.when == "call" and (
+            lines := [line for name, line in report.user_properties if name == "fault"]
+        ):
             reporter = self.config.pluginmanager.getplugin("terminalreporter")
             reporter.ensure_newline()
             for line in lines:

@@ -56,9 +56,17 @@ def plan() -> Preview:
         modify("Daily/one.md", OLD["Daily/one.md"], b"# One\r\nsee [[Zwei]]\r\n"),
         modify(PRIVATE, OLD[PRIVATE], OLD[PRIVATE] + b"more\n"),
         modify("empty.md", b"", b"no longer\n"),
-        [move("Projects", "Work"), modify("Work/hub.md", OLD["Projects/hub.md"], b"# Hub of work\n"), make("Projects")],
+        [
+            move("Projects", "Work"),
+            modify("Work/hub.md", OLD["Projects/hub.md"], b"# Hub of work\n"),
+            make("Projects"),
+        ],
         create("Projects/hub.md", b"another hub\n"),
-        [move("a.md", "t.md", OLD["a.md"]), move("b.md", "a.md", OLD["b.md"]), move("t.md", "b.md", OLD["a.md"])],
+        [
+            move("a.md", "t.md", OLD["a.md"]),
+            move("b.md", "a.md", OLD["b.md"]),
+            move("t.md", "b.md", OLD["a.md"]),
+        ],
         move("case.md", "Case.md", OLD["case.md"]),
         [trash("gone.md", OLD["gone.md"]), create("gone.md", b"again\n")],
         trash("Rubbish"),
@@ -152,12 +160,16 @@ def read_state(what: str, base: Path) -> str:
                 return str(cast("dict[str, str]", AppFolder(store, "macros").read("m").value)["v"])
         case "index":
             (value,) = _indexed(base)
-            assert value != "later" or not list((folder / "index").glob(".*")), "what a kill left goes with the next writing"
+            assert value != "later" or not list((folder / "index").glob(".*")), (
+                "what a kill left goes with the next writing"
+            )
             assert (base / "vault/a.md").read_text() == f"#{value}\n"
             return value
         case "doctor":
             _doctor(base)
-            assert all((base / "vault" / name).read_bytes() == content for name, content in OLD.items())
+            assert all(
+                (base / "vault" / name).read_bytes() == content for name, content in OLD.items()
+            )
             assert not list(folder.rglob("tmp*"))
             return (folder / "value").read_text()
         case _:
@@ -174,7 +186,14 @@ def _indexed(base: Path, *, anew: bool = False) -> list[str]:
 
 def _doctor(base: Path) -> None:
     """Look at everything. OSError when something was found to be wrong."""
-    place = ["--vault", str(base / "vault"), "--state-dir", str(base / "state"), "--config", str(base / "config.toml")]
+    place = [
+        "--vault",
+        str(base / "vault"),
+        "--state-dir",
+        str(base / "state"),
+        "--config",
+        str(base / "config.toml"),
+    ]
     with redirect_stdout(StringIO()) as told:
         if doctor(["doctor", *place]):
             raise OSError(told.getvalue())
@@ -189,7 +208,9 @@ def main(command: str, base: Path) -> int:
     if command in STATE:
         write_state(command, base, "new")
         return 0
-    approved = plan() if command == "run" else None  # made before anything can fail: what it imports is not what is tested
+    approved = (
+        plan() if command == "run" else None
+    )  # made before anything can fail: what it imports is not what is tested
     with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
         match command:
             case "run":
@@ -203,7 +224,13 @@ def main(command: str, base: Path) -> int:
                 cut_off(store, journal)
                 return 0
             case "finish" | "roll-back":
-                return 1 if any(one.problems for one in recover(journal, store, finish=command == "finish")) else 0
+                return (
+                    1
+                    if any(
+                        one.problems for one in recover(journal, store, finish=command == "finish")
+                    )
+                    else 0
+                )
             case _:
                 raise ValueError(command)
 

@@ -77,15 +77,40 @@ def run_with(argv: Sequence[str], point: Point, fault: str) -> subprocess.Comple
     assert STRACE is not None
     sticky = fault.endswith("+")
     inject = f"inject={point.name}:{fault.rstrip('+')}:when={point.count}{'+' if sticky else ''}"
-    started = [STRACE, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={point.name}", "-e", inject, "--", *argv]
-    return subprocess.run(started, env=_environment(), capture_output=True, check=False, timeout=120, text=True, errors="replace")
+    started = [
+        STRACE,
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        f"trace={point.name}",
+        "-e",
+        inject,
+        "--",
+        *argv,
+    ]
+    return subprocess.run(
+        started,
+        env=_environment(),
+        capture_output=True,
+        check=False,
+        timeout=120,
+        text=True,
+        errors="replace",
+    )
 
 
 def flushes(argv: Sequence[str], log: Path) -> int:
     """How many flushes of any kind the whole process makes."""
     assert STRACE is not None
     trace = "trace=fsync,fdatasync,syncfs,sync_file_range,sync,msync"
-    subprocess.run([STRACE, "-f", "-qq", "-o", log, "-e", trace, "--", *argv], env=_environment(), capture_output=True, check=True)
+    subprocess.run(
+        [STRACE, "-f", "-qq", "-o", log, "-e", trace, "--", *argv],
+        env=_environment(),
+        capture_output=True,
+        check=True,
+    )
     return sum("sync" in line for line in log.read_text().splitlines())
 
 
@@ -98,4 +123,7 @@ def stages(set_up: Callable[[], None], found: Sequence[Point]) -> Iterator[Point
 
 def _environment() -> dict[str, str]:
     tests = HERE.parent
-    return os.environ | {"PYTHONPATH": os.pathsep.join([str(tests.parent), str(tests)]), "PYTHONDONTWRITEBYTECODE": "1"}
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(tests.parent), str(tests)]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }

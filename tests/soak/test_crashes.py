@@ -24,14 +24,23 @@ import driver
 import sweep
 from sweep import EVERY, Tell
 
-pytestmark = [pytest.mark.soak, pytest.mark.skipif(sweep.STRACE is None, reason="strace is not here: the crash matrix cannot run")]
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(
+        sweep.STRACE is None, reason="strace is not here: the crash matrix cannot run"
+    ),
+]
 
 
 @pytest.fixture
 def base() -> Iterator[Path]:
     """A fresh place, in memory where there is such a disk."""
     memory = Path("/dev/shm")
-    folder = Path(mkdtemp(prefix="soak-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None))
+    folder = Path(
+        mkdtemp(
+            prefix="soak-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+        )
+    )
     yield folder / "base"
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -59,7 +68,10 @@ class Stage:
 
     def broken(self) -> str | None:
         """What is wrong with the vault after recovery, if anything."""
-        with VaultStore.open(self.base / "vault") as store, Journal.open(self.base / "state", store) as journal:
+        with (
+            VaultStore.open(self.base / "vault") as store,
+            Journal.open(self.base / "state", store) as journal,
+        ):
             if interrupted(journal, store):
                 return "still interrupted"
             now = picture(self.base / "vault")
@@ -76,13 +88,23 @@ class Stage:
 
     def ended(self, finish: bool) -> str | None:
         """End what was interrupted; what was reported instead of done, if anything."""
-        with VaultStore.open(self.base / "vault") as store, Journal.open(self.base / "state", store) as journal:
-            problems = [problem for one in recover(journal, store, finish=finish) for problem in one.problems]
+        with (
+            VaultStore.open(self.base / "vault") as store,
+            Journal.open(self.base / "state", store) as journal,
+        ):
+            problems = [
+                problem
+                for one in recover(journal, store, finish=finish)
+                for problem in one.problems
+            ]
         return f"recovery reported {problems}" if problems else None
 
     def unusable(self) -> str | None:
         """What is wrong after a run that may have stopped half way, if anything: all it did must be undoable."""
-        with VaultStore.open(self.base / "vault") as store, Journal.open(self.base / "state", store) as journal:
+        with (
+            VaultStore.open(self.base / "vault") as store,
+            Journal.open(self.base / "state", store) as journal,
+        ):
             if journal.last_undoable() is not None:
                 result = undo(journal, store)
                 if result.conflicts or result.errors:
@@ -90,7 +112,11 @@ class Stage:
             if journal.last_undoable() is not None:
                 return "not undone by one undo"
             now = picture(self.base / "vault")
-            return None if now == self.old else f"not as before: {sorted(set(now.items()) ^ set(self.old.items()))[:8]}"
+            return (
+                None
+                if now == self.old
+                else f"not as before: {sorted(set(now.items()) ^ set(self.old.items()))[:8]}"
+            )
 
     def sweep(self, name: str, fault: str, finish: bool, tell: Tell) -> None:
         """Run a command with a fault at each point, then recover."""
@@ -102,14 +128,22 @@ class Stage:
         for point in sweep.stages(self.set_up, found):
             ended = sweep.run_with(argv, point, fault)
             try:
-                wrong = self.ended(finish) or (self.broken() if fault.startswith("signal") else self.unusable())
+                wrong = self.ended(finish) or (
+                    self.broken() if fault.startswith("signal") else self.unusable()
+                )
             except ObsidianAgentError as error:
                 wrong = f"{error.code}: {error.message}"
             if "Traceback" in ended.stderr:
                 wrong = f"{wrong or ''} uncaught: {ended.stderr[-900:]}"
             if wrong:
-                violations.append(f"{point.name}#{point.count} status {ended.returncode}: {wrong} | {point.what}")
-        how = f"{fault}, then {'finish' if finish else 'roll back'}" if fault.startswith("signal") else fault
+                violations.append(
+                    f"{point.name}#{point.count} status {ended.returncode}: {wrong} | {point.what}"
+                )
+        how = (
+            f"{fault}, then {'finish' if finish else 'roll back'}"
+            if fault.startswith("signal")
+            else fault
+        )
         tell(f"{name}: {how}", len(found), violations)
 
 
@@ -129,14 +163,18 @@ def test_recovery_killed_at_every_call(base: Path, name: str, finish: bool, tell
 FAULTS = ["error=EIO", "error=ENOSPC", "error=EIO+", "error=ENOSPC+"]
 
 
-@pytest.mark.parametrize("fault", [*FAULTS, "error=EACCES", "error=EMFILE", "error=EROFS", "error=EROFS+"])
+@pytest.mark.parametrize(
+    "fault", [*FAULTS, "error=EACCES", "error=EMFILE", "error=EROFS", "error=EROFS+"]
+)
 def test_every_call_fails_once_or_for_good(base: Path, fault: str, tell: Tell) -> None:
     Stage(base).sweep("run", fault, finish=False, tell=tell)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", ["undo", "redo", "finish", "roll-back"])
-def test_every_call_of_what_comes_after_a_run_fails_once_or_for_good(base: Path, name: str, fault: str, tell: Tell) -> None:
+def test_every_call_of_what_comes_after_a_run_fails_once_or_for_good(
+    base: Path, name: str, fault: str, tell: Tell
+) -> None:
     before = {"undo": ["run"], "redo": ["run", "undo"]}.get(name, ["break"])
     Stage(base, *before).sweep(name, fault, finish=False, tell=tell)
 
@@ -147,4 +185,8 @@ def test_flushes(base: Path, name: str) -> None:
     id takes four more."""
     before = {"run": [], "undo": ["run"], "redo": ["run", "undo"]}.get(name, ["break"])
     Stage(base, *before)
-    assert 1 <= sweep.flushes(sweep.command(name, base), base.parent / "flushes.log") <= (11 if name == "run" else 7)
+    assert (
+        1
+        <= sweep.flushes(sweep.command(name, base), base.parent / "flushes.log")
+        <= (11 if name == "run" else 7)
+    )

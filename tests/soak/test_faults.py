@@ -42,7 +42,11 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
 def base() -> Iterator[Path]:
     """A fresh place, in memory where there is such a disk."""
     memory = Path("/dev/shm")
-    folder = Path(mkdtemp(prefix="soak-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None))
+    folder = Path(
+        mkdtemp(
+            prefix="soak-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+        )
+    )
     yield folder / "base"
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -51,9 +55,14 @@ def base() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(sweep.STRACE is None, reason="strace is not here")
-@pytest.mark.parametrize("fault", ["signal=KILL", "error=EIO", "error=ENOSPC", "error=EMFILE", "error=EROFS", "error=ENOSPC+"])
+@pytest.mark.parametrize(
+    "fault",
+    ["signal=KILL", "error=EIO", "error=ENOSPC", "error=EMFILE", "error=EROFS", "error=ENOSPC+"],
+)
 @pytest.mark.parametrize("what", driver.STATE)
-def test_what_is_written_of_the_state_is_old_or_new(base: Path, what: str, fault: str, tell: Tell) -> None:
+def test_what_is_written_of_the_state_is_old_or_new(
+    base: Path, what: str, fault: str, tell: Tell
+) -> None:
     def set_up() -> None:
         driver.lay_out(base)
         driver.write_state(what, base, "old")
@@ -67,17 +76,26 @@ def test_what_is_written_of_the_state_is_old_or_new(base: Path, what: str, fault
         try:
             value = driver.read_state(what, base)
             driver.write_state(what, base, "later")
-            wrong = "" if value in ("old", "new") and driver.read_state(what, base) == "later" else f"reads {value!r}"
+            wrong = (
+                ""
+                if value in ("old", "new") and driver.read_state(what, base) == "later"
+                else f"reads {value!r}"
+            )
             if ended.returncode == 0 and value != "new":
                 wrong = f"said to be done, and reads {value!r}"
-            if what == "audit" and (bad := Record(base / "state", driver._now).verify()).first_bad is not None:
+            if (
+                what == "audit"
+                and (bad := Record(base / "state", driver._now).verify()).first_bad is not None
+            ):
                 wrong = str(bad)
         except Exception as error:
             wrong = f"{type(error).__name__}: {error}"
         if "Traceback" in ended.stderr:
             wrong += f" uncaught: {ended.stderr[-600:]}"
         if wrong:
-            violations.append(f"{point.name}#{point.count} status {ended.returncode}: {wrong} | {point.what}")
+            violations.append(
+                f"{point.name}#{point.count} status {ended.returncode}: {wrong} | {point.what}"
+            )
     tell(f"{what} written: {fault}", len(found), violations)
 
 
@@ -88,7 +106,11 @@ def test_what_is_written_of_the_state_is_old_or_new(base: Path, what: str, fault
 def small_disk(place: Path, size: str) -> Iterator[None]:
     """A disk of its own at a folder; skips where that needs more rights than we have."""
     place.mkdir(parents=True, exist_ok=True)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place],
+        capture_output=True,
+        check=False,
+    ).returncode:
         pytest.skip("no disk can be mounted here")
     try:
         yield
@@ -96,8 +118,12 @@ def small_disk(place: Path, size: str) -> Iterator[None]:
         subprocess.run(["umount", "-l", place], check=True)
 
 
-@pytest.mark.parametrize(("which", "size", "steps"), [("vault", "128k", range(26)), ("state", "1m", range(0, 200, 5))])
-def test_a_disk_with_little_room(base: Path, which: str, size: str, steps: range, tell: Tell) -> None:
+@pytest.mark.parametrize(
+    ("which", "size", "steps"), [("vault", "128k", range(26)), ("state", "1m", range(0, 200, 5))]
+)
+def test_a_disk_with_little_room(
+    base: Path, which: str, size: str, steps: range, tell: Tell
+) -> None:
     """Real short writes: the vault's disk is full and the journal's not, and the reverse; so many pages are left."""
     violations = []
     pages = list(steps)[::EVERY]
@@ -119,10 +145,20 @@ def test_a_disk_with_little_room(base: Path, which: str, size: str, steps: range
             after = b"# Large\n" * 4000
             with VaultStore.open(base / "vault") as store:
                 with suppress(ObsidianAgentError), Journal.open(base / "state", store) as journal:
-                    run(previewed(modify("Projects/hub.md", big, after), move("a.md", "t.md", b"A\n")), store, journal)
+                    run(
+                        previewed(
+                            modify("Projects/hub.md", big, after), move("a.md", "t.md", b"A\n")
+                        ),
+                        store,
+                        journal,
+                    )
                 os.truncate(filler, 0)
                 with Journal.open(base / "state", store) as journal:
-                    problems = [problem for one in recover(journal, store, finish=False) for problem in one.problems]
+                    problems = [
+                        problem
+                        for one in recover(journal, store, finish=False)
+                        for problem in one.problems
+                    ]
                     if journal.last_undoable() is not None:
                         undone = undo(journal, store)
                         problems += [*undone.conflicts, *undone.errors]  # type: ignore[list-item]
@@ -130,7 +166,9 @@ def test_a_disk_with_little_room(base: Path, which: str, size: str, steps: range
             now.pop("filler.bin", None)
             before.pop("filler.bin", None)
             if problems or now != before:
-                violations.append(f"{left} pages left: {problems} {sorted(set(now.items()) ^ set(before.items()))[:3]}")
+                violations.append(
+                    f"{left} pages left: {problems} {sorted(set(now.items()) ^ set(before.items()))[:3]}"
+                )
     tell(f"little room on the disk of the {which}", len(pages), violations)
 
 
@@ -151,7 +189,9 @@ def _swap_in(kind: str, path: Path, outside: Path) -> None:
             path.write_bytes(b"somebody else's\n")
 
 
-@pytest.mark.parametrize("when", ["after the preview", "after the approval", "while it is replaced"])
+@pytest.mark.parametrize(
+    "when", ["after the preview", "after the approval", "while it is replaced"]
+)
 def test_something_else_in_the_place_of_a_note(base: Path, when: str, tell: Tell) -> None:
     violations = []
     kinds = ("link", "fifo", "folder", "file", "folder above a link")
@@ -171,24 +211,35 @@ def test_something_else_in_the_place_of_a_note(base: Path, when: str, tell: Tell
                 _swap_in(kind, note, outside)
 
         preview = previewed(modify("Daily/one.md", driver.OLD["Daily/one.md"], b"new\n"))
-        with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
+        with (
+            VaultStore.open(base / "vault") as store,
+            Journal.open(base / "state", store) as journal,
+        ):
             if when == "after the preview":
                 happen()
                 result = run(preview, store, journal)
             else:
-                target, name = (apply.Applier, "carry_out") if when == "after the approval" else (apply, "exchange")
+                target, name = (
+                    (apply.Applier, "carry_out")
+                    if when == "after the approval"
+                    else (apply, "exchange")
+                )
                 with patch.object(target, name, _once_before(getattr(target, name), happen)):
                     result = run(preview, store, journal)
         place = outside.parent / ("Daily/one.md" if kind == "folder above a link" else "kept.md")
         # Who has a folder open writes into it, wherever it is carried off in that moment (dirhandles.MAX_AGE), and nowhere else.
-        if result.success and not (kind == "folder above a link" and place.read_bytes() == b"new\n"):
+        if result.success and not (
+            kind == "folder above a link" and place.read_bytes() == b"new\n"
+        ):
             violations.append(f"{kind}: counted as done")
         if picture(outside) != was:
             violations.append(f"{kind}: something outside the vault changed")
         if place.read_bytes() not in (driver.OLD["Daily/one.md"], b"new\n"):
             violations.append(f"{kind}: the note itself is {place.read_bytes()!r}")
         if kind == "file" and b"somebody else's\n" not in [
-            each.read_bytes() for each in (base / "vault").rglob("*") if each.is_file() and not each.is_symlink()
+            each.read_bytes()
+            for each in (base / "vault").rglob("*")
+            if each.is_file() and not each.is_symlink()
         ]:
             violations.append("what somebody else put there is gone")
     tell(f"something else in a note's place {when}", len(kinds), violations)
@@ -208,7 +259,9 @@ def _once_before(real: Callable[..., object], happen: Callable[[], None]) -> Cal
 # --- the journal, and the clock -----------------------------------------------------------------------------------------------------
 
 
-def test_a_journal_that_is_cut_at_any_byte_of_its_register_or_is_another_vaults(base: Path, tell: Tell) -> None:
+def test_a_journal_that_is_cut_at_any_byte_of_its_register_or_is_another_vaults(
+    base: Path, tell: Tell
+) -> None:
     """The next start does not fail, and tells it; nothing of the vault changes by looking."""
     driver.lay_out(base)
     for name in ("run", "undo", "redo"):
@@ -218,12 +271,18 @@ def test_a_journal_that_is_cut_at_any_byte_of_its_register_or_is_another_vaults(
     vault = picture(base / "vault")
     violations = []
     harms = [(f"cut at {length}", whole[:length]) for length in range(0, len(whole), EVERY)]
-    harms += [(f"bit at {at}", whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]) for at in range(0, len(whole), EVERY)]
+    harms += [
+        (f"bit at {at}", whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        for at in range(0, len(whole), EVERY)
+    ]
     harms += [("gone", b""), ("another's", whole.replace(b"1", b"7"))]
     for what, content in harms:
         register.unlink() if what == "gone" else register.write_bytes(content)
         try:
-            with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
+            with (
+                VaultStore.open(base / "vault") as store,
+                Journal.open(base / "state", store) as journal,
+            ):
                 told, runs = journal.examine(), journal.history(10)
             if not told and len(runs) != 1:
                 violations.append(f"{what}: {len(runs)} runs, and nothing told")
@@ -244,7 +303,9 @@ def test_a_clock_that_goes_back_a_day(base: Path, tell: Tell) -> None:
     with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
         assert run(previewed(modify("a.md", b"A\n", b"B\n")), store, journal).success
         with patch("time.time", lambda: real() - 86_400):
-            assert run(previewed(modify("a.md", b"B\n", b"C\n"), goal="Second"), store, journal).success
+            assert run(
+                previewed(modify("a.md", b"B\n", b"C\n"), goal="Second"), store, journal
+            ).success
             if journal.history(1)[0].goal != "Second":
                 violations.append("the older run counts as the last one")
             if undo(journal, store).conflicts or (base / "vault/a.md").read_bytes() != b"B\n":
@@ -264,7 +325,10 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:  # pragma: no cover
             os.environ.update(TERM="xterm-256color", COLUMNS="120", LINES="40")
-            os.execv(sys.executable, [sys.executable, "-m", "obsidian_agent", str(base / "vault"), "--offline", *place])
+            os.execv(
+                sys.executable,
+                [sys.executable, "-m", "obsidian_agent", str(base / "vault"), "--offline", *place],
+            )
         self.seen = b""
         self.until(b"offline planner", 30)
         self.drain(0.3)
@@ -321,7 +385,10 @@ def test_killed_stopped_or_hung_up_at_any_moment_in_the_app(base: Path, tell: Te
                     time.sleep(chance.random() * 0.2)
         finally:
             app.end()
-        with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
+        with (
+            VaultStore.open(base / "vault") as store,
+            Journal.open(base / "state", store) as journal,
+        ):
             recover(journal, store, finish=False)
             if interrupted(journal, store):
                 violations.append(f"{number}: still interrupted")
@@ -349,9 +416,18 @@ def test_two_at_once_in_one_vault(base: Path, tell: Tell) -> None:
 
         def work(name: str, number: int = number, results: list[str] = results) -> None:
             now = (base / "vault/a.md").read_bytes()
-            with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
+            with (
+                VaultStore.open(base / "vault") as store,
+                Journal.open(base / "state", store) as journal,
+            ):
                 try:
-                    results.append(run(previewed(modify("a.md", now, f"{name} {number}\n".encode())), store, journal).status)
+                    results.append(
+                        run(
+                            previewed(modify("a.md", now, f"{name} {number}\n".encode())),
+                            store,
+                            journal,
+                        ).status
+                    )
                 except ObsidianAgentError as error:
                     results.append(error.code)
 
@@ -360,8 +436,16 @@ def test_two_at_once_in_one_vault(base: Path, tell: Tell) -> None:
             each.start()
         for each in both:
             each.join()
-        if "done" not in results or not set(results) <= {"done", "conflict", "failed", "VAULT_BUSY"}:
+        if "done" not in results or not set(results) <= {
+            "done",
+            "conflict",
+            "failed",
+            "VAULT_BUSY",
+        }:
             violations.append(f"{number}: {results}")
-        if (base / "vault/a.md").read_bytes() not in (f"A {number}\n".encode(), f"B {number}\n".encode()):
+        if (base / "vault/a.md").read_bytes() not in (
+            f"A {number}\n".encode(),
+            f"B {number}\n".encode(),
+        ):
             violations.append(f"{number}: {(base / 'vault/a.md').read_bytes()!r}")
     tell("two at once in one vault", rounds, violations)

@@ -33,7 +33,13 @@ class Bug(NamedTuple):
 
 
 BUGS = (
-    Bug("one gate", "vault/paths/path.py", "if rules.climbs(part):", "if False:", "tests/vault/paths/test_path.py"),
+    Bug(
+        "one gate",
+        "vault/paths/path.py",
+        "if rules.climbs(part):",
+        "if False:",
+        "tests/vault/paths/test_path.py",
+    ),
     Bug(
         "writes keep the mode",
         "vault/transaction/apply.py",
@@ -55,7 +61,13 @@ BUGS = (
         "if False:",
         "tests/agent/execution/test_executor.py",
     ),
-    Bug("the preview names where notes would load from", "plan/preview.py", "if active.hosts:", "if False:", "tests/plan/test_preview.py"),
+    Bug(
+        "the preview names where notes would load from",
+        "plan/preview.py",
+        "if active.hosts:",
+        "if False:",
+        "tests/plan/test_preview.py",
+    ),
     Bug(
         "no control characters on the screen",
         "terminal_text.py",
@@ -70,7 +82,13 @@ BUGS = (
         '        return Content.from_markup(row.text) or Content.assemble(\n            (" ", ""),\n            (word, row.word_style),',
         "tests/tui/test_hostile.py",
     ),
-    Bug("model output is read strictly", "plan/json_text.py", "if key in container:", "if False:", "tests/plan/test_json_text.py"),
+    Bug(
+        "model output is read strictly",
+        "plan/json_text.py",
+        "if key in container:",
+        "if False:",
+        "tests/plan/test_json_text.py",
+    ),
     Bug(
         "trust is for a content",
         "agent/trust.py",
@@ -92,7 +110,13 @@ BUGS = (
         "",
         "tests/vault/frontmatter/test_properties.py",
     ),
-    Bug("everything has a limit", "plan/validate.py", "if len(steps) > MAX_STEPS:", "if False:", "tests/plan/test_validate.py"),
+    Bug(
+        "everything has a limit",
+        "plan/validate.py",
+        "if len(steps) > MAX_STEPS:",
+        "if False:",
+        "tests/plan/test_validate.py",
+    ),
     Bug(
         "a server's tools are pinned",
         "agent/mcp_tools.py",
@@ -122,7 +146,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The program and its tests, to be changed."""
     place = tmp_path_factory.mktemp("copy")
     for name in ("obsidian_agent", "tests", "bench", "fixtures", "docs"):
-        shutil.copytree(REPOSITORY / name, place / name, ignore=shutil.ignore_patterns("node_modules", "__pycache__", ".mypy_cache"))
+        shutil.copytree(
+            REPOSITORY / name,
+            place / name,
+            ignore=shutil.ignore_patterns("node_modules", "__pycache__", ".mypy_cache"),
+        )
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(REPOSITORY / name, place / name)
     yield place
@@ -130,9 +158,20 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def run(copy: Path, *tests: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--maxfail={BATCH}", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--maxfail={BATCH}",
+        *tests,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_there_are_fifteen_and_without_them_the_tests_pass(copy: Path) -> None:
@@ -151,5 +190,7 @@ def test_the_bug_is_found(copy: Path, bug: Bug) -> None:
         found = run(copy, bug.tests)
     finally:
         file.write_text(right, "utf-8")
-    assert found.returncode == 1, f"nobody noticed, or the tests could not be run:\n{found.stdout[-2000:]}"
+    assert found.returncode == 1, (
+        f"nobody noticed, or the tests could not be run:\n{found.stdout[-2000:]}"
+    )
     assert "failed" in found.stdout or "FAILED" in found.stdout

@@ -37,7 +37,9 @@ class Bench:
     def propose(self, name: str, /, **args: Any) -> Proposal[Any]:
         """What a tool proposes for arguments as they stand in a plan; nothing is folded."""
         tool = TOOLS[name]
-        return tool.propose(tool.input.model_validate(args), ToolContext(self.overlay, self.base, self.run_context))
+        return tool.propose(
+            tool.input.model_validate(args), ToolContext(self.overlay, self.base, self.run_context)
+        )
 
     def run(self, name: str, /, **args: Any) -> dict[str, Any]:
         """The output document of a call whose changes are folded."""
@@ -72,7 +74,11 @@ class Bench:
 
     def on_disk(self) -> dict[str, bytes]:
         """Every file of the folder with its bytes."""
-        return {item.relative_to(self.folder).as_posix(): item.read_bytes() for item in self.folder.rglob("*") if item.is_file()}
+        return {
+            item.relative_to(self.folder).as_posix(): item.read_bytes()
+            for item in self.folder.rglob("*")
+            if item.is_file()
+        }
 
 
 MakeBench = Callable[..., Bench]
@@ -107,7 +113,9 @@ def bench(tmp_path: Path) -> Iterator[MakeBench]:
             vault_name=store.name,
             now=NOW,
             active_file=paths.parse(active, PathUse.READ) if active else None,
-            selection=Selection(selected[0], _position(selected[1]), _position(selected[2])) if selected else None,
+            selection=Selection(selected[0], _position(selected[1]), _position(selected[2]))
+            if selected
+            else None,
             cursor=_position(cursor),
             open_files=tuple(paths.parse(path, PathUse.READ) for path in open_files),
         )

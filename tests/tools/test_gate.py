@@ -80,18 +80,37 @@ def test_the_gate_is_tried_on_every_tool_with_a_path():
         "vault.readFiles",
         "vault.listFiles",
     }
-    assert {name for tool, name, _ in PLACES if tool.name == "vault.replaceText"} == {"path", "folder", "paths"}
+    assert {name for tool, name, _ in PLACES if tool.name == "vault.replaceText"} == {
+        "path",
+        "folder",
+        "paths",
+    }
 
 
-@pytest.mark.parametrize(("tool", "name", "many"), PLACES, ids=lambda value: value.name if isinstance(value, Tool) else str(value))
+@pytest.mark.parametrize(
+    ("tool", "name", "many"),
+    PLACES,
+    ids=lambda value: value.name if isinstance(value, Tool) else str(value),
+)
 def test_no_path_argument_leaves_the_vault(bench, tmp_path, tool, name, many):
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     (outside / "secret.md").write_text("a secret")
-    vault = bench({"a.md": "a\n# H\n", "b.md": "b", ".obsidian/app.json": "{}", ".trash/old.md": "a", ".git/config": "a"})
+    vault = bench(
+        {
+            "a.md": "a\n# H\n",
+            "b.md": "b",
+            ".obsidian/app.json": "{}",
+            ".trash/old.md": "a",
+            ".git/config": "a",
+        }
+    )
     (vault.folder / "link").symlink_to(outside)
     (vault.folder / "way").symlink_to("../elsewhere")
-    codes = {path: _refusal(vault, tool, {**REST.get(tool.name, {}), name: [path] if many else path}) for path in HOSTILE}
+    codes = {
+        path: _refusal(vault, tool, {**REST.get(tool.name, {}), name: [path] if many else path})
+        for path in HOSTILE
+    }
     assert set(codes.values()) <= {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}, codes
     assert vault.changes() == []
 
@@ -123,7 +142,10 @@ ONLY_FOR_NEW_NAMES = {
 
 
 def _cases(shared: Path) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in (shared / "data/cases/paths.jsonl").read_text("utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (shared / "data/cases/paths.jsonl").read_text("utf-8").splitlines()
+    ]
     return [
         row
         for row in rows
@@ -144,9 +166,17 @@ def test_no_path_of_other_peoples_cases_is_taken_by_any_tool(bench, shared):
         only_new = case["code"] in ONLY_FOR_NEW_NAMES or case["path"] == "AGENTS.md"
         for tool, name, many in PLACES:
             is_folder = name == "folder" or tool.name == "vault.ensureFolder"
-            if name == "into" or (only_new and tool.name not in NEW_FILES) or (case["code"] == "PATH_EMPTY" and is_folder):
+            if (
+                name == "into"
+                or (only_new and tool.name not in NEW_FILES)
+                or (case["code"] == "PATH_EMPTY" and is_folder)
+            ):
                 continue
-            said = _refusal(vault, tool, {**REST.get(tool.name, {}), name: [case["path"]] if many else case["path"]})
+            said = _refusal(
+                vault,
+                tool,
+                {**REST.get(tool.name, {}), name: [case["path"]] if many else case["path"]},
+            )
             if said == "not refused":
                 taken.append((case["id"], tool.name, name, case["path"], case["code"]))
     assert taken == []
@@ -158,16 +188,31 @@ def test_nor_by_a_macro_a_client_or_a_message_of_the_companion(make_vault, tmp_p
     wiring = Wiring(store, tmp_path / "state", settings=settings_with(share_allow=["**"]))
     session, served = build_session(wiring), build_shared_vault(wiring)
     step = {"id": "c", "tool": "vault.createFile", "args": {"path": "${p}", "content": "x"}}
-    plan = {"version": "1.0", "goal": "g", "riskLevel": "writes", "parameters": {"p": {"type": "text"}}, "steps": [step]}
+    plan = {
+        "version": "1.0",
+        "goal": "g",
+        "riskLevel": "writes",
+        "parameters": {"p": {"type": "text"}},
+        "steps": [step],
+    }
     taken = []
     for case in _cases(shared):
         with suppress(ObsidianAgentError):
             if session.plans.dry_run(plan, {"p": case["path"]}).valid:
                 taken.append((case["id"], "macro", case["path"]))
         with suppress(ObsidianAgentError):
-            taken.append((case["id"], "client", served.read("vault.readFile", {"path": case["path"]})))
+            taken.append(
+                (case["id"], "client", served.read("vault.readFile", {"path": case["path"]}))
+            )
         session.vault.focus = live_focus(
-            LiveContext(ok=True, protocol=1, vault="v", active=case["path"], mode="source", open=(case["path"],))
+            LiveContext(
+                ok=True,
+                protocol=1,
+                vault="v",
+                active=case["path"],
+                mode="source",
+                open=(case["path"],),
+            )
         )
         with suppress(ObsidianAgentError):
             context = session.plans.context()

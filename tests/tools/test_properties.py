@@ -11,7 +11,12 @@ NOTE = "---\ntitle: A # t\ntags: [x]\nold: 1\n---\nBody\n"
 def test_sets_removes_and_tags_in_one_step(bench):
     vault = bench({"n.md": NOTE})
     output = vault.run(
-        "vault.setFrontmatter", path="n.md", set={"title": "B", "due": "2026-01-02"}, remove=["old"], addTags=["#z"], removeTags=["X"]
+        "vault.setFrontmatter",
+        path="n.md",
+        set={"title": "B", "due": "2026-01-02"},
+        remove=["old"],
+        addTags=["#z"],
+        removeTags=["X"],
     )
     assert output == {"path": "n.md", "changed": True}
     assert vault.text("n.md") == "---\ntitle: B # t\ntags: [z]\ndue: 2026-01-02\n---\nBody\n"
@@ -21,11 +26,21 @@ def test_sets_removes_and_tags_in_one_step(bench):
 
 @pytest.mark.parametrize(
     "args",
-    [{}, {"set": {"title": "A", "tags": ["x"]}}, {"remove": ["none"]}, {"addTags": ["X"]}, {"removeTags": ["y"]}, {"set": {"old": 1.0}}],
+    [
+        {},
+        {"set": {"title": "A", "tags": ["x"]}},
+        {"remove": ["none"]},
+        {"addTags": ["X"]},
+        {"removeTags": ["y"]},
+        {"set": {"old": 1.0}},
+    ],
 )
 def test_an_unchanged_note_is_not_written(bench, args):
     vault = bench({"n.md": NOTE})
-    assert vault.run("vault.setFrontmatter", path="n.md", **args) == {"path": "n.md", "changed": False}
+    assert vault.run("vault.setFrontmatter", path="n.md", **args) == {
+        "path": "n.md",
+        "changed": False,
+    }
     assert vault.changes() == []
 
 
@@ -58,7 +73,15 @@ def test_a_later_step_sees_what_an_earlier_one_set(bench):
     ],
 )
 def test_refusals_name_the_file_and_change_nothing(bench, path, args, code):
-    vault = bench({"n.md": NOTE, "broken.md": "---\na: [\n---\n", "latin.md": b"caf\xe9", "data.json": "{}", "folder/": ""})
+    vault = bench(
+        {
+            "n.md": NOTE,
+            "broken.md": "---\na: [\n---\n",
+            "latin.md": b"caf\xe9",
+            "data.json": "{}",
+            "folder/": "",
+        }
+    )
     with pytest.raises(ObsidianAgentError) as caught:
         vault.run("vault.setFrontmatter", path=path, **args)
     assert caught.value.code == code
@@ -90,18 +113,26 @@ def test_what_is_there_stays(bench, before, after):
 
 def test_nothing_new_changes_nothing(bench):
     vault = bench({"n.md": "---\naliases: [AL]\n---\n"})
-    assert vault.run("vault.addValues", path="n.md", property="aliases", values=["AL"])["changed"] is False
+    assert (
+        vault.run("vault.addValues", path="n.md", property="aliases", values=["AL"])["changed"]
+        is False
+    )
     assert vault.changes() == []
 
 
 def test_values_are_taken_out_and_the_others_stay(bench):
     vault = bench({"a.md": '---\nby: ["[[Ann Lee|Ann]]", Bo, Cy]\none: x\n---\n'})
-    assert vault.run("vault.removeValues", path="a.md", property="by", values=["ann lee", "CY"])["values"] == ["Bo"]
+    assert vault.run("vault.removeValues", path="a.md", property="by", values=["ann lee", "CY"])[
+        "values"
+    ] == ["Bo"]
     assert vault.text("a.md") == "---\nby: [Bo]\none: x\n---\n"
     vault.run("vault.removeValues", path="a.md", property="by", values=["Bo"])
     vault.run("vault.removeValues", path="a.md", property="one", values=["x"])
     assert vault.text("a.md") == "---\nby: []\none:\n---\n"
-    assert vault.run("vault.removeValues", path="a.md", property="by", values=["Bo"])["changed"] is False
+    assert (
+        vault.run("vault.removeValues", path="a.md", property="by", values=["Bo"])["changed"]
+        is False
+    )
     assert vault.warnings == ["TEXT_NOT_FOUND"]
 
 
@@ -116,7 +147,10 @@ VAULT = {
 
 def test_value_place_and_comments_stay(bench):
     vault = bench(VAULT)
-    assert vault.run("vault.renameProperty", **{"from": "author", "to": "writer"}) == {"files": ["a.md", "b.md", "sub/c.md"], "total": 3}
+    assert vault.run("vault.renameProperty", **{"from": "author", "to": "writer"}) == {
+        "files": ["a.md", "b.md", "sub/c.md"],
+        "total": 3,
+    }
     assert vault.text("a.md") == VAULT["a.md"].replace("author:  ", "writer:  ")
     assert vault.text("b.md") == "---\r\nwriter: Bob\r\n---\r\n"
     assert vault.text("sub/c.md") == '---\n{"writer": "C"}\n---\n'
@@ -131,7 +165,9 @@ def test_a_name_that_needs_quotes_gets_them(bench):
 
 def test_one_folder_only(bench):
     vault = bench(VAULT)
-    assert vault.run("vault.renameProperty", folder="sub", **{"from": "author", "to": "by"})["files"] == ["sub/c.md"]
+    assert vault.run("vault.renameProperty", folder="sub", **{"from": "author", "to": "by"})[
+        "files"
+    ] == ["sub/c.md"]
 
 
 def test_nothing_to_rename_is_a_warning(bench):
@@ -179,7 +215,9 @@ def test_lines_become_properties(bench):
     } | {"empty": None}
     assert vault.warnings == ["PROPERTY_EXISTS"]
     text = vault.text("n.md")
-    assert text.endswith("---\n# Book\nstatus:: closed\nA sentence with [inline:: value] stays.\n\n```\ncode:: stays\n```\n")
+    assert text.endswith(
+        "---\n# Book\nstatus:: closed\nA sentence with [inline:: value] stays.\n\n```\ncode:: stays\n```\n"
+    )
     assert "status: open\n" in text
 
 
@@ -206,11 +244,20 @@ def retag(vault, old, new, **more):
         ("a #old. (#OLD/sub/x) #old/", "a #new. (#new/sub/x) #new/"),
         ("#older #old-er #x/old a#old `#old` [[#old]] <b title='#old'>\n```\n#old\n```", None),
         ("---\ntags: [Old, x]\n---\n", "---\ntags: [new, x]\n---\n"),
-        ("---\ntags:\n  - old/sub # c\n  - 'x'\n---\n", "---\ntags:\n  - new/sub # c\n  - 'x'\n---\n"),
+        (
+            "---\ntags:\n  - old/sub # c\n  - 'x'\n---\n",
+            "---\ntags:\n  - new/sub # c\n  - 'x'\n---\n",
+        ),
         ('---\ntags: ["#old"]\n---\n', '---\ntags: ["#new"]\n---\n'),
         ("---\ntags: old\n---\n#old", "---\ntags: new\n---\n#new"),
-        ("---\nTags: old\ntag: old\nother: old #old\n---\n", "---\nTags: new\ntag: old\nother: old #old\n---\n"),
-        ("\ufeff---\r\ntags:\r\n- old\r\n---\r\n#old\r\n", "\ufeff---\r\ntags:\r\n- new\r\n---\r\n#new\r\n"),
+        (
+            "---\nTags: old\ntag: old\nother: old #old\n---\n",
+            "---\nTags: new\ntag: old\nother: old #old\n---\n",
+        ),
+        (
+            "\ufeff---\r\ntags:\r\n- old\r\n---\r\n#old\r\n",
+            "\ufeff---\r\ntags:\r\n- new\r\n---\r\n#new\r\n",
+        ),
     ],
 )
 def test_a_tag_is_renamed_where_it_is_one(bench, old, new):
@@ -222,8 +269,13 @@ def test_a_tag_is_renamed_where_it_is_one(bench, old, new):
 
 
 def test_counts_by_file(bench):
-    vault = bench({"a.md": "---\ntags: [old]\n---\n#old #old/x", "F/b.md": "#old", "c.md": "#other"})
-    assert retag(vault, "old", "new") == {"files": [{"path": "F/b.md", "count": 1}, {"path": "a.md", "count": 3}], "total": 4}
+    vault = bench(
+        {"a.md": "---\ntags: [old]\n---\n#old #old/x", "F/b.md": "#old", "c.md": "#other"}
+    )
+    assert retag(vault, "old", "new") == {
+        "files": [{"path": "F/b.md", "count": 1}, {"path": "a.md", "count": 3}],
+        "total": 4,
+    }
 
 
 def test_only_below_a_folder(bench):
@@ -254,7 +306,9 @@ def test_a_list_that_has_both_names_keeps_one(bench):
     assert vault.text("n.md") == "---\ntags:\n  - New\n  - x\n---\n#new #new"
 
 
-@pytest.mark.parametrize(("new", "written"), [("null", '"null"'), ("1e5", '"1e5"'), ("true", '"true"'), ("x1", "x1")])
+@pytest.mark.parametrize(
+    ("new", "written"), [("null", '"null"'), ("1e5", '"1e5"'), ("true", '"true"'), ("x1", "x1")]
+)
 def test_what_yaml_would_read_as_something_else_is_quoted(bench, new, written):
     vault = bench({"n.md": "---\ntags:\n  - old\n---\n", "list.md": "---\ntags: [old]\n---\n"})
     retag(vault, "old", new)
@@ -262,7 +316,9 @@ def test_what_yaml_would_read_as_something_else_is_quoted(bench, new, written):
     assert vault.text("list.md") == f"---\ntags: [{written}]\n---\n"
 
 
-@pytest.mark.parametrize("wrong", ["", "#", "1984", "a b", "a,b", "a#b", "a.b", "/a", "a//b", "2024-01"])
+@pytest.mark.parametrize(
+    "wrong", ["", "#", "1984", "a b", "a,b", "a#b", "a.b", "/a", "a//b", "2024-01"]
+)
 def test_what_is_no_tag_is_refused(bench, wrong):
     vault = bench({"n.md": "#old"})
     for old, new in ((wrong, "new"), ("old", wrong)):
@@ -292,7 +348,10 @@ def test_later_steps_see_the_new_names(bench):
 
 def test_tags_are_counted_by_note_whatever_their_case(bench):
     vault = bench({"a.md": "#b #B #c/d\n", "sub/x.md": "---\ntags: [B]\n---\n`#code`\n"})
-    assert vault.run("vault.listTags")["items"] == [{"tag": "b", "count": 2}, {"tag": "c/d", "count": 1}]
+    assert vault.run("vault.listTags")["items"] == [
+        {"tag": "b", "count": 2},
+        {"tag": "c/d", "count": 1},
+    ]
     assert vault.run("vault.listTags", folder="sub")["items"] == [{"tag": "B", "count": 1}]
     assert vault.run("vault.listTags", files=["a.md"])["count"] == 2
 
@@ -304,7 +363,11 @@ TAGGED = "---\ntags: [a, b/c]\n---\n#a\nText #a and #a/b, `#a` stays.\n- [ ] #A 
     ("tags", "after", "count"),
     [
         (["a"], "---\ntags: [b/c]\n---\nText and #a/b, `#a` stays.\n- [ ] do\nend #b/c\n", 5),
-        (["#b/c"], "---\ntags: [a]\n---\n#a\nText #a and #a/b, `#a` stays.\n- [ ] #A do\nend #a\n", 2),
+        (
+            ["#b/c"],
+            "---\ntags: [a]\n---\n#a\nText #a and #a/b, `#a` stays.\n- [ ] #A do\nend #a\n",
+            2,
+        ),
         (None, "---\ntags: []\n---\nText and, `#a` stays.\n- [ ] do\nend\n", 8),
         (["x"], TAGGED, 0),
     ],

@@ -8,7 +8,14 @@ import sys
 import pytest
 
 from obsidian_agent.tools.core.tool import Risk
-from obsidian_agent.tools.registry import _PLACES, TOOLS, aliases, defined_tools, from_wire, wire_name
+from obsidian_agent.tools.registry import (
+    _PLACES,
+    TOOLS,
+    aliases,
+    defined_tools,
+    from_wire,
+    wire_name,
+)
 
 READ_ONLY = {
     "vault.readFile",
@@ -41,7 +48,11 @@ WRITES = {
 
 
 def test_the_tools_and_their_risks():
-    expected = {**dict.fromkeys(READ_ONLY, Risk.READ_ONLY), **dict.fromkeys(WRITES, Risk.WRITES), "commands.run": Risk.COMMANDS}
+    expected = {
+        **dict.fromkeys(READ_ONLY, Risk.READ_ONLY),
+        **dict.fromkeys(WRITES, Risk.WRITES),
+        "commands.run": Risk.COMMANDS,
+    }
     assert expected.items() <= {name: tool.risk for name, tool in TOOLS.items()}.items()
     assert [name for name, tool in TOOLS.items() if tool.deletes] == ["vault.delete"]
     assert [name for name, tool in TOOLS.items() if tool.opaque] == ["commands.run"]
@@ -87,7 +98,12 @@ def test_aliases_are_no_names():
 
 def test_a_name_belongs_to_one_tool():
     tools = set(defined_tools())
-    spellings = [spelling for tool in tools for name in (tool.name, *tool.aliases) for spelling in {name, wire_name(name)}]
+    spellings = [
+        spelling
+        for tool in tools
+        for name in (tool.name, *tool.aliases)
+        for spelling in {name, wire_name(name)}
+    ]
     assert sorted(spellings) == sorted(set(spellings))
     assert {tool.name for tool in tools} == set(TOOLS)
 
@@ -98,10 +114,18 @@ def test_a_tool_is_at_the_place_that_the_table_tells(name):
 
 
 def test_a_tool_is_imported_without_the_others():
-    code = (
-        "import sys; from obsidian_agent.tools.registry import TOOLS; TOOLS['vault.createFile'], 'vault.find' in TOOLS; print(*sys.modules)"
-    )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    code = "import sys; from obsidian_agent.tools.registry import TOOLS; TOOLS['vault.createFile'], 'vault.find' in TOOLS; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     packages = {"files", "links", "search", "text", "properties", "editor", "workspace"}
-    found = {name for name in loaded if name.startswith("obsidian_agent.tools.") and name.split(".")[2] in packages}
-    assert found == {"obsidian_agent.tools.files", "obsidian_agent.tools.files.create", "obsidian_agent.tools.files.move"}
+    found = {
+        name
+        for name in loaded
+        if name.startswith("obsidian_agent.tools.") and name.split(".")[2] in packages
+    }
+    assert found == {
+        "obsidian_agent.tools.files",
+        "obsidian_agent.tools.files.create",
+        "obsidian_agent.tools.files.move",
+    }

@@ -16,15 +16,26 @@ from obsidian_agent.vault.links.link_text import LinkStyle
 
 def test_open_file(bench):
     vault = bench({"a#b.md": ""})
-    assert vault.run("workspace.openFile", path="a#b.md", line=3, newPane=False) == {"path": "a#b.md", "opened": False, "via": "none"}
+    assert vault.run("workspace.openFile", path="a#b.md", line=3, newPane=False) == {
+        "path": "a#b.md",
+        "opened": False,
+        "via": "none",
+    }
     vault.run_context = replace(vault.run_context, has_screen=True)
-    assert vault.run("workspace.openFile", path="a#b.md") == {"path": "a#b.md", "opened": True, "via": "app"}
+    assert vault.run("workspace.openFile", path="a#b.md") == {
+        "path": "a#b.md",
+        "opened": True,
+        "via": "app",
+    }
     assert TOOLS["workspace.openFile"].risk is Risk.READ_ONLY
     vault.run("vault.createFile", path="new.md", content="")
     assert vault.run("workspace.openFile", path="new.md")["opened"] is True
 
 
-@pytest.mark.parametrize(("path", "code"), [("no.md", "FILE_NOT_FOUND"), ("D", "NOT_TEXT"), ("../x.md", "PATH_OUTSIDE_VAULT")])
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("no.md", "FILE_NOT_FOUND"), ("D", "NOT_TEXT"), ("../x.md", "PATH_OUTSIDE_VAULT")],
+)
 def test_open_file_needs_a_file(bench, path, code):
     assert bench({"D/": ""}).refusal("workspace.openFile", path=path) == code
 
@@ -40,7 +51,9 @@ def test_a_new_pane_is_refused_where_nothing_has_panes(bench, has_screen):
 
 
 def test_get_context(bench):
-    vault = bench({"a.md": "text"}, active="a.md", selected=("text", None, None), open_files=("a.md",))
+    vault = bench(
+        {"a.md": "text"}, active="a.md", selected=("text", None, None), open_files=("a.md",)
+    )
     assert vault.run("workspace.getContext") == {
         "vaultName": vault.folder.name,
         "activeFilePath": "a.md",
@@ -52,7 +65,12 @@ def test_get_context(bench):
 
 def test_get_context_of_nothing_open(bench):
     vault = bench()
-    expected = {"vaultName": vault.folder.name, "activeFilePath": None, "openFiles": [], "recentFiles": []}
+    expected = {
+        "vaultName": vault.folder.name,
+        "activeFilePath": None,
+        "openFiles": [],
+        "recentFiles": [],
+    }
     assert vault.run("workspace.getContext") == expected
     assert vault.last.output.model_dump(by_alias=True, exclude_unset=True) == expected
 
@@ -65,7 +83,10 @@ def test_running_a_command_is_never_previewed(bench):
     vault = bench()
     reload = Command(id="app:reload", name="Reload without saving", source="app")
     vault.run_context = replace(vault.run_context, runs_commands=True, commands=lambda: (reload,))
-    assert vault.run("commands.list", filter="RELOAD") == {"commands": [reload.model_dump()], "count": 1}
+    assert vault.run("commands.list", filter="RELOAD") == {
+        "commands": [reload.model_dump()],
+        "count": 1,
+    }
     assert vault.refusal("commands.run", id="app:other") == "COMMANDS_UNAVAILABLE"
     assert vault.run("commands.run", id="app:reload") == {"id": "app:reload", "executed": False}
     assert vault.last.changes == ()
@@ -162,15 +183,21 @@ def test_a_note_that_was_replaced_or_removed_is_a_conflict(bench):
         vault.run("editor.replaceSelection", text="y")
 
 
-@pytest.mark.parametrize("selected", [("- ONE\n- two", (1, 0), (2, 5)), ("x", (9, 0), (9, 1)), ("x", (0, 7), (0, 8))])
+@pytest.mark.parametrize(
+    "selected", [("- ONE\n- two", (1, 0), (2, 5)), ("x", (9, 0), (9, 1)), ("x", (0, 7), (0, 8))]
+)
 def test_a_selection_that_is_not_there_is_a_conflict(bench, selected):
     with pytest.raises(Conflict):
-        bench({"a.md": NOTE}, active="a.md", selected=selected).run("editor.replaceSelection", text="y")
+        bench({"a.md": NOTE}, active="a.md", selected=selected).run(
+            "editor.replaceSelection", text="y"
+        )
 
 
 def test_text_without_a_place_cannot_be_replaced(bench):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench({"a.md": NOTE}, active="a.md", selected=("- one", None, None)).run("editor.replaceSelection", text="y")
+        bench({"a.md": NOTE}, active="a.md", selected=("- one", None, None)).run(
+            "editor.replaceSelection", text="y"
+        )
     assert caught.value.code == "NO_SELECTION"
     assert "place" in caught.value.message
 
@@ -200,7 +227,9 @@ def test_insert_at_cursor(bench):
     assert vault.warnings == []
 
 
-@pytest.mark.parametrize(("cursor", "text"), [((1, 5), "\n- one"), ((1, 0), "- one\n"), ((0, 1), "#"), ((4, 0), "x\n")])
+@pytest.mark.parametrize(
+    ("cursor", "text"), [((1, 5), "\n- one"), ((1, 0), "- one\n"), ((0, 1), "#"), ((4, 0), "x\n")]
+)
 def test_several_insertions_stand_in_order(bench, cursor, text):
     vault = bench({"a.md": NOTE}, active="a.md", cursor=cursor)
     once = bench({"a.md": NOTE}, active="a.md", cursor=cursor)
@@ -234,7 +263,9 @@ def test_without_a_cursor_text_goes_to_the_end_in_lines_of_its_own(bench):
         vault.run("editor.insertAtCursor", text=text)
         assert vault.warnings == ["NO_SELECTION"]
     assert vault.text("a.md") == "end\n- a\n- b"
-    assert bench({"a.md": ""}, active="a.md").run("editor.replaceSelection", text="x")["range"]["from"] == {"line": 0, "ch": 0}
+    assert bench({"a.md": ""}, active="a.md").run("editor.replaceSelection", text="x")["range"][
+        "from"
+    ] == {"line": 0, "ch": 0}
 
 
 def test_a_cursor_beyond_the_note_is_a_conflict(bench):
@@ -248,7 +279,12 @@ def test_an_active_note_that_is_missing(bench):
 
 
 def test_instructions_for_other_agents_are_never_written(bench):
-    assert bench({"AGENTS.md": "x"}, active="AGENTS.md", cursor=(0, 0)).refusal("editor.insertAtCursor", text="y") == "PATH_NOT_ALLOWED"
+    assert (
+        bench({"AGENTS.md": "x"}, active="AGENTS.md", cursor=(0, 0)).refusal(
+            "editor.insertAtCursor", text="y"
+        )
+        == "PATH_NOT_ALLOWED"
+    )
 
 
 def test_nothing_inserted_is_no_change(bench):
@@ -257,7 +293,11 @@ def test_nothing_inserted_is_no_change(bench):
     assert vault.changes() == []
 
 
-VAULT = {"a.md": "see cell theory now\n| x |\n|---|\n| cell |\n", "Notes/Cells.md": "", "Notes/cell.md": ""}
+VAULT = {
+    "a.md": "see cell theory now\n| x |\n|---|\n| cell |\n",
+    "Notes/Cells.md": "",
+    "Notes/cell.md": "",
+}
 
 
 def test_the_selected_words_stay_what_is_shown(bench):
@@ -283,7 +323,9 @@ def test_the_pipe_in_a_table_and_words_that_are_the_name(bench):
 
 def test_markdown_links_where_the_vault_wants_them(bench):
     vault = bench(VAULT, active="a.md", selected=("cell theory", (0, 4), (0, 15)))
-    vault.run_context = dataclasses.replace(vault.run_context, link_style=LinkStyle("relative", markdown=True))
+    vault.run_context = dataclasses.replace(
+        vault.run_context, link_style=LinkStyle("relative", markdown=True)
+    )
     vault.run("editor.linkSelection", path="Notes/Cells.md")
     assert vault.text("a.md").startswith("see [cell theory](Notes/Cells.md) now\n")
 
@@ -291,11 +333,17 @@ def test_markdown_links_where_the_vault_wants_them(bench):
 @pytest.mark.parametrize("selected", [None, ("see\nmore", (0, 0), (0, 3))])
 def test_no_words_no_link(bench, selected):
     with pytest.raises(ObsidianAgentError):
-        bench(VAULT, active="a.md", selected=selected).run("editor.linkSelection", path="Notes/Cells.md")
+        bench(VAULT, active="a.md", selected=selected).run(
+            "editor.linkSelection", path="Notes/Cells.md"
+        )
 
 
 def test_the_mark_of_a_list_item_stays_outside(bench):
-    vault = bench(VAULT | {"a.md": "- [ ] one two\n"}, active="a.md", selected=("- [ ] one two", (0, 0), (0, 13)))
+    vault = bench(
+        VAULT | {"a.md": "- [ ] one two\n"},
+        active="a.md",
+        selected=("- [ ] one two", (0, 0), (0, 13)),
+    )
     vault.run("editor.linkSelection", path="Notes/Cells.md")
     assert vault.text("a.md") == "- [ ] [[Cells|one two]]\n"
 
@@ -359,7 +407,9 @@ def test_what_was_not_edited_is_found_again(after):
     assert after[: found[0]].endswith("- a\n- ") or after[: found[0]].endswith("- a\r\n- ")
 
 
-@pytest.mark.parametrize("after", ["# T\n\n- a\n- x\n\nend", "", "other", TEXT.replace("- b\n", "")])
+@pytest.mark.parametrize(
+    "after", ["# T\n\n- a\n- x\n\nend", "", "other", TEXT.replace("- b\n", "")]
+)
 def test_what_was_edited_is_not_found(after):
     start = TEXT.index("b")
     assert shift_range(TEXT, after, start, start + 1) is None

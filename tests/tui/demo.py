@@ -32,9 +32,15 @@ def demo_session(pace: float = 0.05) -> FakeSession:
     session = FakeSession(name="Notebook", planner_name="offline planner", pace=pace)
     session.runs.entries = history_entries()
     session.texts["Daily/2025-12-16.md"] = NOTE
-    session.texts |= {f"Projects/Old/Idea {number}.md": f"# Idea {number}\n" for number in range(60)}
+    session.texts |= {
+        f"Projects/Old/Idea {number}.md": f"# Idea {number}\n" for number in range(60)
+    }
     session.saved.macros = [
-        saved("Bullets to projects", plan_of(parameters={"folder": {"type": "path"}}), "A note for each selected bullet"),
+        saved(
+            "Bullets to projects",
+            plan_of(parameters={"folder": {"type": "path"}}),
+            "A note for each selected bullet",
+        ),
         saved("Weekly review", plan_of(), "Collects open tasks of the week"),
         saved("Sort inbox"),
     ]

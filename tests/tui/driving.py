@@ -36,7 +36,18 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.session import Session
     from obsidian_agent.agent.threads.manager import ThreadManager
 
-ASKING = ("ask", "choice", "undo", "saved", "save", "parameter", "recovery", "thread", "elsewhere", "proposals")
+ASKING = (
+    "ask",
+    "choice",
+    "undo",
+    "saved",
+    "save",
+    "parameter",
+    "recovery",
+    "thread",
+    "elsewhere",
+    "proposals",
+)
 """Workers that wait for the person, or for ever."""
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
@@ -51,7 +62,9 @@ FRAME = 0.02
 PATIENCE = 60.0
 """Seconds after which a test gives up on something that has to come. Only a machine that is very busy needs more than one of them."""
 
-assert vars(_wait).keys() >= {"SLEEP_GRANULARITY", "SLEEP_IDLE"}, "Textual waits by other names now: every key would take ten times as long"
+assert vars(_wait).keys() >= {"SLEEP_GRANULARITY", "SLEEP_IDLE"}, (
+    "Textual waits by other names now: every key would take ten times as long"
+)
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 0.002, 0.001
 # Textual's pilot takes the app for idle once the process did nearly nothing for 20 ms, two or three times a key, and while anything else
 # is at work for a second; nothing public says otherwise. Whether it is idle `settle` asks the app itself.
@@ -113,7 +126,11 @@ class Driver:
     async def opened(self) -> None:
         """Until what the app shows is open, and the first line says who plans or a dialog is asked at once: below one nothing new is drawn."""
         await self.settle()
-        await self.until(lambda: len(self.app.screen_stack) > 1 or self.main.query_one("#planner").region.width > 2)
+        await self.until(
+            lambda: (
+                len(self.app.screen_stack) > 1 or self.main.query_one("#planner").region.width > 2
+            )
+        )
 
     async def settle(self, *held: str) -> None:
         """Until every message was handled and drawn and neither a worker nor a thread is at work, however busy the machine is.
@@ -127,16 +144,29 @@ class Driver:
                 return
 
     def _quiet(self, held: tuple[str, ...]) -> bool:
-        pumps = [self.app, *(widget for screen in self.app.screen_stack for widget in screen.walk_children(with_self=True))]
+        pumps = [
+            self.app,
+            *(
+                widget
+                for screen in self.app.screen_stack
+                for widget in screen.walk_children(with_self=True)
+            ),
+        ]
         return (
             not self._threads.busy
             and not any(pump.message_queue_size for pump in pumps)
-            and all(worker.group in (*ASKING, *held) for worker in self.app.workers if self._counts(worker.node))
+            and all(
+                worker.group in (*ASKING, *held)
+                for worker in self.app.workers
+                if self._counts(worker.node)
+            )
         )
 
     def _counts(self, node: DOMNode) -> bool:
         """Whether work of this node has an end of its own: over a dialog the work of the screens below may wait for the answer."""
-        return len(self.app.screen_stack) == 1 or (node is not self.app and node.screen is self.app.screen)
+        return len(self.app.screen_stack) == 1 or (
+            node is not self.app and node.screen is self.app.screen
+        )
 
     async def until(self, true: Callable[[], object]) -> None:
         """Until something is so, and is still so after what is ready to run has run."""
@@ -150,7 +180,9 @@ class Driver:
                     return
             if time.monotonic() > end:
                 at_work = [f"{worker.group}: {worker.description}" for worker in self.app.workers]
-                raise AssertionError(f"It did not come in {PATIENCE:.0f} s. Workers: {at_work}. The screen:\n{self.screen()}")
+                raise AssertionError(
+                    f"It did not come in {PATIENCE:.0f} s. Workers: {at_work}. The screen:\n{self.screen()}"
+                )
 
     async def on_top(self, screen: type[Screen[Any]]) -> None:
         """Until a screen of this kind is on top, can be read, and has been looked at for a while."""
@@ -219,8 +251,12 @@ def build_fake_app(
     wiring = Wiring(store, place / "state", settings=settings or LiveSettings())
     real = cast("Session", session)
     threads = threads or build_threads(wiring, real)
-    services = replace(build_app_services(wiring, real, threads), keys=KeyStore(place / "keys.toml", lambda: None))
-    return ObsidianAgentApp(Backend(session.name, lambda: Opened(real, threads, services, wiring.settings)), theme=theme)
+    services = replace(
+        build_app_services(wiring, real, threads), keys=KeyStore(place / "keys.toml", lambda: None)
+    )
+    return ObsidianAgentApp(
+        Backend(session.name, lambda: Opened(real, threads, services, wiring.settings)), theme=theme
+    )
 
 
 @contextmanager
@@ -233,7 +269,9 @@ def fake_app(session: FakeSession, **parts: Any) -> Iterator[ObsidianAgentApp]:
 
 
 @asynccontextmanager
-async def driving(session: FakeSession | None = None, size: tuple[int, int] = (120, 40), **parts: Any) -> AsyncIterator[Driver]:
+async def driving(
+    session: FakeSession | None = None, size: tuple[int, int] = (120, 40), **parts: Any
+) -> AsyncIterator[Driver]:
     """Run the app with a fake session; `parts` as in `build_fake_app`."""
     session = session or FakeSession()
     with fake_app(session, **parts) as app:
@@ -244,12 +282,19 @@ async def driving(session: FakeSession | None = None, size: tuple[int, int] = (1
 
 
 @asynccontextmanager
-async def driving_real(wiring: Wiring, size: tuple[int, int] = (120, 40), *, first_start: bool = False) -> AsyncIterator[Driver]:
+async def driving_real(
+    wiring: Wiring, size: tuple[int, int] = (120, 40), *, first_start: bool = False
+) -> AsyncIterator[Driver]:
     """Run the app as the command line builds it, over a vault on disk. Never with the keyring of whoever runs this."""
 
     def opening() -> Opened:
         parts = opened(wiring)
-        return replace(parts, services=replace(parts.services, keys=KeyStore(wiring.state / "keys.toml", lambda: None)))
+        return replace(
+            parts,
+            services=replace(
+                parts.services, keys=KeyStore(wiring.state / "keys.toml", lambda: None)
+            ),
+        )
 
     app = ObsidianAgentApp(Backend(wiring.store.name, opening), first_start=first_start)
     async with app.run_test(size=size) as pilot:

@@ -84,40 +84,80 @@ def plan_of(steps: Sequence[Mapping[str, Any]] | None = None, **fields: Any) -> 
                 "preview": "Create a note for each bullet",
                 "foreach": {"from": "$steps.bullets.items", "itemName": "item"},
             },
-            {"id": "links", "tool": "editor.replaceSelection", "args": {"text": "links"}, "preview": "Replace the bullets by links"},
+            {
+                "id": "links",
+                "tool": "editor.replaceSelection",
+                "args": {"text": "links"},
+                "preview": "Replace the bullets by links",
+            },
         ],
     } | fields
     return ActionPlan.model_validate(document)
 
 
-def change(kind: str, path: str, new_path: str | None = None, content: bytes | None = None, folder: bool = False) -> NetChange:
+def change(
+    kind: str,
+    path: str,
+    new_path: str | None = None,
+    content: bytes | None = None,
+    folder: bool = False,
+) -> NetChange:
     """A net change of any path."""
     before = None if kind in ("create", "mkdir") else vault_path(path)
-    return NetChange(kind, vault_path(path), vault_path(new_path) if new_path else None, before, content, folder)  # type: ignore[arg-type]
+    renamed = vault_path(new_path) if new_path else None
+    return NetChange(kind, vault_path(path), renamed, before, content, folder)  # type: ignore[arg-type]
 
 
 def preview_of(plan: ActionPlan, changes: Sequence[NetChange], **fields: Any) -> Preview:
     """A preview with one instance a step."""
-    instances = tuple(Instance(step.id, step.id, None, step.tool, step.args, "ready") for step in plan.steps)
-    given: dict[str, Any] = {"instances": instances, "risk": Risk.WRITES, "plan_hash": "0" * 64} | fields
-    return Preview(plan=plan, context=RunContext("Vault", NOW), change_set=ChangeSet((), tuple(changes)), **given)
+    instances = tuple(
+        Instance(step.id, step.id, None, step.tool, step.args, "ready") for step in plan.steps
+    )
+    given: dict[str, Any] = {
+        "instances": instances,
+        "risk": Risk.WRITES,
+        "plan_hash": "0" * 64,
+    } | fields
+    return Preview(
+        plan=plan,
+        context=RunContext("Vault", NOW),
+        change_set=ChangeSet((), tuple(changes)),
+        **given,
+    )
 
 
 Report = partial(UndoResult, "r1")
 """What an undo answers."""
 
 
-def entry(run_id: str, time: str, goal: str, status: Any = "done", effects: Effects | None = None, *, undone: bool = False) -> HistoryEntry:
+def entry(
+    run_id: str,
+    time: str,
+    goal: str,
+    status: Any = "done",
+    effects: Effects | None = None,
+    *,
+    undone: bool = False,
+) -> HistoryEntry:
     """A run of the past."""
     return HistoryEntry(run_id, time, goal, status, effects or Effects(), undone, undoable=True)
 
 
-def interrupted(run_id: str, time: str, goal: str, *paths: str, kind: Any = "run") -> InterruptedRun:
+def interrupted(
+    run_id: str, time: str, goal: str, *paths: str, kind: Any = "run"
+) -> InterruptedRun:
     """A run that a crash cut."""
-    return InterruptedRun(run_id, kind, time, goal, tuple(InterruptedPath(path, "before") for path in paths), 0)
+    return InterruptedRun(
+        run_id, kind, time, goal, tuple(InterruptedPath(path, "before") for path in paths), 0
+    )
 
 
-def saved(name: str, plan: ActionPlan | None = None, description: str | None = None, standing: Standing = "trusted") -> Macro:
+def saved(
+    name: str,
+    plan: ActionPlan | None = None,
+    description: str | None = None,
+    standing: Standing = "trusted",
+) -> Macro:
     """A macro of the person's."""
     return Macro(name, plan or plan_of(), description, standing=standing, sha256="5a" * 32)
 
@@ -138,14 +178,27 @@ class FakeRuns:
         return plan_of()
 
     def cuts(self, run_id: str) -> list[Cut]:
-        return [Cut(step.id, number, clean=step.id != "links") for number, step in enumerate(plan_of().steps, 1)]
+        return [
+            Cut(step.id, number, clean=step.id != "links")
+            for number, step in enumerate(plan_of().steps, 1)
+        ]
 
-    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoResult:
-        self.calls.append(("undo", run_id, frozenset(force), frozenset(skip), *([to_step] if to_step else [])))
+    def undo(
+        self,
+        run_id: str | None,
+        force: Collection[str] = (),
+        skip: Collection[str] = (),
+        to_step: str | None = None,
+    ) -> UndoResult:
+        self.calls.append(
+            ("undo", run_id, frozenset(force), frozenset(skip), *([to_step] if to_step else []))
+        )
         return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
 
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
-        self.calls.append(("redo", frozenset(force), frozenset(skip)) if force or skip else ("redo",))
+        self.calls.append(
+            ("redo", frozenset(force), frozenset(skip)) if force or skip else ("redo",)
+        )
         return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
 
     def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
@@ -195,7 +248,10 @@ class FakeSaved:
 
     def accept(self, name: str, sha256: str) -> Macro:
         self.calls.append(("accept", name, sha256))
-        self.macros[:] = [replace(macro, standing="trusted") if macro.name == name else macro for macro in self.macros]
+        self.macros[:] = [
+            replace(macro, standing="trusted") if macro.name == name else macro
+            for macro in self.macros
+        ]
         return next(macro for macro in self.macros if macro.name == name)
 
     def count(self, name: str) -> None:
@@ -206,12 +262,17 @@ class FakeSaved:
 
     def edit(self, name: str, document: Mapping[str, Any]) -> Macro:
         self.calls.append(("edit", name, dict(document)))
-        self.macros[:] = [replace(macro, description=document.get("description")) if macro.name == name else macro for macro in self.macros]
+        self.macros[:] = [
+            replace(macro, description=document.get("description")) if macro.name == name else macro
+            for macro in self.macros
+        ]
         return self.macros[0]
 
     def rename(self, name: str, new_name: str) -> None:
         self.calls.append(("rename", name, new_name))
-        self.macros[:] = [replace(macro, name=new_name) if macro.name == name else macro for macro in self.macros]
+        self.macros[:] = [
+            replace(macro, name=new_name) if macro.name == name else macro for macro in self.macros
+        ]
 
     def delete(self, name: str) -> None:
         self.calls.append(("delete", name))
@@ -227,7 +288,9 @@ class FakeSaved:
 
     def keep(self, imported: Imported, *, replacing: bool = False) -> None:
         self.calls.append(("keep", imported.macro.name, replacing))
-        self.macros[:] = [macro for macro in self.macros if macro.name != imported.macro.name] + [imported.macro]
+        self.macros[:] = [macro for macro in self.macros if macro.name != imported.macro.name] + [
+            imported.macro
+        ]
 
 
 @dataclass
@@ -237,7 +300,10 @@ class FakeSession:
     name: str = "Test vault"
     planner_name: str = "fake/planner"
     texts: dict[str, str] = field(
-        default_factory=lambda: {"Daily/2025-12-16.md": "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n", "Ideas.md": "One\n"}
+        default_factory=lambda: {
+            "Daily/2025-12-16.md": "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n",
+            "Ideas.md": "One\n",
+        }
     )
     script: list[list[AgentEvent]] = field(default_factory=list)
     run_script: list[AgentEvent] | None = None
@@ -308,7 +374,9 @@ class FakeSession:
     def warm_up(self) -> None:
         self.calls.append(("warm_up",))
 
-    def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
+    def set_focus(
+        self, active_file: str | None, selection: Selection | None, cursor: Position | None
+    ) -> None:
         self.focus = (active_file, selection, cursor)
 
     async def _wait(self) -> None:
@@ -323,13 +391,17 @@ class FakeSession:
                 raise self.error
             yield event
 
-    async def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
+    async def turn(
+        self, message: str, approve: ApproveShare | None = None
+    ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("turn", message))
         yield TurnStarted(message)
         async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
             yield event
 
-    async def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+    async def fill(
+        self, candidate: Candidate | None, values: Mapping[str, Any]
+    ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("fill", candidate.title if candidate else None, dict(values)))
         async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
             yield event
@@ -356,13 +428,17 @@ class FakeSession:
         await self._wait()
         full = sample_preview(plan)
         kept = tuple(instance for instance in full.instances if instance.step_id not in disabled)
-        changes = tuple(c for c in full.change_set.changes if c.kind != "create" or "notes" not in disabled)
+        changes = tuple(
+            c for c in full.change_set.changes if c.kind != "create" or "notes" not in disabled
+        )
         yield PreviewReady(replace(full, instances=kept, change_set=ChangeSet((), changes)))
 
     def reject(self, preview: Preview) -> None:
         self.calls.append(("reject", preview))
 
-    async def execute(self, preview: Preview, cancel: threading.Event, by: str = "person") -> AsyncIterator[AgentEvent]:
+    async def execute(
+        self, preview: Preview, cancel: threading.Event, by: str = "person"
+    ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("execute", preview))
         events = self.run_script if self.run_script is not None else sample_run(preview)
         done = 0
@@ -376,12 +452,32 @@ class FakeSession:
             yield event
             if isinstance(event, RunFinished):
                 return
-        yield RunFinished(ExecutionResult("r1", "cancelled", False, "error", done, len(preview.instances), undo_available=done > 0))
+        yield RunFinished(
+            ExecutionResult(
+                "r1",
+                "cancelled",
+                False,
+                "error",
+                done,
+                len(preview.instances),
+                undo_available=done > 0,
+            )
+        )
 
     def diff(self, change: NetChange) -> str:
         self.calls.append(("diff", change.path.text))
-        before = None if change.before is None else self.texts.get(change.before.text, "").encode("utf-8", "replace")
-        after = None if change.kind == "delete" else change.content if change.content is not None else before
+        before = (
+            None
+            if change.before is None
+            else self.texts.get(change.before.text, "").encode("utf-8", "replace")
+        )
+        after = (
+            None
+            if change.kind == "delete"
+            else change.content
+            if change.content is not None
+            else before
+        )
         return unified_diff(before, after, change.path.text, (change.new_path or change.path).text)
 
     def recipes(self) -> list[Recipe]:
@@ -395,7 +491,9 @@ class FakeSession:
         self.calls.append(("suggest", message))
         return self.likely
 
-    async def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncIterator[AgentEvent]:
+    async def run_recipe(
+        self, name: str, values: Mapping[str, Any], instruction: str | None = None
+    ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("run_recipe", name, dict(values), instruction))
         async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
             yield event
@@ -408,15 +506,36 @@ class FakeSession:
 
 def sample_preview(plan: ActionPlan) -> Preview:
     """Ten new notes, one edited, one renamed, one deleted."""
-    names = ("Garden", "Kitchen", "Roof", "Taxes 2025", "Holiday in Norway", "Bike repair", "Reading list", "Choir", "Sourdough", "Attic")
-    daily = "# Tuesday\n\n" + "".join(f"- [[{name}]]\n" for name in names) + "\nSome words that stay.\n"
+    names = (
+        "Garden",
+        "Kitchen",
+        "Roof",
+        "Taxes 2025",
+        "Holiday in Norway",
+        "Bike repair",
+        "Reading list",
+        "Choir",
+        "Sourdough",
+        "Attic",
+    )
+    daily = (
+        "# Tuesday\n\n" + "".join(f"- [[{name}]]\n" for name in names) + "\nSome words that stay.\n"
+    )
     changes = [
-        change("create", f"Projects/{name}.md", content=f"# {name}\n\nStatus: open\nCreated: 2025-12-16\n".encode()) for name in names
+        change(
+            "create",
+            f"Projects/{name}.md",
+            content=f"# {name}\n\nStatus: open\nCreated: 2025-12-16\n".encode(),
+        )
+        for name in names
     ]
     changes.append(change("modify", "Daily/2025-12-16.md", content=daily.encode()))
     changes.append(change("mkdir", "Projects", folder=True))
     instances = [Instance("bullets", "bullets", None, "util.parseMarkdownBullets", {}, "ready")]
-    instances += [Instance(f"notes_{index}", "notes", index, "vault.createFile", {}, "ready") for index in range(10)]
+    instances += [
+        Instance(f"notes_{index}", "notes", index, "vault.createFile", {}, "ready")
+        for index in range(10)
+    ]
     instances.append(Instance("links", "links", None, "editor.replaceSelection", {}, "ready"))
     return preview_of(
         plan,
@@ -435,7 +554,13 @@ def sample_turn(plan: ActionPlan | None = None) -> list[AgentEvent]:
         TextDelta("One note each, then links.", thinking=True),
         TextDelta('{"version": "1.0", '),
     ]
-    return [*pieces, TextDelta('"goal": "…"}'), PlanReady(plan), PreviewStarted(preview), PreviewReady(preview)]
+    return [
+        *pieces,
+        TextDelta('"goal": "…"}'),
+        PlanReady(plan),
+        PreviewStarted(preview),
+        PreviewReady(preview),
+    ]
 
 
 def sample_run(preview: Preview, run_id: str = "r1") -> list[AgentEvent]:
@@ -445,7 +570,16 @@ def sample_run(preview: Preview, run_id: str = "r1") -> list[AgentEvent]:
     paths = [c.path.text for c in preview.change_set.changes]
     for number, instance in enumerate(preview.instances, 1):
         events.append(StepStarted(instance.step_id, instance.name, f"Step {instance.name}"))
-        events.append(StepFinished(instance.step_id, instance.name, number, total, 1.5, tuple(paths[number - 1 : number])))
+        events.append(
+            StepFinished(
+                instance.step_id,
+                instance.name,
+                number,
+                total,
+                1.5,
+                tuple(paths[number - 1 : number]),
+            )
+        )
     changes = preview.change_set.changes
     effects = Effects(
         created=tuple(c.path.text for c in changes if c.kind == "create"),
@@ -453,7 +587,13 @@ def sample_run(preview: Preview, run_id: str = "r1") -> list[AgentEvent]:
         deleted=tuple(c.path.text for c in changes if c.kind == "delete"),
         folders=tuple(c.path.text for c in changes if c.kind == "mkdir"),
     )
-    events.append(RunFinished(ExecutionResult(run_id, "done", True, "done", total, total, effects=effects, undo_available=True)))
+    events.append(
+        RunFinished(
+            ExecutionResult(
+                run_id, "done", True, "done", total, total, effects=effects, undo_available=True
+            )
+        )
+    )
     return events
 
 
@@ -515,6 +655,18 @@ def history_entries() -> list[HistoryEntry]:
             "Make a project note for each selected bullet",
             effects=Effects(created=("a", "b"), modified=("c",)),
         ),
-        entry("r2", "2025-12-16T06:12:00+01:00", "Rename #todo to #task", "conflict", effects=Effects(modified=("a",) * 12)),
-        entry("r1", "2025-12-14T18:00:00+01:00", "Sort the inbox", undone=True, effects=Effects(renamed=(("a", "b"),))),
+        entry(
+            "r2",
+            "2025-12-16T06:12:00+01:00",
+            "Rename #todo to #task",
+            "conflict",
+            effects=Effects(modified=("a",) * 12),
+        ),
+        entry(
+            "r1",
+            "2025-12-14T18:00:00+01:00",
+            "Sort the inbox",
+            undone=True,
+            effects=Effects(renamed=(("a", "b"),)),
+        ),
     ]

@@ -37,7 +37,10 @@ Cell = tuple[str, Style]
 def cells(app: Driver) -> list[list[Cell]]:
     """The cells of the screen, row by row."""
     rows = app.app.screen._compositor.render_strips()
-    return [[(char, segment.style or Style()) for segment in row for char in segment.text] for row in rows]
+    return [
+        [(char, segment.style or Style()) for segment in row for char in segment.text]
+        for row in rows
+    ]
 
 
 async def picture(app: Driver) -> str:
@@ -57,13 +60,22 @@ async def picture(app: Driver) -> str:
         names[theme] = _names(app)
         hidden = list(unreadable(app))
         assert not hidden, f"{theme}: {hidden}"
-    texts = {theme: [_CLOCK.sub("09:30", "".join(char for char, _ in row)).rstrip() for row in rows] for theme, rows in seen.items()}
+    texts = {
+        theme: [_CLOCK.sub("09:30", "".join(char for char, _ in row)).rstrip() for row in rows]
+        for theme, rows in seen.items()
+    }
     assert texts[DARK] == texts[LIGHT], "the themes differ in more than colours"
     legend: dict[str, str] = {}
     lines: list[str] = []
     for text, dark, light in zip(texts[DARK], seen[DARK], seen[LIGHT], strict=True):
-        styles = [_pair(_said(d, names[DARK]), _said(other, names[LIGHT])) for (_, d), (_, other) in zip(dark, light, strict=True)]
-        runs = [(legend.setdefault(style, _LETTERS[len(legend)]), len(list(run))) for style, run in groupby(styles)]
+        styles = [
+            _pair(_said(d, names[DARK]), _said(other, names[LIGHT]))
+            for (_, d), (_, other) in zip(dark, light, strict=True)
+        ]
+        runs = [
+            (legend.setdefault(style, _LETTERS[len(legend)]), len(list(run)))
+            for style, run in groupby(styles)
+        ]
         lines += [f"|{text}", f"~{' '.join(f'{letter}{count}' for letter, count in runs)}"]
     return "\n".join([*lines, *(f"{letter} = {style}" for style, letter in legend.items()), ""])
 
@@ -74,7 +86,11 @@ def unreadable(app: Driver) -> Iterator[str]:
     top = screen.region if len(app.app.screen_stack) == 1 else screen.children[0].region
     without_effect = [key.region for key in screen.query("FooterKey.-disabled")]
     for y, row in enumerate(cells(app)):
-        inside = [cell for x, cell in enumerate(row) if top.contains(x, y) and not any(key.contains(x, y) for key in without_effect)]
+        inside = [
+            cell
+            for x, cell in enumerate(row)
+            if top.contains(x, y) and not any(key.contains(x, y) for key in without_effect)
+        ]
         for style, run in groupby(inside, key=lambda cell: cell[1]):
             text = _DRAWN.sub("", "".join(char for char, _ in run))
             fore, ground = _hex(style, back=False), _hex(style, back=True)
@@ -97,7 +113,9 @@ async def looks(name: str, app: Driver) -> None:
             if UPDATE:
                 file.write_text(found, encoding="utf-8")
             before, now = file.read_text(encoding="utf-8").splitlines(), found.splitlines()
-            assert now == before, "\n".join(unified_diff(before, now, file.name, "the screen", lineterm="", n=1))
+            assert now == before, "\n".join(
+                unified_diff(before, now, file.name, "the screen", lineterm="", n=1)
+            )
             return
         except AssertionError:
             if not left:
@@ -108,7 +126,9 @@ async def looks(name: str, app: Driver) -> None:
 def _names(app: Driver) -> dict[str, str]:
     """Colours to the shortest of their names in the theme."""
     found: dict[str, str] = {}
-    for name, value in sorted(app.app.theme_variables.items(), key=lambda each: (len(each[0]), each[0])):
+    for name, value in sorted(
+        app.app.theme_variables.items(), key=lambda each: (len(each[0]), each[0])
+    ):
         if value.startswith("#") and len(value) == 7:
             found.setdefault(value.lower(), name)
     return found
@@ -125,14 +145,18 @@ def _named(color: str, names: dict[str, str]) -> str:
     if color in names or not color:
         return names.get(color, "")
     for known, name in names.items():
-        if all(abs(int(color[at : at + 2], 16) - int(known[at : at + 2], 16)) <= 1 for at in (1, 3, 5)):
+        if all(
+            abs(int(color[at : at + 2], 16) - int(known[at : at + 2], 16)) <= 1 for at in (1, 3, 5)
+        ):
             return name
     return color
 
 
 def _said(style: Style, names: dict[str, str]) -> str:
     fore, ground = (_named(_hex(style, back=back), names) for back in (False, True))
-    flags = [flag for flag in ("bold", "dim", "italic", "underline", "strike") if getattr(style, flag)]
+    flags = [
+        flag for flag in ("bold", "dim", "italic", "underline", "strike") if getattr(style, flag)
+    ]
     return " ".join([fore, "on", ground, *flags])
 
 
@@ -148,5 +172,8 @@ def contrast(first: str, second: str) -> float:
 
 def _luminance(color: str) -> float:
     """Relative luminance as WCAG defines it."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in Color.parse(color).normalized]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in Color.parse(color).normalized
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -37,7 +37,12 @@ NOTES = {
 
 @asynccontextmanager
 async def real(
-    tmp_path: Path, size: tuple[int, int] = (120, 40), settings: LiveSettings | None = None, *, first_start: bool = False, **values: str
+    tmp_path: Path,
+    size: tuple[int, int] = (120, 40),
+    settings: LiveSettings | None = None,
+    *,
+    first_start: bool = False,
+    **values: str,
 ) -> AsyncIterator[Driver]:
     """The app over a vault on disk."""
     vault = tmp_path / "Vault"
@@ -59,7 +64,9 @@ def likely(app: Driver) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_three_actions_stand_under_a_message_and_tab_opens_the_form_of_the_first(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_three_actions_stand_under_a_message_and_tab_opens_the_form_of_the_first(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
     async with real(tmp_path, size) as app:
         await app.press(*"move Soup")
         assert len(likely(app)) == 3
@@ -88,7 +95,9 @@ async def test_the_line_is_gone_without_a_message_and_for_commands(tmp_path: Pat
         assert app.main.query_one(Likely).display is False
 
 
-async def test_tab_takes_a_suggestion_and_moves_the_focus_as_ever_where_no_action_stands_there() -> None:
+async def test_tab_takes_a_suggestion_and_moves_the_focus_as_ever_where_no_action_stands_there() -> (
+    None
+):
     session = FakeSession(likely=[Candidate("Move notes", None, {}, (), "move")])
     async with driving(session) as app:
         await app.press("tab")
@@ -107,9 +116,13 @@ async def test_a_title_of_a_foreign_action_is_text(tmp_path: Path) -> None:
         assert "\x1b" not in app.screen()
 
 
-async def test_a_remote_model_that_plans_leaves_the_line_away_and_a_local_one_that_picks_does_not(tmp_path: Path) -> None:
+async def test_a_remote_model_that_plans_leaves_the_line_away_and_a_local_one_that_picks_does_not(
+    tmp_path: Path,
+) -> None:
     with LlmServer([Reply("ok")]) as server:
-        async with real(tmp_path / "a", model="openai/gpt-5", base_url="https://models.test/v1") as app:
+        async with real(
+            tmp_path / "a", model="openai/gpt-5", base_url="https://models.test/v1"
+        ) as app:
             await app.press(*"move Soup")
             assert likely(app) == ()
         async with real(tmp_path / "b", model="custom/small", base_url=server.openai_url) as app:
@@ -119,7 +132,9 @@ async def test_a_remote_model_that_plans_leaves_the_line_away_and_a_local_one_th
 
 
 async def test_nothing_is_offered_while_a_turn_runs() -> None:
-    session = FakeSession(likely=[Candidate("Move notes", None, {}, (), "move")], gate=asyncio.Event())
+    session = FakeSession(
+        likely=[Candidate("Move notes", None, {}, (), "move")], gate=asyncio.Event()
+    )
     async with driving(session) as app:
         app.prompt.text = "Hello"
         await app.pilot.press("enter")
@@ -136,7 +151,9 @@ async def test_nothing_is_offered_while_a_turn_runs() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_ten_keys(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_ten_keys(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
     async with real(tmp_path, size) as app:
         keys = 0
 
@@ -161,7 +178,9 @@ async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_te
         assert keys < 10
 
 
-async def test_a_value_that_cannot_be_read_is_said_under_its_field_by_the_reader_of_values(tmp_path: Path) -> None:
+async def test_a_value_that_cannot_be_read_is_said_under_its_field_by_the_reader_of_values(
+    tmp_path: Path,
+) -> None:
     async with real(tmp_path) as app:
         await app.press("f2", *"add tags", "enter")
         await app.on_top(ValuesForm)
@@ -172,7 +191,9 @@ async def test_a_value_that_cannot_be_read_is_said_under_its_field_by_the_reader
         assert "2 notes: notes in Recipes" in app.screen()
 
 
-async def test_choices_are_switched_and_headings_of_the_chosen_note_are_offered(tmp_path: Path) -> None:
+async def test_choices_are_switched_and_headings_of_the_chosen_note_are_offered(
+    tmp_path: Path,
+) -> None:
     async with real(tmp_path) as app:
         await app.press("f2", *"add text to notes", "enter")
         await app.on_top(ValuesForm)
@@ -195,7 +216,9 @@ async def test_choices_are_switched_and_headings_of_the_chosen_note_are_offered(
         assert "Noodles" in app.screen()
 
 
-async def test_values_of_a_candidate_that_lacks_nothing_can_still_be_changed(tmp_path: Path) -> None:
+async def test_values_of_a_candidate_that_lacks_nothing_can_still_be_changed(
+    tmp_path: Path,
+) -> None:
     async with real(tmp_path) as app:
         await app.send("Soup Cellar hin oder her folder move")
         await app.on_top(Candidates)
@@ -221,13 +244,28 @@ async def test_f2_has_every_action_by_subject_and_finds_one_by_letters(tmp_path:
         assert isinstance(app.app.screen, Actions)
         rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
         headings = [row for row in rows if isinstance(row, str) and row[0] != " "]
-        assert headings == ["Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Saved"]
+        assert headings == [
+            "Notes",
+            "Text",
+            "Lists",
+            "Tasks",
+            "Links",
+            "Tags & properties",
+            "Daily notes",
+            "Find",
+            "Saved",
+        ]
         assert len(rows) > 80
         await app.press(*"unused att")
         assert [row.text for row in rows_of(app)] == ["Unused attachments"]
         await app.press("enter")
         await app.settle()
-        assert "unused attachments" in "\n".join(str(each.render()) for each in app.main.query_one(Transcript).query(Static)).lower()
+        assert (
+            "unused attachments"
+            in "\n".join(
+                str(each.render()) for each in app.main.query_one(Transcript).query(Static)
+            ).lower()
+        )
 
 
 def rows_of(app: Driver) -> list[Any]:
@@ -235,7 +273,9 @@ def rows_of(app: Driver) -> list[Any]:
     return [row for row in rows if not isinstance(row, str)]
 
 
-async def test_letters_that_find_an_action_delete_none_and_an_action_of_the_program_cannot_be_deleted() -> None:
+async def test_letters_that_find_an_action_delete_none_and_an_action_of_the_program_cannot_be_deleted() -> (
+    None
+):
     session = FakeSession()
     session.saved.macros = [saved("Deed")]
     async with driving(session) as app:
@@ -271,7 +311,9 @@ def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
         yield server
 
 
-async def test_a_first_start_offers_the_model_that_runs_here_once_and_writes_the_answer(ollama: LlmServer, tmp_path: Path) -> None:
+async def test_a_first_start_offers_the_model_that_runs_here_once_and_writes_the_answer(
+    ollama: LlmServer, tmp_path: Path
+) -> None:
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
         await app.on_top(FirstStart)
@@ -287,7 +329,9 @@ async def test_a_first_start_offers_the_model_that_runs_here_once_and_writes_the
         assert app.app.screen is app.main
 
 
-async def test_only_the_menu_is_an_answer_and_escape_is_none(ollama: LlmServer, tmp_path: Path) -> None:
+async def test_only_the_menu_is_an_answer_and_escape_is_none(
+    ollama: LlmServer, tmp_path: Path
+) -> None:
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
         await app.on_top(FirstStart)
@@ -300,7 +344,9 @@ async def test_only_the_menu_is_an_answer_and_escape_is_none(ollama: LlmServer, 
         assert file.read_text() == 'model = "none"\n'
 
 
-async def test_a_service_with_a_key_asks_which_and_leaving_that_chooses_nothing(ollama: LlmServer, tmp_path: Path) -> None:
+async def test_a_service_with_a_key_asks_which_and_leaving_that_chooses_nothing(
+    ollama: LlmServer, tmp_path: Path
+) -> None:
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
         await app.on_top(FirstStart)
@@ -313,7 +359,9 @@ async def test_a_service_with_a_key_asks_which_and_leaving_that_chooses_nothing(
         assert not file.exists()
 
 
-async def test_the_card_answers_nothing_that_was_being_typed(ollama: LlmServer, tmp_path: Path) -> None:
+async def test_the_card_answers_nothing_that_was_being_typed(
+    ollama: LlmServer, tmp_path: Path
+) -> None:
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
         await app.until(lambda: isinstance(app.app.screen, FirstStart))
@@ -323,13 +371,17 @@ async def test_the_card_answers_nothing_that_was_being_typed(ollama: LlmServer, 
         assert not file.exists()
 
 
-async def test_where_nothing_runs_there_is_no_card_but_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_where_nothing_runs_there_is_no_card_but_a_word(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     from obsidian_agent.agent import local_models
 
     async def nothing(where: object) -> tuple[()]:
         return ()
 
     monkeypatch.setattr(local_models, "find_services", nothing)
-    async with real(tmp_path, settings=LiveSettings.load(tmp_path / "config.toml", {}), first_start=True) as app:
+    async with real(
+        tmp_path, settings=LiveSettings.load(tmp_path / "config.toml", {}), first_start=True
+    ) as app:
         await app.until(lambda: "No model is chosen" in app.screen())
         assert app.app.screen is app.main

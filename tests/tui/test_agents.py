@@ -13,7 +13,11 @@ from support import MakeVault
 from tui.driving import driving_real
 
 AGENT = Path(__file__).parent.parent / "acp_agent.py"
-STEP = {"id": "e", "tool": "vault.updateFile", "args": {"path": "Plan.md", "mode": "append", "content": "Bring cake\n"}}
+STEP = {
+    "id": "e",
+    "tool": "vault.updateFile",
+    "args": {"path": "Plan.md", "mode": "append", "content": "Bring cake\n"},
+}
 PLAN = {"version": "1.0", "goal": "Add a line", "riskLevel": "writes", "steps": [STEP]}
 
 
@@ -22,12 +26,17 @@ async def test_another_agent_works_in_the_app(make_vault: MakeVault, tmp_path: P
     agents = {"script": f"{sys.executable} {AGENT} {tmp_path / 'prompts'}"}
     settings = LiveSettings(current=Settings(model="acp/script", agents=agents))
     note = tmp_path / "vault" / "Plan.md"
-    async with driving_real(Wiring(store, tmp_path / "state", policy=None, settings=settings)) as driver:
+    async with driving_real(
+        Wiring(store, tmp_path / "state", policy=None, settings=settings)
+    ) as driver:
         bar = driver.main.query_one(TopBar)
         driver.main.take(f"write {tmp_path / 'vault' / 'Behind.md'}")
         await driver.until(lambda: "no plan did it: Behind.md" in driver.transcript())
         assert "acp/script ready" in str(bar.query_one("#planner").render())
-        assert any("Behind.md" in str(entry.render()) for entry in driver.panes.chat.transcript.query(".-bad"))
+        assert any(
+            "Behind.md" in str(entry.render())
+            for entry in driver.panes.chat.transcript.query(".-bad")
+        )
         await driver.until(lambda: driver.main.turn.phase == "idle")
         driver.main.take(f"propose {json.dumps(PLAN)}")
         await driver.until(lambda: driver.main.turn.pending is not None)

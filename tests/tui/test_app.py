@@ -142,9 +142,19 @@ async def test_approving_is_locked_until_the_preview_is_complete() -> None:
 
 async def test_an_invalid_plan_cannot_be_approved_and_lists_every_problem() -> None:
     plan = plan_of()
-    problems = tuple(Problem("FILE_EXISTS", f"Problem number {number}.", step_id="notes", path=f"P/{number}.md") for number in range(3))
+    problems = tuple(
+        Problem("FILE_EXISTS", f"Problem number {number}.", step_id="notes", path=f"P/{number}.md")
+        for number in range(3)
+    )
     session = FakeSession(
-        script=[[PlanReady(plan), PreviewReady(preview_of(plan, [change("create", "A.md", content=b"x")], errors=problems))]]
+        script=[
+            [
+                PlanReady(plan),
+                PreviewReady(
+                    preview_of(plan, [change("create", "A.md", content=b"x")], errors=problems)
+                ),
+            ]
+        ]
     )
     async with driving(session) as app:
         await app.planned()
@@ -170,7 +180,9 @@ async def test_a_message_sent_twice_runs_once() -> None:
 
 
 async def test_messages_that_need_a_selection_ask_for_one() -> None:
-    session = FakeSession(script=[sample_answer(), [TurnFailed(Problem("NO_SELECTION", "Nothing is selected."))]])
+    session = FakeSession(
+        script=[sample_answer(), [TurnFailed(Problem("NO_SELECTION", "Nothing is selected."))]]
+    )
     async with driving(session) as app:
         await app.press("enter")
         assert "Selection is empty. Please select text first." in app.hint()
@@ -326,7 +338,13 @@ async def test_a_plan_that_waits_is_computed_again_when_the_last_run_was_undone(
 async def test_undo_with_conflicts_asks_per_file() -> None:
     session = FakeSession()
     session.runs.reports = [
-        Report(("A.md",), conflicts=(UndoConflict("B.md", "changed since"), UndoConflict("C.md", "changed since"))),
+        Report(
+            ("A.md",),
+            conflicts=(
+                UndoConflict("B.md", "changed since"),
+                UndoConflict("C.md", "changed since"),
+            ),
+        ),
         Report(("C.md",), ("B.md",)),
     ]
     async with driving(session) as app:
@@ -343,7 +361,10 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
 async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
     session = FakeSession()
     gone = UndoConflict("B.md", "its old content is no longer kept", forcible=False)
-    session.runs.reports = [Report(("A.md",), conflicts=(gone, UndoConflict("C.md", "changed since"))), Report(("C.md",), ("B.md",))]
+    session.runs.reports = [
+        Report(("A.md",), conflicts=(gone, UndoConflict("C.md", "changed since"))),
+        Report(("C.md",), ("B.md",)),
+    ]
     async with driving(session) as app:
         await app.planned()
         await app.press("a")
@@ -361,7 +382,13 @@ async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
     session = FakeSession()
     session.runs.entries = history_entries()
     session.runs.reports = [
-        Report(("A.md",), conflicts=(UndoConflict("B.md", "changed since"), UndoConflict("C.md", "changed since"))),
+        Report(
+            ("A.md",),
+            conflicts=(
+                UndoConflict("B.md", "changed since"),
+                UndoConflict("C.md", "changed since"),
+            ),
+        ),
         Report(("C.md",), ("B.md",)),
     ]
     async with driving(session) as app:
@@ -408,7 +435,9 @@ async def test_a_name_that_is_taken_is_asked_again() -> None:
 
 async def test_running_a_saved_action_asks_for_its_values_and_previews() -> None:
     session = FakeSession()
-    session.saved.macros = [saved("Sort", plan_of(parameters={"folder": {"type": "path"}, "count": {"type": "number"}}))]
+    session.saved.macros = [
+        saved("Sort", plan_of(parameters={"folder": {"type": "path"}, "count": {"type": "number"}}))
+    ]
     async with driving(session) as app:
         await app.press("f2", "enter")
         assert isinstance(app.app.screen, ValuesForm)
@@ -444,7 +473,9 @@ async def test_saved_actions_are_renamed_deleted_after_a_question_and_exported()
 
 async def test_an_imported_action_is_shown_before_it_is_kept() -> None:
     session = FakeSession()
-    session.saved.to_import = Imported(saved("Foreign"), (Problem("FIELD_IGNORED", "autoRun was left out."),))
+    session.saved.to_import = Imported(
+        saved("Foreign"), (Problem("FIELD_IGNORED", "autoRun was left out."),)
+    )
     async with driving(session) as app:
         await app.press("f2", "tab", "i")
         await app.press(*"file", "enter")
@@ -485,7 +516,9 @@ async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
 @pytest.mark.parametrize(("key", "finish"), [("b", False), ("f", True)])
 async def test_an_interrupted_run_is_offered_at_the_start(key: str, finish: bool) -> None:
     session = FakeSession()
-    session.runs.broken = [interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")]
+    session.runs.broken = [
+        interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")
+    ]
     async with driving(session) as app:
         assert isinstance(app.app.screen, Recovery)
         assert "Sort the inbox" in app.screen()
@@ -519,7 +552,9 @@ async def test_missing_values_without_candidates() -> None:
 async def test_an_answer_is_streamed_and_then_left_alone() -> None:
     long = "".join(f"Paragraph {number} of a long answer.\n\n" * 3 for number in range(60))
     pieces: list[AgentEvent] = [TextDelta(long[at : at + 50]) for at in range(0, len(long), 50)]
-    session = FakeSession(script=[sample_answer(), [*pieces, Answer(long)], [*pieces, Answer("Other words.")]])
+    session = FakeSession(
+        script=[sample_answer(), [*pieces, Answer(long)], [*pieces, Answer("Other words.")]]
+    )
     async with driving(session) as app:
         await app.send("Which projects?")
         transcript = app.transcript()
@@ -555,7 +590,9 @@ async def test_thinking_is_apart_and_folds() -> None:
 
 async def test_a_retry_of_planning_is_said() -> None:
     problem = Problem("SCHEMA_INVALID", "steps is missing.")
-    session = FakeSession(script=[[TextDelta("{}"), PlanningRetry(2, 3, (problem,)), *sample_answer()]])
+    session = FakeSession(
+        script=[[TextDelta("{}"), PlanningRetry(2, 3, (problem,)), *sample_answer()]]
+    )
     async with driving(session) as app:
         await app.send("Hi")
         assert "steps is missing. Asking again (2 of 3)." in app.transcript()
@@ -572,7 +609,9 @@ async def test_an_error_of_the_core_is_said_calmly() -> None:
         assert app.main.turn.phase == "idle"
 
 
-async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session = FakeSession()
     monkeypatch.setattr(logging.getLogger("obsidian_agent"), "handlers", [])
     log.start(tmp_path)
@@ -629,7 +668,9 @@ async def test_the_palette_runs_a_saved_action() -> None:
         assert session.called("run_macro") == [("Sort inbox", {})]
 
 
-@pytest.mark.parametrize(("standing", "why"), [("new", "came with the vault"), ("changed", "has changed since")])
+@pytest.mark.parametrize(
+    ("standing", "why"), [("new", "came with the vault"), ("changed", "has changed since")]
+)
 @pytest.mark.parametrize("palette", [False, True])
 async def test_a_saved_action_that_is_not_trusted_is_shown_and_asked_about_first(
     standing: Literal["new", "changed"], why: str, palette: bool
@@ -763,7 +804,14 @@ async def test_an_empty_list_of_saved_actions_says_how_to_fill_it() -> None:
 async def test_a_plan_without_literal_texts_can_be_saved() -> None:
     steps = [{"id": "a", "tool": "t", "args": {"path": "${where}"}}]
     plan = plan_of(steps, parameters={"where": {"type": "path", "default": "A.md"}})
-    session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, [change("create", "A.md", content=b"x")]))]])
+    session = FakeSession(
+        script=[
+            [
+                PlanReady(plan),
+                PreviewReady(preview_of(plan, [change("create", "A.md", content=b"x")])),
+            ]
+        ]
+    )
     async with driving(session) as app:
         await app.planned()
         await app.press("a")
@@ -783,7 +831,10 @@ async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
 
 async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
     session = FakeSession()
-    parameters = {"folder": {"type": "path", "default": "Ideas"}, "tags": {"type": "list", "default": ["a", "b"]}}
+    parameters = {
+        "folder": {"type": "path", "default": "Ideas"},
+        "tags": {"type": "list", "default": ["a", "b"]},
+    }
     session.saved.macros = [saved("Sort", plan_of(parameters=parameters))]
     async with driving(session) as app:
         await app.press("f2", "enter")
@@ -794,13 +845,20 @@ async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
 
 
 async def test_looking_around_is_told_and_what_was_sent_is_counted() -> None:
-    items = (ShareItem(vault_path("A.md"), Level.TEXT, 10, 3), ShareItem(vault_path("B.md"), Level.TEXT, 10, 3))
-    request = ShareRequest("c", "files", "vault.readFile", "Read notes", {}, items, "some/model", "https://x")
+    items = (
+        ShareItem(vault_path("A.md"), Level.TEXT, 10, 3),
+        ShareItem(vault_path("B.md"), Level.TEXT, 10, 3),
+    )
+    request = ShareRequest(
+        "c", "files", "vault.readFile", "Read notes", {}, items, "some/model", "https://x"
+    )
     events: list[AgentEvent] = [
         ToolCallStarted("c", "vault.readFile", "Read notes", {}, "it is about A"),
         ShareRequested(request),
         ShareDecided(request, ShareDecision("once", frozenset({"A.md"}))),
-        ToolCallFinished("c", "vault.readFile", problem=Problem("FILE_NOT_FOUND", "There is no B.md.")),
+        ToolCallFinished(
+            "c", "vault.readFile", problem=Problem("FILE_NOT_FOUND", "There is no B.md.")
+        ),
         TokensUsed("", 1000, 200, 2),
         Notice(Problem("X", "The context was shortened.")),
         RoundsUsedUp(8),
@@ -870,8 +928,14 @@ async def test_an_edit_of_the_plan_is_thrown_away_only_after_a_question() -> Non
 
 async def test_an_error_of_a_run_can_be_read_whole() -> None:
     words = "Something long that does not fit into a line. " * 12 + "THE END"
-    problem = Problem("VAULT_ERROR", words + "[/x]\x1b[2J", step_id="notes", path="Projects/Garden.md")
-    session = FakeSession(run_script=[RunFinished(ExecutionResult("r1", "stopped", False, "error", 0, 3, errors=(problem,)))])
+    problem = Problem(
+        "VAULT_ERROR", words + "[/x]\x1b[2J", step_id="notes", path="Projects/Garden.md"
+    )
+    session = FakeSession(
+        run_script=[
+            RunFinished(ExecutionResult("r1", "stopped", False, "error", 0, 3, errors=(problem,)))
+        ]
+    )
     async with driving(session, size=(80, 24)) as app:
         await app.planned()
         await app.press("a")
@@ -904,7 +968,13 @@ async def test_carriage_returns_of_a_pasted_text_are_ends_of_lines() -> None:
 
 async def test_a_long_streamed_answer_is_whole_in_the_transcript() -> None:
     sentence = "This sentence goes on and on without any end of a line and is told among very many of its kind. "
-    text = "Before.\n\n" + sentence * 80 + "\n\n" + "A paragraph that was broken\ninto lines by the model. " * 200 + "\n\nAfter."
+    text = (
+        "Before.\n\n"
+        + sentence * 80
+        + "\n\n"
+        + "A paragraph that was broken\ninto lines by the model. " * 200
+        + "\n\nAfter."
+    )
     pieces: list[AgentEvent] = [TextDelta(text[at : at + 700]) for at in range(0, len(text), 700)]
     session = FakeSession(script=[[*pieces, Answer(text)]], pace=0.005)
     async with driving(session) as app:
@@ -912,7 +982,9 @@ async def test_a_long_streamed_answer_is_whole_in_the_transcript() -> None:
         streaming = app.main.query_one(Streaming)
         shown = [str(piece.render()).strip() for piece in streaming.query(Static)]
         paragraphs = [str(render(part)).strip() for part in text.split("\n\n")]
-        assert all(any(paragraph in piece for piece in shown) for paragraph in paragraphs), "each paragraph is in one piece"
+        assert all(any(paragraph in piece for piece in shown) for paragraph in paragraphs), (
+            "each paragraph is in one piece"
+        )
         assert "".join("".join(shown).split()).endswith("".join("".join(paragraphs).split()))
 
 

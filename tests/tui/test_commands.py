@@ -32,10 +32,16 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
     vault = tmp_path / "Vault"
     (vault / ".obsidian-agent" / "agent").mkdir(parents=True)
     (vault / "Garden.md").write_text("# Garden\n\nBeans. #green\n")
-    (vault / ".obsidian-agent" / "agent" / "gardener.md").write_text("---\ndescription: Knows plants\n---\nBe a gardener.\n")
+    (vault / ".obsidian-agent" / "agent" / "gardener.md").write_text(
+        "---\ndescription: Knows plants\n---\nBe a gardener.\n"
+    )
     script = tmp_path / "answers.jsonl"
     script.write_text("\n".join(json.dumps(answer) for answer in ANSWERS))
-    settings = LiveSettings.load(tmp_path / "config.toml", {}, options={"model": f"scripted/{script}", "share_allow": ("**",)})
+    settings = LiveSettings.load(
+        tmp_path / "config.toml",
+        {},
+        options={"model": f"scripted/{script}", "share_allow": ("**",)},
+    )
     with VaultStore.open(vault) as store:
         wiring = Wiring(store, tmp_path / "state", policy=None, settings=settings)
         async with driving_real(wiring) as driver:
@@ -65,7 +71,9 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
             await pilot.press("tab")
             await driver.until(lambda: driver.prompt.text == "Water @Garden ")
             await pilot.press("enter")
-            await driver.until(lambda: "Water them." in driver.transcript() and driver.panes.chat.usage.display)
+            await driver.until(
+                lambda: "Water them." in driver.transcript() and driver.panes.chat.usage.display
+            )
             await driver.settle()
             assert "Sources\nGarden.md" in driver.transcript()
             assert "700 in · 20 out" in driver.screen()
@@ -118,7 +126,11 @@ async def _settings(driver: Driver, file: Path) -> None:
     listing = screen.query_one(SettingsList)
 
     async def change(name: str, *keys: str) -> None:
-        listing.cursor = next(at for at, row in enumerate(listing.rows) if not isinstance(row, str) and row.name == name)
+        listing.cursor = next(
+            at
+            for at, row in enumerate(listing.rows)
+            if not isinstance(row, str) and row.name == name
+        )
         await pilot.press(*keys)
         await driver.settle()
         await driver.settle()
@@ -179,19 +191,32 @@ async def _trust(driver: Driver, note: Path) -> None:
     assert isinstance(app.screen, MainScreen)
 
 
-async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_did_not_come_out_can_be_repaired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = {
         "version": "1.0",
         "goal": "Note the beans",
         "riskLevel": "writes",
-        "steps": [{"id": "new", "tool": "vault.createFile", "args": {"path": "Beans.md", "content": "# Beans\n"}}],
+        "steps": [
+            {
+                "id": "new",
+                "tool": "vault.createFile",
+                "args": {"path": "Beans.md", "content": "# Beans\n"},
+            }
+        ],
     }
     script, vault = tmp_path / "answers.jsonl", tmp_path / "Vault"
     vault.mkdir()
-    answers = [{"calls": [{"name": "propose_plan", "arguments": {"plan": plan}}]}, {"text": "I would leave it."}]
+    answers = [
+        {"calls": [{"name": "propose_plan", "arguments": {"plan": plan}}]},
+        {"text": "I would leave it."},
+    ]
     script.write_text("\n".join(json.dumps(answer) for answer in answers))
     with VaultStore.open(vault) as store:
-        wiring = Wiring(store, tmp_path / "state", settings=settings_with(model=f"scripted/{script}"))
+        wiring = Wiring(
+            store, tmp_path / "state", settings=settings_with(model=f"scripted/{script}")
+        )
         async with driving_real(wiring) as driver:
             pilot, checked = driver.pilot, Plans.verify
 
@@ -250,14 +275,23 @@ def test_a_command_is_called(message: str, name: str, known: bool, rest: str) ->
     assert (found.name, found.command is not None, found.rest) == (name, known, rest)
 
 
-@pytest.mark.parametrize("message", ["", "/", "hello", "/Projects/Garden.md is old", "a /sent", "/sent/it", "//"])
+@pytest.mark.parametrize(
+    "message", ["", "/", "hello", "/Projects/Garden.md is old", "a /sent", "/sent/it", "//"]
+)
 def test_other_messages_are_messages(message: str) -> None:
     assert called(message, COMMANDS) is None
 
 
 def test_what_is_typed_is_completed() -> None:
-    assert [command.name for command in starting_with("/", COMMANDS)] == [command.name for command in COMMANDS]
-    assert [command.name for command in starting_with("/se", COMMANDS)][:4] == ["selection", "sent", "settings", "set"]
+    assert [command.name for command in starting_with("/", COMMANDS)] == [
+        command.name for command in COMMANDS
+    ]
+    assert [command.name for command in starting_with("/se", COMMANDS)][:4] == [
+        "selection",
+        "sent",
+        "settings",
+        "set",
+    ]
     assert "threads" in [command.name for command in starting_with("/ad", COMMANDS)]
     assert starting_with("/sent now", COMMANDS) == []
     assert starting_with("text", COMMANDS) == []

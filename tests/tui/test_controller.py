@@ -25,8 +25,12 @@ class View:
     def __init__(self, session: FakeSession) -> None:
         self.said: list[str] = []
         self._tasks: list[asyncio.Task[None]] = []
-        thread: Any = SimpleNamespace(turn=session.turn, cancel=lambda: None, note_run=lambda *_: False)
-        backend: Any = SimpleNamespace(parts=SimpleNamespace(session=session, settings=LiveSettings()))
+        thread: Any = SimpleNamespace(
+            turn=session.turn, cancel=lambda: None, note_run=lambda *_: False
+        )
+        backend: Any = SimpleNamespace(
+            parts=SimpleNamespace(session=session, settings=LiveSettings())
+        )
         view: Any = self
         self.turn = TurnController(backend, EventStream(self._take), thread, view)
 
@@ -39,7 +43,9 @@ class View:
     def post_message(self, message: WorkEnded) -> None:
         asyncio.get_running_loop().call_soon(self.turn.ended, message)
 
-    def run_worker(self, work: Callable[[], Coroutine[Any, Any, None]], **_: object) -> asyncio.Task[None]:
+    def run_worker(
+        self, work: Callable[[], Coroutine[Any, Any, None]], **_: object
+    ) -> asyncio.Task[None]:
         self._tasks.append(asyncio.create_task(work()))
         return self._tasks[-1]
 
@@ -49,7 +55,9 @@ class View:
     def _take(self, events: Sequence[AgentEvent]) -> None:
         turn = self.turn
         for event in events:
-            turn.concluded = turn.concluded or isinstance(event, PreviewReady | TurnFailed | RunFinished)
+            turn.concluded = turn.concluded or isinstance(
+                event, PreviewReady | TurnFailed | RunFinished
+            )
             match event:
                 case PlanReady():
                     turn.plan_ready(event)
@@ -89,7 +97,9 @@ def view(session: FakeSession) -> View:
     return View(session)
 
 
-async def test_only_the_very_preview_that_waits_is_applied_and_once(session: FakeSession, view: View) -> None:
+async def test_only_the_very_preview_that_waits_is_applied_and_once(
+    session: FakeSession, view: View
+) -> None:
     first = await view.planned()
     view.turn.toggle("notes")
     await view.approved(first)
@@ -105,7 +115,9 @@ async def test_only_the_very_preview_that_waits_is_applied_and_once(session: Fak
     assert (view.turn.stage, view.turn.pending) == ("result", None)
 
 
-async def test_nothing_is_applied_that_has_errors_or_does_nothing(session: FakeSession, view: View) -> None:
+async def test_nothing_is_applied_that_has_errors_or_does_nothing(
+    session: FakeSession, view: View
+) -> None:
     problem = Problem("FILE_EXISTS", "There is a note of this name.", path="A.md")
     for refused in ({"errors": (problem,)}, {"instances": ()}):
         preview = preview_of(plan_of(), [change("create", "A.md", content=b"x")], **refused)
@@ -114,7 +126,9 @@ async def test_nothing_is_applied_that_has_errors_or_does_nothing(session: FakeS
         assert (session.called("execute"), view.turn.stage) == ([], "plan")
 
 
-async def test_a_plan_that_waits_is_not_applied_while_something_else_is_planned(session: FakeSession, view: View) -> None:
+async def test_a_plan_that_waits_is_not_applied_while_something_else_is_planned(
+    session: FakeSession, view: View
+) -> None:
     waiting = await view.planned()
     session.gate = asyncio.Event()
     view.turn.send("Something else")
@@ -130,14 +144,20 @@ async def test_a_plan_that_waits_is_not_applied_while_something_else_is_planned(
 async def test_a_rejected_plan_can_be_brought_back(view: View) -> None:
     await view.planned()
     view.turn.reject()
-    assert (view.said[-1], view.turn.stage, view.turn.pending) == ("Plan rejected. Nothing was changed.", "idle", None)
+    assert (view.said[-1], view.turn.stage, view.turn.pending) == (
+        "Plan rejected. Nothing was changed.",
+        "idle",
+        None,
+    )
     assert view.turn.last is not None
     view.turn.preview_again(view.turn.last)
     await view.settle()
     assert view.turn.pending is not None
 
 
-async def test_a_run_that_cannot_begin_leaves_the_plan_to_try_again(session: FakeSession, view: View) -> None:
+async def test_a_run_that_cannot_begin_leaves_the_plan_to_try_again(
+    session: FakeSession, view: View
+) -> None:
     preview = await view.planned()
     session.error = ObsidianAgentError("Another program is writing to this vault.")
     await view.approved(preview)
@@ -152,10 +172,19 @@ async def test_a_run_that_cannot_begin_leaves_the_plan_to_try_again(session: Fak
     [
         ([], "That came to no end. Nothing was changed."),
         ([TurnFailed(Problem("IO_ERROR", "The disk is gone."))], "The disk is gone."),
-        ([PreviewReady(preview_of(plan_of([], goal="There is nothing to do.", assumptions=[]), []))], "There is nothing to do."),
+        (
+            [
+                PreviewReady(
+                    preview_of(plan_of([], goal="There is nothing to do.", assumptions=[]), [])
+                )
+            ],
+            "There is nothing to do.",
+        ),
     ],
 )
-async def test_a_turn_without_a_plan_says_so(session: FakeSession, view: View, events: list[AgentEvent], words: str) -> None:
+async def test_a_turn_without_a_plan_says_so(
+    session: FakeSession, view: View, events: list[AgentEvent], words: str
+) -> None:
     session.script = [events]
     view.turn.send("Hi")
     await view.settle()

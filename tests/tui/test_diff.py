@@ -34,7 +34,11 @@ def test_both_sides_can_be_read_back_with_their_numbers(before: str, after: str)
 
 def test_a_line_that_looks_like_a_header_is_a_line() -> None:
     diff = parse_diff(unified_diff(b"-- old\n++ x\n", b"-- new\n++ x\n", "a", "a"))
-    assert [(line.kind, line.text) for line in diff.lines[1:]] == [("del", "-- old"), ("add", "-- new"), ("same", "++ x")]
+    assert [(line.kind, line.text) for line in diff.lines[1:]] == [
+        ("del", "-- old"),
+        ("add", "-- new"),
+        ("same", "++ x"),
+    ]
 
 
 def test_content_that_imitates_a_hunk_is_content() -> None:

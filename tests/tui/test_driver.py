@@ -60,7 +60,11 @@ def _end(terminal: int) -> bytes:
     ],
 )
 def test_the_app_ends_with_its_terminal_or_when_it_is_asked_to(
-    tmp_path: Path, make_vault: MakeVault, prepare: Callable[[], None], keys: bytes, asked: signal.Signals | None
+    tmp_path: Path,
+    make_vault: MakeVault,
+    prepare: Callable[[], None],
+    keys: bytes,
+    asked: signal.Signals | None,
 ) -> None:
     vault = make_vault({"A.md": "one\n"}).real_path
     process, terminal = pty.fork()
@@ -77,7 +81,11 @@ def test_the_app_ends_with_its_terminal_or_when_it_is_asked_to(
             "--state-dir",
             os.fspath(tmp_path / "state"),
         ]
-        os.execve(sys.executable, command, os.environ | {"TERM": "xterm-256color", "HOME": os.fspath(tmp_path)})
+        os.execve(
+            sys.executable,
+            command,
+            os.environ | {"TERM": "xterm-256color", "HOME": os.fspath(tmp_path)},
+        )
     drawn, deadline = b"", time.monotonic() + 60
     while b"New line" not in drawn and time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.1)[0]:

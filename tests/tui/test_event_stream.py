@@ -23,7 +23,9 @@ class Screen:
         return [event for batch in self.batches for event in batch]
 
 
-async def texts(count: int, *, pause: float | None = None, error: Exception | None = None) -> AsyncIterator[AgentEvent]:
+async def texts(
+    count: int, *, pause: float | None = None, error: Exception | None = None
+) -> AsyncIterator[AgentEvent]:
     for number in range(count):
         if pause is not None:
             await asyncio.sleep(pause)
@@ -35,7 +37,9 @@ async def texts(count: int, *, pause: float | None = None, error: Exception | No
 async def test_events_arrive_in_order_and_in_few_batches() -> None:
     screen = Screen()
     await EventStream(screen.batches.append).follow(texts(1000))
-    assert [event.text for event in screen.events if isinstance(event, TextDelta)] == [str(number) for number in range(1000)]
+    assert [event.text for event in screen.events if isinstance(event, TextDelta)] == [
+        str(number) for number in range(1000)
+    ]
     assert len(screen.batches) < 50
 
 
@@ -82,7 +86,9 @@ async def test_a_later_turn_silences_an_earlier_one() -> None:
     before = len(screen.events)
     await stream.follow(texts(3))
     await earlier
-    assert [event.text for event in screen.events[before:] if isinstance(event, TextDelta)][-3:] == ["0", "1", "2"]
+    assert [event.text for event in screen.events[before:] if isinstance(event, TextDelta)][
+        -3:
+    ] == ["0", "1", "2"]
     assert len(screen.events) <= before + 3
 
 

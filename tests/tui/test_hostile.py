@@ -40,7 +40,9 @@ TERMINAL = "a\x1b[8mb\x1b]52;c;AAAA\x07\x9b2Jx\u202egpj\u200bb\x08\x08line\nbrea
 
 def clean(text: str) -> bool:
     """Whether a terminal would only draw it."""
-    return not any(unicodedata.category(char) in ("Cc", "Cs", "Cf") and char != "\n" for char in text)
+    return not any(
+        unicodedata.category(char) in ("Cc", "Cs", "Cf") and char != "\n" for char in text
+    )
 
 
 async def tour(app: Driver, bad: str) -> list[str]:
@@ -102,10 +104,26 @@ def session_with(bad: str) -> FakeSession:
     ]
     flags = (Flag("notNamed", bad, bad),)
     preview = preview_of(plan, changes, warnings=(problem,), flags=flags)
-    preview = replace(preview, instances=tuple(replace(instance, reason=bad) for instance in preview.instances))
+    preview = replace(
+        preview, instances=tuple(replace(instance, reason=bad) for instance in preview.instances)
+    )
     session.script = [
-        [TextDelta(bad, thinking=True), TextDelta(bad), PlanningRetry(1, 2, (problem,)), TextDelta(bad), Answer(bad, (bad,))],
-        [NeedsInput(bad, (Candidate(bad, plan, {bad: bad}, (), "one"), Candidate(bad, None, {}, (bad,), "two")))],
+        [
+            TextDelta(bad, thinking=True),
+            TextDelta(bad),
+            PlanningRetry(1, 2, (problem,)),
+            TextDelta(bad),
+            Answer(bad, (bad,)),
+        ],
+        [
+            NeedsInput(
+                bad,
+                (
+                    Candidate(bad, plan, {bad: bad}, (), "one"),
+                    Candidate(bad, None, {}, (bad,), "two"),
+                ),
+            )
+        ],
         [TurnFailed(problem, (problem,)), PlanReady(plan, (bad,)), PreviewReady(preview)],
     ]
     result = ExecutionResult(
@@ -120,7 +138,11 @@ def session_with(bad: str) -> FakeSession:
         effects=Effects((bad,), (bad,), (bad,), ((bad, bad),), (bad,), (bad,)),
         undo_available=True,
     )
-    run: list[AgentEvent] = [RunStarted("r1", 1), StepStarted(bad, bad, bad), StepFinished(bad, bad, 1, 1, 1.0, (bad,))]
+    run: list[AgentEvent] = [
+        RunStarted("r1", 1),
+        StepStarted(bad, bad, bad),
+        StepFinished(bad, bad, 1, 1, 1.0, (bad,)),
+    ]
     run += [
         StepSkipped(bad, bad, bad, 1, 1),
         StepRetrying(bad, bad, 1, 2, 1.0, problem),
@@ -172,7 +194,9 @@ async def test_texts_of_an_interrupted_run_and_of_errors_are_shown_as_they_are()
 
 
 async def test_an_escape_split_over_chunks_is_made_visible() -> None:
-    session = FakeSession(script=[[TextDelta("a\x1b]52;c;"), TextDelta("AAAA\x07b"), Answer("a\x1b]52;c;AAAA\x07b")]])
+    session = FakeSession(
+        script=[[TextDelta("a\x1b]52;c;"), TextDelta("AAAA\x07b"), Answer("a\x1b]52;c;AAAA\x07b")]]
+    )
     async with driving(session) as app:
         await app.send("x")
         assert "a␛]52;c;AAAA␇b" in app.transcript()
@@ -181,7 +205,10 @@ async def test_an_escape_split_over_chunks_is_made_visible() -> None:
 
 async def test_names_that_look_alike_are_marked() -> None:
     plan = plan_of()
-    changes = [change("create", "Notes/\u0422odo.md", content=b"x"), change("modify", "Notes/Todo .md", content=b"x")]
+    changes = [
+        change("create", "Notes/\u0422odo.md", content=b"x"),
+        change("modify", "Notes/Todo .md", content=b"x"),
+    ]
     session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, changes))]])
     async with driving(session, size=(200, 50)) as app:
         await app.send("x")
@@ -191,7 +218,9 @@ async def test_names_that_look_alike_are_marked() -> None:
 
 async def test_a_long_goal_cannot_push_the_deletions_out_of_sight() -> None:
     plan = plan_of(goal="Create A.md" + "\n" * 300 + "x\n" * 300)
-    changes = [change("create", f"{number}.md", content=b"x") for number in range(200)] + [change("delete", "Zettel.md")]
+    changes = [change("create", f"{number}.md", content=b"x") for number in range(200)] + [
+        change("delete", "Zettel.md")
+    ]
     session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, changes))]])
     async with driving(session, size=(80, 24)) as app:
         await app.send("x")

@@ -20,7 +20,10 @@ from tui.driving import Driver, driving_real
 def base(tmp_path: Path) -> Path:
     """A vault after two runs, its state beside it."""
     (tmp_path / "Vault").mkdir()
-    with VaultStore.open(tmp_path / "Vault") as store, Journal.open(tmp_path / "state", store) as journal:
+    with (
+        VaultStore.open(tmp_path / "Vault") as store,
+        Journal.open(tmp_path / "state", store) as journal,
+    ):
         for name in ("one.md", "two.md"):
             assert run(previewed(create(name, b"x"), goal=f"Make {name}"), store, journal).success
     return tmp_path

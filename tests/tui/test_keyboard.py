@@ -27,7 +27,18 @@ from tui.fakes import FakeSession, interrupted, plan_of, vault_path
 
 def request() -> ShareRequest:
     item = ShareItem(vault_path("Garden.md"), Level.TEXT, 1200, 300, "", ("line",))
-    return ShareRequest("c1", "files", "vault.readFiles", "Read notes", {}, (item,), "model", "here", number=1, total=1)
+    return ShareRequest(
+        "c1",
+        "files",
+        "vault.readFiles",
+        "Read notes",
+        {},
+        (item,),
+        "model",
+        "here",
+        number=1,
+        total=1,
+    )
 
 
 def dialogs() -> list[Modal[Any]]:
@@ -63,11 +74,15 @@ async def test_no_dialog_takes_what_is_typed_on(number: int) -> None:
         app.now += 0.4
         await app.pilot.press("enter", "backspace", "backspace")
         assert answers == []
-        assert app.prompt.text == "Dear" + text[:-2], "every letter is in the message, and only there"
+        assert app.prompt.text == "Dear" + text[:-2], (
+            "every letter is in the message, and only there"
+        )
         assert all(entry.value == "" for entry in app.app.screen.query(LineEntry))
         await app.pilot.press("escape")
         await app.settle()
-        assert isinstance(app.app.screen, MainScreen), "leaving without an answer is possible at any time"
+        assert isinstance(app.app.screen, MainScreen), (
+            "leaving without an answer is possible at any time"
+        )
 
 
 async def test_a_key_answers_after_a_pause() -> None:
@@ -85,7 +100,9 @@ async def test_a_key_answers_after_a_pause() -> None:
         assert app.prompt.text == "Dearaa"
 
 
-async def test_a_key_that_was_pressed_before_the_dialog_came_answers_nothing_however_late_it_is_handled() -> None:
+async def test_a_key_that_was_pressed_before_the_dialog_came_answers_nothing_however_late_it_is_handled() -> (
+    None
+):
     async with over_a_message(Share(request())) as (app, answers):  # type: ignore[arg-type]
         app.now += LATE
         late = events.Key("a", "a")
@@ -104,7 +121,9 @@ async def test_what_is_pasted_over_a_dialog_reaches_the_message() -> None:
         assert app.prompt.text == "Dear a friend"
 
 
-async def test_what_is_pasted_as_a_dialog_with_a_field_comes_is_of_the_message_and_later_of_the_field() -> None:
+async def test_what_is_pasted_as_a_dialog_with_a_field_comes_is_of_the_message_and_later_of_the_field() -> (
+    None
+):
     async with over_a_message(Secret("The key", "")) as (app, _):  # type: ignore[arg-type]
         app.app.post_message(events.Paste(" a friend"))
         await app.settle()

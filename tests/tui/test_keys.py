@@ -60,7 +60,11 @@ def test_every_binding_of_the_program_comes_from_the_table() -> None:
     package = Path(obsidian_agent.tui.__path__[0])
     for module in pkgutil.walk_packages([str(package)], "obsidian_agent.tui."):
         for name, each in vars(importlib.import_module(module.name)).items():
-            if isinstance(each, type) and issubclass(each, DOMNode) and each.__module__ == module.name:
+            if (
+                isinstance(each, type)
+                and issubclass(each, DOMNode)
+                and each.__module__ == module.name
+            ):
                 for found in vars(each).get("BINDINGS", ()):
                     assert isinstance(found, Binding), (module.name, name, found)
                     assert found.id in BY_ID, (module.name, name, found)
@@ -82,7 +86,14 @@ async def test_welcome_help_and_status_lines_name_the_keys_that_are_in_force() -
 
 
 async def test_sentences_name_the_keys_that_are_in_force() -> None:
-    keys = {"main.saved": "f9", "main.history": "f7", "main.open": "ctrl+g", "main.threads": "f10", "result.save": "w", "error.copy": "y"}
+    keys = {
+        "main.saved": "f9",
+        "main.history": "f7",
+        "main.open": "ctrl+g",
+        "main.threads": "f10",
+        "result.save": "w",
+        "error.copy": "y",
+    }
     async with driving(size=(200, 50), settings=LiveSettings(current=Settings(keymap=keys))) as app:
         assert "Ctrl+G opens one by a few letters" in app.screen()
         await app.send("tidy the selection")
@@ -96,8 +107,12 @@ async def test_sentences_name_the_keys_that_are_in_force() -> None:
         assert "The report (y) names no notes" in app.screen()
 
 
-@pytest.mark.parametrize("make", [Unexpected, lambda error: DiffScreen("A", "text"), lambda error: PlanEditor({})])
-async def test_the_help_opens_over_every_screen_by_the_key_that_is_in_force(make: Callable[[Exception], Screen[Any]]) -> None:
+@pytest.mark.parametrize(
+    "make", [Unexpected, lambda error: DiffScreen("A", "text"), lambda error: PlanEditor({})]
+)
+async def test_the_help_opens_over_every_screen_by_the_key_that_is_in_force(
+    make: Callable[[Exception], Screen[Any]],
+) -> None:
     async with driving(settings=LiveSettings(current=Settings(keymap={"app.help": "f12"}))) as app:
         await app.app.push_screen(make(ValueError("x")))
         await app.settle()
@@ -108,12 +123,16 @@ async def test_the_help_opens_over_every_screen_by_the_key_that_is_in_force(make
 
 
 async def test_an_entry_of_the_keymap_that_names_no_key_is_told() -> None:
-    async with driving(settings=LiveSettings(current=Settings(keymap={"plan.aprove": "f8"}))) as app:
+    async with driving(
+        settings=LiveSettings(current=Settings(keymap={"plan.aprove": "f8"}))
+    ) as app:
         assert "names no key of this program" in app.transcript()
         assert "plan.approve" in app.transcript(), "the nearest one"
 
 
-async def test_keys_that_are_changed_while_the_program_runs_are_in_force_and_shown_at_once() -> None:
+async def test_keys_that_are_changed_while_the_program_runs_are_in_force_and_shown_at_once() -> (
+    None
+):
     async with driving() as app:
         await app.send('/set keymap {"main.saved": "f9", "no.key": "f7"}')
         assert "F9      all actions" in app.screen()

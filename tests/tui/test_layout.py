@@ -14,7 +14,15 @@ from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
 from obsidian_agent.tui.widgets.plan import PlanList
 from tui.driving import SIZES, Driver, driving
-from tui.fakes import FakeSession, change, history_entries, plan_of, preview_of, sample_answer, saved
+from tui.fakes import (
+    FakeSession,
+    change,
+    history_entries,
+    plan_of,
+    preview_of,
+    sample_answer,
+    saved,
+)
 
 
 async def resize(app: Driver, width: int, height: int) -> None:
@@ -45,7 +53,11 @@ async def test_every_pane_and_its_deciding_keys_are_there_at_every_size() -> Non
                 assert app.app.focused.region.width > 0
             assert fronts == {"chat", "note", "work"}
             assert app.panes.front == "work"
-            for words in ("a Approve", "r Reject", "e Edit", "space Step", "f1 Help", "^p Menu") if size in SIZES else ():
+            for words in (
+                ("a Approve", "r Reject", "e Edit", "space Step", "f1 Help", "^p Menu")
+                if size in SIZES
+                else ()
+            ):
                 assert words in footer(app)
         await resize(app, 80, 24)
         await app.press("a")
@@ -60,7 +72,10 @@ async def test_as_many_panes_as_fit() -> None:
     async with driving(size=(80, 40)) as app:
         for width, count in ((80, 1), (99, 1), (100, 2), (149, 2), (150, 3), (200, 3)):
             await resize(app, width, 40)
-            assert sum(bool(pane.display and pane.region.width) for pane in app.panes.children) == count
+            assert (
+                sum(bool(pane.display and pane.region.width) for pane in app.panes.children)
+                == count
+            )
 
 
 async def test_every_theme_draws_every_screen() -> None:
@@ -105,7 +120,10 @@ async def test_keys_can_be_rebound() -> None:
 
 async def test_ten_thousand_files_are_drawn_by_the_screenful() -> None:
     plan = plan_of()
-    changes = [change("create", f"Folder/Note {number:05}.md", content=b"text\n") for number in range(10_000)]
+    changes = [
+        change("create", f"Folder/Note {number:05}.md", content=b"text\n")
+        for number in range(10_000)
+    ]
     session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, changes))]])
     drawn = 0
     original = PlanList.draw_row
@@ -131,7 +149,17 @@ async def test_ten_thousand_files_are_drawn_by_the_screenful() -> None:
 
 
 def test_the_app_is_imported_without_anything_slow() -> None:
-    slow = ["litellm", "openai", "httpx", "pydantic", "rapidfuzz", "yaml", "sqlite3", "numpy", "markdown_it"]
+    slow = [
+        "litellm",
+        "openai",
+        "httpx",
+        "pydantic",
+        "rapidfuzz",
+        "yaml",
+        "sqlite3",
+        "numpy",
+        "markdown_it",
+    ]
     code = f"import sys, obsidian_agent.tui.app; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[]", done.stderr
@@ -151,7 +179,11 @@ async def test_letters_typed_where_nothing_takes_them_go_to_the_message() -> Non
 
 async def test_a_command_typed_at_once_is_not_taken_for_what_its_first_letters_suggest() -> None:
     async with driving(FakeSession(), size=(80, 24)) as app:
-        for key, letter in (("slash", "/"), *((letter, letter) for letter in "actions"), ("enter", "\r")):
+        for key, letter in (
+            ("slash", "/"),
+            *((letter, letter) for letter in "actions"),
+            ("enter", "\r"),
+        ):
             app.app.post_message(events.Key(key, letter))
         await app.settle()
         assert isinstance(app.app.screen, Actions), app.screen()

@@ -11,25 +11,45 @@ from obsidian_agent.tui.markdown_text import MOST, PART, MarkdownPart, Splitter,
 
 
 def test_the_usual_parts() -> None:
-    text = (
-        "# Head\n\nSome **bold** and `code`.\n\n- a\n  - b\n\n3. x\n4. y\n\n> quoted\n\n```py\nx = 1\n```\n\n---\n\n|a|b|\n|-|-|\n|1|2|\n"
-    )
+    text = "# Head\n\nSome **bold** and `code`.\n\n- a\n  - b\n\n3. x\n4. y\n\n> quoted\n\n```py\nx = 1\n```\n\n---\n\n|a|b|\n|-|-|\n|1|2|\n"
     plain = markdown_text.render(text).plain
-    for part in ("Head\n", "Some bold and code.", "• a\n  • b", "3. x\n4. y", "▎ quoted", "▏ x = 1", "a  b", "1  2"):
+    for part in (
+        "Head\n",
+        "Some bold and code.",
+        "• a\n  • b",
+        "3. x\n4. y",
+        "▎ quoted",
+        "▏ x = 1",
+        "a  b",
+        "1  2",
+    ):
         assert part in plain
 
 
 @pytest.mark.parametrize(
-    "text", ["[/x]", "[@click=app.bell]x[/]", "[WIP] note", "[x] done", "[[Some note]]", "[bold]b", "[type=x, v={'a[0]'}]"]
+    "text",
+    [
+        "[/x]",
+        "[@click=app.bell]x[/]",
+        "[WIP] note",
+        "[x] done",
+        "[[Some note]]",
+        "[bold]b",
+        "[type=x, v={'a[0]'}]",
+    ],
 )
 def test_brackets_are_text(text: str) -> None:
     assert text in markdown_text.render(text).plain
 
 
 def test_a_link_is_its_words_only() -> None:
-    content = markdown_text.render("See [the docs](https://evil.test) and ![img](https://evil.test/x.png)")
+    content = markdown_text.render(
+        "See [the docs](https://evil.test) and ![img](https://evil.test/x.png)"
+    )
     assert "the docs" in content.plain
-    assert not any("click" in str(span.style) or "link" in str(span.style) for span in content.spans)
+    assert not any(
+        "click" in str(span.style) or "link" in str(span.style) for span in content.spans
+    )
 
 
 @given(st.text(max_size=200))
@@ -45,15 +65,29 @@ def test_deep_nesting_does_not_break() -> None:
 
 
 def test_columns_of_a_table_are_lined_up() -> None:
-    text = str(markdown_text.render("| What | When |\n|---|---|\n| **beans** and more | May |\n| x |\n\nAfter."))
-    assert [line.rstrip() for line in text.split("\n")] == ["What            When", "beans and more  May", "x", "", "After."]
+    text = str(
+        markdown_text.render(
+            "| What | When |\n|---|---|\n| **beans** and more | May |\n| x |\n\nAfter."
+        )
+    )
+    assert [line.rstrip() for line in text.split("\n")] == [
+        "What            When",
+        "beans and more  May",
+        "x",
+        "",
+        "After.",
+    ]
 
 
 # --- parts, while a text arrives --------------------------------------------------------------------------------------
 
 PARAGRAPH = "Some words that make a line.\n" * 5
 CODE = "```python\n" + "print('x')\n\n" * 400 + "```\n"
-TEXT = f"# Head\n\n{PARAGRAPH}\n" * 8 + f"\n1. one\n2. two\n\n   goes on\n\n3. three\n\n{CODE}\nThe end.\n\n" + "no line end at all " * 400
+TEXT = (
+    f"# Head\n\n{PARAGRAPH}\n" * 8
+    + f"\n1. one\n2. two\n\n   goes on\n\n3. three\n\n{CODE}\nThe end.\n\n"
+    + "no line end at all " * 400
+)
 
 
 def split(text: str, seed: int) -> tuple[list[MarkdownPart], Splitter]:

@@ -25,7 +25,11 @@ PLAN = {
     "goal": "Note the beans",
     "riskLevel": "writes",
     "steps": [
-        {"id": "new", "tool": "vault.createFile", "args": {"path": "Beans.md", "content": "# Beans\n\nSee [[Garden]].\n"}},
+        {
+            "id": "new",
+            "tool": "vault.createFile",
+            "args": {"path": "Beans.md", "content": "# Beans\n\nSee [[Garden]].\n"},
+        },
         {"id": "show", "tool": "workspace.openFile", "args": {"path": "Beans.md", "line": 3}},
     ],
 }
@@ -36,7 +40,11 @@ def call(name: str, identity: str, **arguments: object) -> Call:
 
 
 SCRIPT = [
-    Reply("Let me look.", thinking="Which notes?", calls=(call("vault__readFiles", "r1", filePaths=list(NOTES), why="they may say it"),)),
+    Reply(
+        "Let me look.",
+        thinking="Which notes?",
+        calls=(call("vault__readFiles", "r1", filePaths=list(NOTES), why="they may say it"),),
+    ),
     Reply("Water the **beans**, says [[Garden]].", usage=(900, 30)),
     Reply("", calls=(call("vault__searchText", "s1", query="beans", why="to find them"),)),
     Reply("Here is a plan.", calls=(call("propose_plan", "p1", plan=PLAN),)),
@@ -54,11 +62,15 @@ async def question(app: Driver) -> Share:
 
 async def open_source(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """A note that the answer rests on, in the note pane, and then in Obsidian, for which there is no desktop."""
-    assert "Sources\nGarden.md\nAlso sent, and not named in the answer\nLog.md" in driver.transcript()
+    assert (
+        "Sources\nGarden.md\nAlso sent, and not named in the answer\nLog.md" in driver.transcript()
+    )
     source = driver.app.screen.query(Source).first()
     source.focus()
     await driver.pilot.press("enter")
-    await driver.until(lambda: driver.panes.note.path == "Garden.md" and driver.panes.front == "note")
+    await driver.until(
+        lambda: driver.panes.note.path == "Garden.md" and driver.panes.front == "note"
+    )
     source.focus()
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
@@ -67,7 +79,9 @@ async def open_source(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.prompt.focus()
 
 
-async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OBSIDIAN_AGENT_API_KEY", KEY)
     vault = tmp_path / "Vault"
     vault.mkdir()

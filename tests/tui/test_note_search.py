@@ -2,7 +2,14 @@ from __future__ import annotations
 
 from obsidian_agent.tui.screens.open_note import LIMIT, NoteSearch
 
-PATHS = ["Archive/Garden old.md", "Daily/2025-12-16.md", "Garden.md", "People/Gardner.md", "Projects/Kitchen garden.md", "Zebra.md"]
+PATHS = [
+    "Archive/Garden old.md",
+    "Daily/2025-12-16.md",
+    "Garden.md",
+    "People/Gardner.md",
+    "Projects/Kitchen garden.md",
+    "Zebra.md",
+]
 
 
 def test_names_that_begin_with_the_letters_come_first() -> None:
@@ -21,7 +28,9 @@ def test_letters_in_order_match_and_typing_errors_are_forgiven() -> None:
 
 
 def test_an_empty_query_shows_the_first_notes() -> None:
-    assert NoteSearch([f"{number}.md" for number in range(500)]).find("") == [f"{number}.md" for number in range(LIMIT)]
+    assert NoteSearch([f"{number}.md" for number in range(500)]).find("") == [
+        f"{number}.md" for number in range(LIMIT)
+    ]
 
 
 def test_a_query_that_fits_nothing() -> None:

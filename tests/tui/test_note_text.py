@@ -15,7 +15,9 @@ texts = st.text(st.sampled_from("ab \t\n\r\x1b\u202e👍é\u0301"), max_size=50)
 
 @pytest.mark.parametrize("piece", [2_000, 3])
 @given(text=texts, data=st.data())
-def test_a_selection_is_the_text_between_its_positions(text: str, data: st.DataObject, piece: int) -> None:
+def test_a_selection_is_the_text_between_its_positions(
+    text: str, data: st.DataObject, piece: int
+) -> None:
     with patch("obsidian_agent.tui.widgets.note.PIECE", piece):
         note = NoteText.of(text)
     rows = st.integers(0, len(note.shown) - 1)
@@ -36,7 +38,13 @@ def test_a_selection_is_the_text_between_its_positions(text: str, data: st.DataO
         expected = units[start.line][2 * start.ch : 2 * end.ch]
     else:
         newline = "\n".encode("utf-16-le")
-        expected = newline.join([units[start.line][2 * start.ch :], *units[start.line + 1 : end.line], units[end.line][: 2 * end.ch]])
+        expected = newline.join(
+            [
+                units[start.line][2 * start.ch :],
+                *units[start.line + 1 : end.line],
+                units[end.line][: 2 * end.ch],
+            ]
+        )
     assert selection.text == expected.decode("utf-16-le")
 
 
@@ -62,10 +70,18 @@ def test_the_screen_gets_safe_text_and_the_selection_real_text() -> None:
 def test_a_long_line_is_shown_in_rows_that_do_not_tear_characters_apart() -> None:
     note = NoteText.of("one\n" + "x" * (PIECE - 1) + "e\u0301" * 2 + "👩\u200d💻" * PIECE + "\nend")
     assert max(len(line.text) for line in note.shown) <= PIECE
-    assert not any(note.source[1][start] in "\u0301\u200d💻" for line, start in note.places if line == 1)
+    assert not any(
+        note.source[1][start] in "\u0301\u200d💻" for line, start in note.places if line == 1
+    )
     assert [note.line_at(row) for row in (0, 1, 2, len(note.shown) - 1)] == [0, 1, 1, 2]
-    assert (note.row_of(1), note.row_of(2), note.rows_of_line(2)) == (1, len(note.shown) - 1, (1, len(note.shown) - 2))
-    assert note.selection((1, 0), (len(note.shown) - 1, 0)) == Selection(note.source[1] + "\n", Position(1, 0), Position(2, 0))
+    assert (note.row_of(1), note.row_of(2), note.rows_of_line(2)) == (
+        1,
+        len(note.shown) - 1,
+        (1, len(note.shown) - 2),
+    )
+    assert note.selection((1, 0), (len(note.shown) - 1, 0)) == Selection(
+        note.source[1] + "\n", Position(1, 0), Position(2, 0)
+    )
 
 
 def test_long_notes_are_cut_and_counted() -> None:

@@ -54,7 +54,9 @@ def select_bullets(running: StandIn) -> None:
     running.select("Day.md", (2, 0), (4, 6), "- Garden 👍\n- Kitchen\n- Roof")
 
 
-async def test_the_main_job_over_a_live_selection_and_back(running: StandIn, folder: Path, tmp_path: Path) -> None:
+async def test_the_main_job_over_a_live_selection_and_back(
+    running: StandIn, folder: Path, tmp_path: Path
+) -> None:
     note = running.notes["Day.md"]
     async with app(folder, tmp_path) as driver:
         await driver.until(lambda: "Day.md in Obsidian" in chip(driver))
@@ -66,7 +68,11 @@ async def test_the_main_job_over_a_live_selection_and_back(running: StandIn, fol
         assert "3 new" in driver.plan_head()
         await driver.press("a")
         assert driver.stage == "result"
-        assert sorted(path.name for path in (folder / "Projects").iterdir()) == ["Garden 👍.md", "Kitchen.md", "Roof.md"]
+        assert sorted(path.name for path in (folder / "Projects").iterdir()) == [
+            "Garden 👍.md",
+            "Kitchen.md",
+            "Roof.md",
+        ]
         assert "[[" in note.text
         assert note.text.endswith("unsaved words\n")
         assert note.text == (folder / "Day.md").read_text()
@@ -77,7 +83,9 @@ async def test_the_main_job_over_a_live_selection_and_back(running: StandIn, fol
         assert running.asked.count("edit") == 2
 
 
-async def test_the_selection_can_be_left_out_and_follows_the_person(running: StandIn, folder: Path, tmp_path: Path) -> None:
+async def test_the_selection_can_be_left_out_and_follows_the_person(
+    running: StandIn, folder: Path, tmp_path: Path
+) -> None:
     select_bullets(running)
     async with app(folder, tmp_path) as driver:
         await driver.until(lambda: "sel 3 lines" in chip(driver))
@@ -94,7 +102,9 @@ async def test_the_selection_can_be_left_out_and_follows_the_person(running: Sta
         await driver.until(lambda: "Obsidian" not in chip(driver))
 
 
-async def test_nobody_is_asked_while_the_person_looks_elsewhere(running: StandIn, folder: Path, tmp_path: Path) -> None:
+async def test_nobody_is_asked_while_the_person_looks_elsewhere(
+    running: StandIn, folder: Path, tmp_path: Path
+) -> None:
     async with app(folder, tmp_path) as driver:
         await driver.until(lambda: running.asked.count("watch") >= 2)
         driver.app.on_app_blur()
@@ -109,24 +119,34 @@ async def test_nobody_is_asked_while_the_person_looks_elsewhere(running: StandIn
         await driver.until(lambda: len(running.asked) > asked + 1)
 
 
-async def test_a_note_opens_in_obsidian_at_the_line(running: StandIn, folder: Path, tmp_path: Path) -> None:
+async def test_a_note_opens_in_obsidian_at_the_line(
+    running: StandIn, folder: Path, tmp_path: Path
+) -> None:
     async with app(folder, tmp_path) as driver:
         await driver.press("ctrl+o", *"day", "enter", "down", "down", "o")
         assert running.opened == [("Day.md", 3, False)]
 
 
-async def test_without_an_obsidian_nothing_is_shown_of_one(home: Path, folder: Path, tmp_path: Path) -> None:
+async def test_without_an_obsidian_nothing_is_shown_of_one(
+    home: Path, folder: Path, tmp_path: Path
+) -> None:
     async with app(folder, tmp_path) as driver:
         await driver.press("ctrl+o", *"day", "enter", "x")
         assert "Obsidian" not in driver.screen()
         assert driver.panes.attention()[0] == "Day.md"
 
 
-async def test_a_plan_with_a_command_in_it_is_asked_about_twice(running: StandIn, folder: Path, tmp_path: Path) -> None:
+async def test_a_plan_with_a_command_in_it_is_asked_about_twice(
+    running: StandIn, folder: Path, tmp_path: Path
+) -> None:
     steps = [
         {"id": "make", "tool": "vault.createFile", "args": {"path": "Log.md", "content": "made\n"}},
         {"id": "bold", "tool": "commands.run", "args": {"id": "editor:toggle-bold"}},
-        {"id": "add", "tool": "vault.updateFile", "args": {"path": "${$steps.make.path}", "mode": "append", "content": "after\n"}},
+        {
+            "id": "add",
+            "tool": "vault.updateFile",
+            "args": {"path": "${$steps.make.path}", "mode": "append", "content": "after\n"},
+        },
     ]
     document = {"version": "1.0", "goal": "Log", "riskLevel": "commands", "steps": steps}
     with VaultStore.open(folder) as store:
@@ -137,13 +157,19 @@ async def test_a_plan_with_a_command_in_it_is_asked_about_twice(running: StandIn
             assert "Toggle bold" in driver.screen()
             await driver.press("a")
             await driver.settle()
-            assert (running.ran, (folder / "Log.md").read_text()) == (["editor:toggle-bold"], "made\n")
+            assert (running.ran, (folder / "Log.md").read_text()) == (
+                ["editor:toggle-bold"],
+                "made\n",
+            )
             assert driver.stage == "plan", driver.transcript()
             driver.wait_out_grace()
             await driver.press("a")
             await driver.settle()
             assert driver.stage == "result"
-            assert (running.ran, (folder / "Log.md").read_text()) == (["editor:toggle-bold"], "made\nafter\n")
+            assert (running.ran, (folder / "Log.md").read_text()) == (
+                ["editor:toggle-bold"],
+                "made\nafter\n",
+            )
 
 
 @pytest.mark.parametrize(("allowed", "ran"), [((), []), (("editor:*",), ["editor:toggle-bold"])])
@@ -153,18 +179,31 @@ async def test_a_command_that_a_rule_names_runs_without_a_question(
     step = {"id": "bold", "tool": "commands.run", "args": {"id": "editor:toggle-bold"}}
     settings = settings_with(allow_commands=True, commands_allow=allowed)
     with VaultStore.open(folder) as store:
-        async with driving_real(Wiring(store, tmp_path / "state", None, settings=settings), (140, 40)) as driver:
-            driver.main.turn.preview({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": [step]}, frozenset(), {})
+        async with driving_real(
+            Wiring(store, tmp_path / "state", None, settings=settings), (140, 40)
+        ) as driver:
+            driver.main.turn.preview(
+                {"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": [step]},
+                frozenset(),
+                {},
+            )
             await driver.settle()
             assert running.ran == ran
             assert driver.stage == ("result" if ran else "plan")
 
 
-async def test_every_list_of_files_opens_them_in_obsidian(running: StandIn, folder: Path, tmp_path: Path) -> None:
+async def test_every_list_of_files_opens_them_in_obsidian(
+    running: StandIn, folder: Path, tmp_path: Path
+) -> None:
     item = ShareItem(parse("Day.md", PathUse.READ), Level.TEXT, 3, 1)
-    request = ShareRequest("1", "files", "vault.readFile", "Read", {}, (item,), "test/model", "here")
+    request = ShareRequest(
+        "1", "files", "vault.readFile", "Read", {}, (item,), "test/model", "here"
+    )
     async with app(folder, tmp_path) as driver:
-        for screen in (Conflicts([UndoConflict("Day.md", "changed since")], AsyncMock()), Share(request)):
+        for screen in (
+            Conflicts([UndoConflict("Day.md", "changed since")], AsyncMock()),
+            Share(request),
+        ):
             driver.app.push_screen(screen)  # type: ignore[arg-type]
             await driver.settle()
             driver.wait_out_grace()
@@ -177,4 +216,6 @@ async def test_every_list_of_files_opens_them_in_obsidian(running: StandIn, fold
         await driver.settle()
         driver.wait_out_grace()
         await driver.press("o")
-        await driver.until(lambda: any("no desktop here" in told.message for told in driver.app._notifications))
+        await driver.until(
+            lambda: any("no desktop here" in told.message for told in driver.app._notifications)
+        )

@@ -75,7 +75,9 @@ async def test_quitting_while_the_vault_is_being_opened_leaves_it_to_be_opened()
 class Ready(FakeSession):
     """Has made a plan, and goes on."""
 
-    async def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
+    async def turn(
+        self, message: str, approve: ApproveShare | None = None
+    ) -> AsyncIterator[AgentEvent]:
         plan = plan_of()
         yield TextDelta("Let me think. ")
         yield PlanReady(plan)
@@ -83,8 +85,12 @@ class Ready(FakeSession):
         await asyncio.Event().wait()
 
 
-async def test_a_plan_that_was_on_its_way_when_escape_was_pressed_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "BATCH_SECONDS", 3600.0)  # what is ready waits for the next batch
+async def test_a_plan_that_was_on_its_way_when_escape_was_pressed_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        event_stream, "BATCH_SECONDS", 3600.0
+    )  # what is ready waits for the next batch
     async with driving(Ready()) as app:
         app.prompt.text = "Make notes"
         await app.pilot.press("enter")
@@ -97,7 +103,9 @@ async def test_a_plan_that_was_on_its_way_when_escape_was_pressed_is_not_shown(m
         assert app.main.turn.pending is None
 
 
-async def test_events_of_a_conversation_that_was_left_are_not_shown_in_the_next(tmp_path: Path) -> None:
+async def test_events_of_a_conversation_that_was_left_are_not_shown_in_the_next(
+    tmp_path: Path,
+) -> None:
     turns = Turns()
     async with driving(threads=chats(tmp_path, turns)) as app:
         app.prompt.text = "slow question"

@@ -22,7 +22,11 @@ from tui.driving import Driver, driving_real
 
 
 def plan(note: str, tool: str = "vault.createFile", **args: Any) -> dict[str, Any]:
-    step = {"id": "one", "tool": tool, "args": {"path": note, "content": "from elsewhere\n", **args}}
+    step = {
+        "id": "one",
+        "tool": tool,
+        "args": {"path": note, "content": "from elsewhere\n", **args},
+    }
     return {"version": "1.0", "goal": f"Make {note}", "riskLevel": "writes", "steps": [step]}
 
 
@@ -32,7 +36,12 @@ async def app(tmp_path: Path, **settings: Any) -> AsyncIterator[tuple[Driver, Pa
     vault = tmp_path / "vault"
     vault.mkdir()
     with VaultStore.open(vault) as store:
-        wiring = Wiring(store, tmp_path / "state", policy=None, settings=LiveSettings(current=Settings(**settings)))
+        wiring = Wiring(
+            store,
+            tmp_path / "state",
+            policy=None,
+            settings=LiveSettings(current=Settings(**settings)),
+        )
         async with driving_real(wiring) as driver:
             place = app_socket(wiring)
             await driver.until(place.exists)
@@ -44,14 +53,22 @@ def asked(place: Path, note: str, client: str = "Claude [bold]") -> asyncio.Task
 
 
 async def shown(driver: Driver, note: str) -> None:
-    await driver.until(lambda: driver.stage == "plan" and f"Make {note}" in driver.plan_head() and driver.main.turn.pending is not None)
+    await driver.until(
+        lambda: (
+            driver.stage == "plan"
+            and f"Make {note}" in driver.plan_head()
+            and driver.main.turn.pending is not None
+        )
+    )
     await driver.settle()
     driver.wait_out_grace()
     driver.panes.go("work")
 
 
 @pytest.mark.parametrize("settings", [{}, {"confirm_writes": False}])
-async def test_a_proposed_plan_is_shown_as_any_and_applied_by_the_key_alone(tmp_path: Path, settings: dict[str, Any]) -> None:
+async def test_a_proposed_plan_is_shown_as_any_and_applied_by_the_key_alone(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
     async with app(tmp_path, **settings) as (driver, vault, place):
         answer = asked(place, "A.md")
         await shown(driver, "A.md")
@@ -64,7 +81,9 @@ async def test_a_proposed_plan_is_shown_as_any_and_applied_by_the_key_alone(tmp_
         assert (vault / "A.md").read_text() == "from elsewhere\n"
 
 
-async def test_plans_come_one_after_the_other_and_each_client_hears_of_its_own(tmp_path: Path) -> None:
+async def test_plans_come_one_after_the_other_and_each_client_hears_of_its_own(
+    tmp_path: Path,
+) -> None:
     async with app(tmp_path) as (driver, vault, place):
         first = asked(place, "A.md")
         await shown(driver, "A.md")
@@ -75,7 +94,9 @@ async def test_plans_come_one_after_the_other_and_each_client_hears_of_its_own(t
         assert "Make A.md" in driver.plan_head()
         await driver.press("r")
         await shown(driver, "B.md")
-        assert (await first) == Outcome("refused", "The person did not want this plan. Nothing was changed.")
+        assert (await first) == Outcome(
+            "refused", "The person did not want this plan. Nothing was changed."
+        )
         await driver.press("a")
         assert (done := await second) is not None
         assert done.status == "applied"
@@ -95,9 +116,13 @@ async def test_an_app_that_ends_leaves_the_plan_to_the_client(tmp_path: Path) ->
     assert await propose(place, Proposal("late", plan("B.md"))) is None
 
 
-async def test_a_plan_that_cannot_be_done_is_shown_all_the_same_and_only_refused(tmp_path: Path) -> None:
+async def test_a_plan_that_cannot_be_done_is_shown_all_the_same_and_only_refused(
+    tmp_path: Path,
+) -> None:
     async with app(tmp_path) as (driver, vault, place):
-        answer = asyncio.ensure_future(propose(place, Proposal("x", plan("A.md", "vault.updateFile", mode="append"))))
+        answer = asyncio.ensure_future(
+            propose(place, Proposal("x", plan("A.md", "vault.updateFile", mode="append")))
+        )
         await shown(driver, "A.md")
         await driver.press("a")
         assert not answer.done()
@@ -117,12 +142,19 @@ async def test_the_socket_is_private_and_only_one_listens(tmp_path: Path) -> Non
     place = tmp_path / ("deep" * 30) / "app.sock"
     async with listening(place, _takes) as open, listening(place, _takes) as second:
         assert (open, second) == (True, False)
-        assert (stat.S_IMODE(os.stat(place).st_mode), stat.S_IMODE(os.stat(place.parent).st_mode)) == (0o600, 0o700)
+        assert (
+            stat.S_IMODE(os.stat(place).st_mode),
+            stat.S_IMODE(os.stat(place.parent).st_mode),
+        ) == (0o600, 0o700)
         assert await propose(place, Proposal("me", {})) == Outcome("shown", "me")
-    assert os.listdir(place.parent) == ["sockets.lock"], "one for all that this process and others ever listen at"
+    assert os.listdir(place.parent) == ["sockets.lock"], (
+        "one for all that this process and others ever listen at"
+    )
 
 
-async def test_who_waits_listens_when_the_one_before_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_waits_listens_when_the_one_before_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(proposal_socket, "LOOK_AGAIN_SECONDS", 0.05)
     place, apps = tmp_path / "app.sock", {}
 
@@ -158,7 +190,9 @@ async def test_what_a_killed_program_left_behind_is_taken_over(tmp_path: Path) -
         assert await propose(place, Proposal("me", {})) == Outcome("shown", "me")
 
 
-async def test_another_user_is_not_talked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_user_is_not_talked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = tmp_path / "app.sock"
     async with listening(place, _takes):
         uid = os.geteuid()
@@ -166,7 +200,10 @@ async def test_another_user_is_not_talked_to(tmp_path: Path, monkeypatch: pytest
         assert await propose(place, Proposal("me", {})) is None
 
 
-@pytest.mark.parametrize("line", [b"\n", b"[]\n", b'{"client": 1, "plan": {}}\n', b"\xff" * 100 + b"\n", b"x" * (5 << 20)])
+@pytest.mark.parametrize(
+    "line",
+    [b"\n", b"[]\n", b'{"client": 1, "plan": {}}\n', b"\xff" * 100 + b"\n", b"x" * (5 << 20)],
+)
 async def test_what_is_no_proposal_is_dropped(tmp_path: Path, line: bytes) -> None:
     place = tmp_path / "app.sock"
     async with listening(place, _takes):

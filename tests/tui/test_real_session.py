@@ -20,7 +20,9 @@ def files(vault: Path) -> dict[str, bytes]:
     }
 
 
-async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(tmp_path: Path) -> None:
+async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(
+    tmp_path: Path,
+) -> None:
     vault = tmp_path / "Vault"
     vault.mkdir()
     (vault / "Inbox.md").write_bytes(INBOX.encode())
@@ -34,13 +36,19 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(tm
             assert files(vault) == before
             await driver.press("a")
             assert driver.stage == "result"
-            assert set(files(vault)) - set(before) == {"Projects/Garden.md", "Projects/Kitchen 👍.md", "Projects/Roof.md"}
+            assert set(files(vault)) - set(before) == {
+                "Projects/Garden.md",
+                "Projects/Kitchen 👍.md",
+                "Projects/Roof.md",
+            }
             assert "[[" in driver.panes.note.area.text
             await driver.press("f3", "b")
             assert "Back to which step?" in driver.screen()
             await driver.press("end", "enter")
             await driver.settle()
-            assert files(vault)["Inbox.md"] == before["Inbox.md"], "the links are taken back, the notes stay"
+            assert files(vault)["Inbox.md"] == before["Inbox.md"], (
+                "the links are taken back, the notes stay"
+            )
             assert len(files(vault)) == 4
             await driver.press("u")
             await driver.settle()
@@ -59,13 +67,26 @@ async def test_a_step_that_was_switched_off_is_off_in_the_saved_action(tmp_path:
     vault.mkdir()
     (vault / "Inbox.md").write_bytes(INBOX.encode())
     steps = [
-        {"id": "keep", "tool": "vault.createFile", "args": {"path": "Keep.md", "content": "kept\n"}},
+        {
+            "id": "keep",
+            "tool": "vault.createFile",
+            "args": {"path": "Keep.md", "content": "kept\n"},
+        },
         {"id": "read", "tool": "vault.readFile", "args": {"path": "Inbox.md"}},
-        {"id": "drop", "tool": "vault.createFile", "args": {"path": "Drop.md", "content": "${read.content}"}},
+        {
+            "id": "drop",
+            "tool": "vault.createFile",
+            "args": {"path": "Drop.md", "content": "${read.content}"},
+        },
     ]
     with VaultStore.open(vault) as store:
         async with driving_real(Wiring(store, tmp_path / "state")) as driver:
-            document = {"version": "1.0", "goal": "Two notes", "riskLevel": "writes", "steps": steps}
+            document = {
+                "version": "1.0",
+                "goal": "Two notes",
+                "riskLevel": "writes",
+                "steps": steps,
+            }
             driver.main.turn.preview(document, frozenset(), {})
             await driver.settle()
             for step in ("keep", "read", "drop"):
@@ -96,8 +117,17 @@ async def test_what_a_plan_that_only_reads_found_is_in_the_conversation(tmp_path
     (vault / "Inbox.md").write_bytes(INBOX.encode())
     with VaultStore.open(vault) as store:
         async with driving_real(Wiring(store, tmp_path / "state")) as driver:
-            step = {"id": "find", "tool": "vault.searchText", "args": {"query": "Kitchen"}, "preview": "Look for kitchens"}
-            driver.main.turn.preview({"version": "1.0", "goal": "Look", "riskLevel": "read-only", "steps": [step]}, frozenset(), {})
+            step = {
+                "id": "find",
+                "tool": "vault.searchText",
+                "args": {"query": "Kitchen"},
+                "preview": "Look for kitchens",
+            }
+            driver.main.turn.preview(
+                {"version": "1.0", "goal": "Look", "riskLevel": "read-only", "steps": [step]},
+                frozenset(),
+                {},
+            )
             await driver.settle()
             driver.panes.go("work")
             await driver.settle()

@@ -28,19 +28,33 @@ def text(lines: Any) -> str:
 
 def entry(**fields: Any) -> dict[str, Any]:
     file = {"path": "A.md", "shared": "text", "characters": 1200, "allowedBy": "thread"}
-    return {"time": "2026-01-02T03:04:05.6", "provider": "openai/x", "address": "https://a", "conversation": "t1", "files": [file]} | fields
+    return {
+        "time": "2026-01-02T03:04:05.6",
+        "provider": "openai/x",
+        "address": "https://a",
+        "conversation": "t1",
+        "files": [file],
+    } | fields
 
 
 def test_the_ledger_newest_first_and_harmless() -> None:
     assert "Nothing" in text(report_lines.sent_lines([], None))
     said = text(
-        report_lines.sent_lines([entry(tool="context"), entry(tool=BAD, provider=BAD, conversation="t2", files=[{"path": BAD}])], "t1")
+        report_lines.sent_lines(
+            [
+                entry(tool="context"),
+                entry(tool=BAD, provider=BAD, conversation="t2", files=[{"path": BAD}]),
+            ],
+            "t1",
+        )
     )
     assert said.index("␛") < said.index("with your message")
     assert "▸ 2026-01-02 03:04:05  openai/x https://a  with your message" in said
     assert "A.md: its text, 1,200 characters; allowed by you, for the conversation" in said
     assert "\x1b" not in said
-    assert f"and {5:,} earlier" in text(report_lines.sent_lines([entry()] * (report_lines.MOST + 5), None))
+    assert f"and {5:,} earlier" in text(
+        report_lines.sent_lines([entry()] * (report_lines.MOST + 5), None)
+    )
 
 
 def test_what_would_be_sent() -> None:
@@ -49,9 +63,26 @@ def test_what_would_be_sent() -> None:
     question = ShareRequest("", "files", "", "", {}, (item,), "p", "a")
     use = Use(1000, system=300, history=200, reply=100, known=False)
     said = text(
-        report_lines.outlook_lines(RequestPreview("p/m", "https://a", f"=== system\n{BAD}", use, 0.0123, (question,), (Problem("X", BAD),)))
+        report_lines.outlook_lines(
+            RequestPreview(
+                "p/m",
+                "https://a",
+                f"=== system\n{BAD}",
+                use,
+                0.0123,
+                (question,),
+                (Problem("X", BAD),),
+            )
+        )
     )
-    for words in ("To p/m at https://a", "60%", "1,000 (a guess)", "at most $0.0123", "asked about Diary.md", "x␛[2J"):
+    for words in (
+        "To p/m at https://a",
+        "60%",
+        "1,000 (a guess)",
+        "at most $0.0123",
+        "asked about Diary.md",
+        "x␛[2J",
+    ):
         assert words in said
     assert "\x1b" not in said
     assert "not known" in text(report_lines.outlook_lines(RequestPreview("p", "", "", use, None)))
@@ -60,31 +91,48 @@ def test_what_would_be_sent() -> None:
 
 def test_statistics() -> None:
     turns = [
-        TokensUsed("a/b", 1000, 50, requests=2, cached=500, cost=0.01, seconds=3.0, first=0.5, tools=1.0),
+        TokensUsed(
+            "a/b", 1000, 50, requests=2, cached=500, cost=0.01, seconds=3.0, first=0.5, tools=1.0
+        ),
         TokensUsed("a/b", 3000, 50, cost=None, first=1.5),
         TokensUsed("local", 10, 5),
     ]
     said = text(report_lines.usage_lines(turns, []))
-    for words in ("2 turns, 3 requests", "4,000 tokens in, 12% of them remembered", "$0.0100 and 1 turns without", "1.50 s at worst"):
+    for words in (
+        "2 turns, 3 requests",
+        "4,000 tokens in, 12% of them remembered",
+        "$0.0100 and 1 turns without",
+        "1.50 s at worst",
+    ):
         assert words in said
     assert "no model was asked" in said
     assert report_lines.usage_in_a_line(turns[:1]) == "1,000 in · 50 out · $0.0100"
     assert "conversation $0.0100" in report_lines.usage_in_a_line(turns[:2])
-    assert report_lines.kept_lines([Kept("Index", "3 files", "/state/x")]) == [("Index: 3 files", "$foreground"), ("  /state/x", "$quiet")]
+    assert report_lines.kept_lines([Kept("Index", "3 files", "/state/x")]) == [
+        ("Index: 3 files", "$foreground"),
+        ("  /state/x", "$quiet"),
+    ]
 
 
 def test_plugins() -> None:
     plugin = CommunityPlugin(id="t", name="Tasks", author=BAD, description=BAD, repo="o/r")
-    found = FoundPlugins((FoundPlugin(plugin, 1.0, True, True),), datetime(2026, 1, 2, tzinfo=UTC), True)
+    found = FoundPlugins(
+        (FoundPlugin(plugin, 1.0, True, True),), datetime(2026, 1, 2, tzinfo=UTC), True
+    )
     said = text(report_lines.plugin_lines(found))
     assert "Tasks  ✓ on" in said
     assert "could not be renewed" in said
     assert "\x1b" not in said
-    assert "No plugin" in text(report_lines.plugin_lines(FoundPlugins((), datetime(2026, 1, 2, tzinfo=UTC), False)))
+    assert "No plugin" in text(
+        report_lines.plugin_lines(FoundPlugins((), datetime(2026, 1, 2, tzinfo=UTC), False))
+    )
 
 
 def test_long_lines_go_on_indented() -> None:
-    assert wrapped([("    one two three four", "x")], 14) == [("    one two", "x"), ("    three four", "x")]
+    assert wrapped([("    one two three four", "x")], 14) == [
+        ("    one two", "x"),
+        ("    three four", "x"),
+    ]
     assert [line for line, _ in wrapped([("a" * 25, "")], 10)] == ["a" * 10, "a" * 10, "a" * 5]
     assert wrapped([("", "")], 10) == [("", "")]
 
@@ -92,7 +140,9 @@ def test_long_lines_go_on_indented() -> None:
 def test_a_kept_conversation_is_told_again() -> None:
     said = [
         Said("person", "Hi", "2026-01-02T03:04:05+00:00"),
-        Said("look", "Search the notes", data={"args": {"limit": 5, "query": "x"}, "why": "to see"}),
+        Said(
+            "look", "Search the notes", data={"args": {"limit": 5, "query": "x"}, "why": "to see"}
+        ),
         Said("model", "Half", "no time", "cut", {"sources": ["A.md", BAD], "besides": ["B.md", 7]}),
         Said("plan", "Do it"),
         Said("run", "Do it", data={"success": True}),
@@ -114,25 +164,52 @@ def test_a_kept_conversation_is_told_again() -> None:
     assert entries[3].cited == Cited(("A.md", BAD), ("B.md",))
     assert entries[0].at is not None
     assert entries[2].at is None
-    assert look_in_words("Read files", {"filePaths": ["A/B.md", "C.md", "D.md", "E.md"]}, "") == "Read files: B.md, C.md, D.md and 1 more"
+    assert (
+        look_in_words("Read files", {"filePaths": ["A/B.md", "C.md", "D.md", "E.md"]}, "")
+        == "Read files: B.md, C.md, D.md and 1 more"
+    )
     assert look_in_words("List", {"recursive": True}, "") == "List"
 
 
 def test_ages() -> None:
     now = datetime(2026, 1, 10, 12, tzinfo=UTC)
-    times = ("2026-01-10T11:59:30Z", "2026-01-10T11:30:00Z", "2026-01-10T09:00:00Z", "2026-01-08T09:00:00Z", "2025-12-01T00:00:00Z", "?")
+    times = (
+        "2026-01-10T11:59:30Z",
+        "2026-01-10T11:30:00Z",
+        "2026-01-10T09:00:00Z",
+        "2026-01-08T09:00:00Z",
+        "2025-12-01T00:00:00Z",
+        "?",
+    )
     assert [age(time, now) for time in times] == ["now", "30 min", "3 h", "2 d", "2025-12-01", ""]
 
 
 def test_settings_for_people() -> None:
-    assert [shown(value) for value in (None, True, ("A", "B"), {"a": "b"}, 0.2, "")] == ["–", "on", "A; B", "a: b", "0.2", "–"]
-    assert [editable(value) for value in (None, ("A", "B"), {"a": "b"}, 5)] == ["", "A; B", '{"a": "b"}', "5"]
+    assert [shown(value) for value in (None, True, ("A", "B"), {"a": "b"}, 0.2, "")] == [
+        "–",
+        "on",
+        "A; B",
+        "a: b",
+        "0.2",
+        "–",
+    ]
+    assert [editable(value) for value in (None, ("A", "B"), {"a": "b"}, 5)] == [
+        "",
+        "A; B",
+        '{"a": "b"}',
+        "5",
+    ]
     rows = grouped(LiveSettings().rows())
     assert rows[0] == "Model"
-    assert sum(isinstance(row, str) for row in rows) == len({row.group for row in LiveSettings().rows()})
+    assert sum(isinstance(row, str) for row in rows) == len(
+        {row.group for row in LiveSettings().rows()}
+    )
 
 
 def test_an_answer_goes_into_the_note_as_it_is() -> None:
     at_end = insertion("Costs ${x}", "A.md", at_cursor=False)["steps"][0]
-    assert (at_end["tool"], at_end["args"]) == ("vault.updateFile", {"path": "A.md", "mode": "append", "content": "\nCosts $${x}\n"})
+    assert (at_end["tool"], at_end["args"]) == (
+        "vault.updateFile",
+        {"path": "A.md", "mode": "append", "content": "\nCosts $${x}\n"},
+    )
     assert insertion("x", "A.md", at_cursor=True)["steps"][0]["tool"] == "editor.insertAtCursor"

@@ -29,7 +29,9 @@ def dangerous(char: str) -> bool:
     return unicodedata.category(char) in ("Cc", "Cs", "Cf", "Zl", "Zp")
 
 
-texts = st.text(st.characters(), max_size=60) | st.text(st.sampled_from("a \t\n\r\x1b\x9b\u202e\u200d\ufe0f\u0301👨é"), max_size=40)
+texts = st.text(st.characters(), max_size=60) | st.text(
+    st.sampled_from("a \t\n\r\x1b\x9b\u202e\u200d\ufe0f\u0301👨é"), max_size=40
+)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -40,12 +42,17 @@ def test_no_character_that_a_terminal_obeys_gets_through(text: str) -> None:
 
 @given(texts)
 def test_lines_hold_nothing_dangerous(text: str) -> None:
-    assert not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in terminal_text.line(text))
+    assert not any(
+        unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in terminal_text.line(text)
+    )
 
 
 @given(texts)
 def test_blocks_hold_nothing_dangerous_but_newlines_and_tabs(text: str) -> None:
-    assert not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") and char not in "\n\t" for char in terminal_text.block(text))
+    assert not any(
+        unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") and char not in "\n\t"
+        for char in terminal_text.block(text)
+    )
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
@@ -54,7 +61,18 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
     assert terminal_text.block(text) == text
 
 
-@pytest.mark.parametrize("text", ["Zażółć gęślą jaźń", "日本語のメモ", "Ελληνικά", "עברית", "العربية", "👍🏽 done", "naïve — “quoted”"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Zażółć gęślą jaźń",
+        "日本語のメモ",
+        "Ελληνικά",
+        "עברית",
+        "العربية",
+        "👍🏽 done",
+        "naïve — “quoted”",
+    ],
+)
 def test_the_languages_of_people_stay_readable(text: str) -> None:
     assert terminal_text.line(text) == text
 
@@ -121,12 +139,22 @@ def test_long_texts_are_shortened_and_counted() -> None:
 
 
 def test_padding_cannot_push_the_rest_away() -> None:
-    assert terminal_text.folded("Create A.md" + "\n" * 400 + "DELETE everything", 3) == "Create A.md\nDELETE everything"
+    assert (
+        terminal_text.folded("Create A.md" + "\n" * 400 + "DELETE everything", 3)
+        == "Create A.md\nDELETE everything"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "mixed"),
-    [("Todo.md", False), ("\u0422odo.md", True), ("Тодо.md", False), ("αβγ notes", False), ("pαy", True), ("日本 notes", False)],
+    [
+        ("Todo.md", False),
+        ("\u0422odo.md", True),
+        ("Тодо.md", False),
+        ("αβγ notes", False),
+        ("pαy", True),
+        ("日本 notes", False),
+    ],
 )
 def test_names_that_mix_alphabets_are_noticed(name: str, mixed: bool) -> None:
     assert terminal_text.looks_mixed(name) is mixed

@@ -4,7 +4,15 @@ import asyncio
 
 import pytest
 
-from obsidian_agent.agent.privacy.consent import REFUSED, Level, RequestKind, Scope, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.agent.privacy.consent import (
+    REFUSED,
+    Level,
+    RequestKind,
+    Scope,
+    ShareDecision,
+    ShareItem,
+    ShareRequest,
+)
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.share import AllowTool, Share, readable_size
@@ -16,9 +24,23 @@ BAD = "[/x]\x1b[2J"
 
 
 def request(*paths: str) -> ShareRequest:
-    items = tuple(ShareItem(vault_path(path), Level.PREVIEW, 1200, 300, BAD, (f"line of {path}", BAD)) for path in paths)
+    items = tuple(
+        ShareItem(vault_path(path), Level.PREVIEW, 1200, 300, BAD, (f"line of {path}", BAD))
+        for path in paths
+    )
     purpose, question = "Search the notes", {"query": "what was asked"}
-    return ShareRequest("c1", "results", "vault.searchText", purpose, question, items, "openai", "https://api.example", number=1, total=2)
+    return ShareRequest(
+        "c1",
+        "results",
+        "vault.searchText",
+        purpose,
+        question,
+        items,
+        "openai",
+        "https://api.example",
+        number=1,
+        total=2,
+    )
 
 
 async def asked(app: Driver, question: ShareRequest) -> asyncio.Task[ShareDecision]:
@@ -34,7 +56,15 @@ async def test_what_is_switched_on_is_sent() -> None:
         for key, scope in (("a", "once"), ("t", "thread"), ("f", "folder")):
             task = await asked(app, request("Diary/A.md", "Diary/B.md"))
             shown = app.screen()
-            for words in ("openai", "https://api.example", "what was asked", "line of Diary/A.md", "1.2 kB", "~300 tok", "2 of 2 chosen"):
+            for words in (
+                "openai",
+                "https://api.example",
+                "what was asked",
+                "line of Diary/A.md",
+                "1.2 kB",
+                "~300 tok",
+                "2 of 2 chosen",
+            ):
                 assert words in shown
             app.now += 1
             await app.pilot.press("space")
@@ -65,7 +95,9 @@ async def test_whatever_is_no_answer_sends_nothing() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         await app.settle()
-        assert isinstance(app.app.screen, MainScreen), "the question goes away with the turn that asked"
+        assert isinstance(app.app.screen, MainScreen), (
+            "the question goes away with the turn that asked"
+        )
 
 
 async def test_arguments_are_edited_and_checked() -> None:
@@ -76,7 +108,11 @@ async def test_arguments_are_edited_and_checked() -> None:
         await app.until(lambda: isinstance(app.app.screen, JsonEditor))
         editor = app.app.screen
         assert isinstance(editor, JsonEditor)
-        for text, complaint in (("{", "no valid JSON"), ("{}", "'query' is missing."), ("[]", "A JSON object is wanted")):
+        for text, complaint in (
+            ("{", "no valid JSON"),
+            ("{}", "'query' is missing."),
+            ("[]", "A JSON object is wanted"),
+        ):
             editor.query_one(TextEntry).text = text
             await app.pilot.press("ctrl+s")
             await app.until(lambda: complaint.removeprefix("no ") in app.screen())  # noqa: B023
@@ -94,19 +130,40 @@ async def test_arguments_are_edited_and_checked() -> None:
 
 
 def test_sizes_for_people() -> None:
-    assert [readable_size(count) for count in (0, 999, 1200, 3_400_000)] == ["0 B", "999 B", "1.2 kB", "3.4 MB"]
+    assert [readable_size(count) for count in (0, 999, 1200, 3_400_000)] == [
+        "0 B",
+        "999 B",
+        "1.2 kB",
+        "3.4 MB",
+    ]
 
 
-@pytest.mark.parametrize(("kind", "keys"), [("call", {"a": "once", "t": "thread"}), ("tools", {"a": "once"})])
-async def test_a_tool_of_a_server_is_shown_whole_and_only_a_key_allows_it(kind: RequestKind, keys: dict[str, Scope]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "keys"), [("call", {"a": "once", "t": "thread"}), ("tools", {"a": "once"})]
+)
+async def test_a_tool_of_a_server_is_shown_whole_and_only_a_key_allows_it(
+    kind: RequestKind, keys: dict[str, Scope]
+) -> None:
     text = "\n".join(["look", f"- was {BAD}", f"+ is {BAD}", *(f"line {n}" for n in range(60))])
-    question = ShareRequest("c1", kind, "mcp__desk__look", f"Call {BAD}", {"q": BAD}, (), "the MCP server desk", "npx desk", text=text)
+    question = ShareRequest(
+        "c1",
+        kind,
+        "mcp__desk__look",
+        f"Call {BAD}",
+        {"q": BAD},
+        (),
+        "the MCP server desk",
+        "npx desk",
+        text=text,
+    )
     async with driving(size=(80, 24)) as app:
         for key, scope in keys.items():
             task = await asked(app, question)
             app.now += 1
             shown = app.screen()
-            assert all(words in shown for words in ("the MCP server desk", "npx desk", "+ is [/x]␛[2J"))
+            assert all(
+                words in shown for words in ("the MCP server desk", "npx desk", "+ is [/x]␛[2J")
+            )
             await app.pilot.press("end")
             await app.until(lambda: "line 59" in app.screen())
             await app.pilot.press("f", "e", "space", *([] if "t" in keys else ["t"]))

@@ -11,7 +11,16 @@ import pytest
 from textual.containers import VerticalScroll
 from textual.widgets import TextArea
 
-from obsidian_agent.agent.events import Answer, Candidate, PlanReady, PreviewReady, StepFinished, StepRetrying, StepSkipped, TextDelta
+from obsidian_agent.agent.events import (
+    Answer,
+    Candidate,
+    PlanReady,
+    PreviewReady,
+    StepFinished,
+    StepRetrying,
+    StepSkipped,
+    TextDelta,
+)
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.agent.local_models import USUAL, LocalService, Offer
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
@@ -28,7 +37,16 @@ from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from tui.demo import demo_session
 from tui.driving import Driver, driving
-from tui.fakes import change, interrupted, mixed_run, plan_of, preview_of, sample_answer, sample_preview, vault_path
+from tui.fakes import (
+    change,
+    interrupted,
+    mixed_run,
+    plan_of,
+    preview_of,
+    sample_answer,
+    sample_preview,
+    vault_path,
+)
 from tui.snapshots import looks
 
 Show = Callable[[Driver], Awaitable[object]]
@@ -57,9 +75,20 @@ async def answer(app: Driver) -> None:
 
 @screen
 async def errors(app: Driver) -> None:
-    problems = (Problem("FILE_EXISTS", "There is a note of this name.", step_id="notes", path="Projects/Garden.md"),)
-    preview = preview_of(plan_of(), [change("create", "Projects/Garden.md", content=b"x")], errors=problems)
-    app.session.script = [[TextDelta("Here it is."), PlanReady(preview.plan), PreviewReady(preview)]]
+    problems = (
+        Problem(
+            "FILE_EXISTS",
+            "There is a note of this name.",
+            step_id="notes",
+            path="Projects/Garden.md",
+        ),
+    )
+    preview = preview_of(
+        plan_of(), [change("create", "Projects/Garden.md", content=b"x")], errors=problems
+    )
+    app.session.script = [
+        [TextDelta("Here it is."), PlanReady(preview.plan), PreviewReady(preview)]
+    ]
     await app.planned()
 
 
@@ -78,7 +107,9 @@ async def step(app: Driver) -> None:
 async def diff(app: Driver) -> None:
     path = "Daily/2025-12-16.md"
     app.session.texts[path] = "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n"
-    preview = preview_of(plan_of(), [change("modify", path, content=DIFF.encode()), change("delete", "Ideas.md")])
+    preview = preview_of(
+        plan_of(), [change("modify", path, content=DIFF.encode()), change("delete", "Ideas.md")]
+    )
     app.session.script = [[PlanReady(preview.plan), PreviewReady(preview)]]
     await app.planned()
     await app.press("n", "enter")
@@ -134,7 +165,9 @@ async def running(app: Driver) -> None:
     app.main.show_run(sample_preview(plan_of()))
     assert progress._timer is not None
     progress._timer.pause()
-    progress.step_retrying(StepRetrying("notes", "notes_0", 1, 3, 250, Problem("IO_ERROR", "The disk is busy.")))
+    progress.step_retrying(
+        StepRetrying("notes", "notes_0", 1, 3, 250, Problem("IO_ERROR", "The disk is busy."))
+    )
     progress.step_finished(StepFinished("notes", "notes_0", 1, 12, 1.5, ("Projects/Garden.md",)))
     progress.step_skipped(StepSkipped("links", "links", "depends on a failed step", 2, 12))
     progress._started = time.monotonic()
@@ -164,34 +197,71 @@ SCREENS |= {
     "palette": keys("ctrl+p", *"hist"),
 }
 
-ITEMS = tuple(ShareItem(vault_path(path), Level.TEXT, 1200, 300, "", ("Water the beans.",)) for path in ("Garden.md", "Diary.md"))
-REQUEST = ShareRequest("c1", "files", "vault.readFiles", "Read notes", {}, ITEMS, "some/model", "https://api.example", number=1, total=1)
-MOVE = Candidate("Move notes to a folder", plan_of(parameters={"folder": {"type": "path"}}), {"tag": "todo"}, ("folder",), "move")
+ITEMS = tuple(
+    ShareItem(vault_path(path), Level.TEXT, 1200, 300, "", ("Water the beans.",))
+    for path in ("Garden.md", "Diary.md")
+)
+REQUEST = ShareRequest(
+    "c1",
+    "files",
+    "vault.readFiles",
+    "Read notes",
+    {},
+    ITEMS,
+    "some/model",
+    "https://api.example",
+    number=1,
+    total=1,
+)
+MOVE = Candidate(
+    "Move notes to a folder",
+    plan_of(parameters={"folder": {"type": "path"}}),
+    {"tag": "todo"},
+    ("folder",),
+    "move",
+)
 CONFLICTS = [UndoConflict("A.md", "changed since"), UndoConflict("B.md", "gone")]
 PUSHED: dict[str, Callable[[], object]] = {
     "candidates": lambda: Candidates(
-        "“todo to task” can mean several things.", [Candidate("Rename a tag", plan_of(), {}, (), "rename-tag"), MOVE]
+        "“todo to task” can mean several things.",
+        [Candidate("Rename a tag", plan_of(), {}, (), "rename-tag"), MOVE],
     ),
-    "form": lambda: ValuesForm("Move notes", [Field("folder", description="Where they go"), Field("count")]),
+    "form": lambda: ValuesForm(
+        "Move notes", [Field("folder", description="Where they go"), Field("count")]
+    ),
     "share": lambda: Share(REQUEST),
     "confirm": lambda: Confirm("Quit now?", "A plan is being applied.", "Stop and quit", "Go on"),
     "conflicts": lambda: Conflicts(CONFLICTS, lambda path: asyncio.sleep(0, "")),
-    "recovery": lambda: Recovery(interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")),
+    "recovery": lambda: Recovery(
+        interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")
+    ),
     "unexpected": lambda: Unexpected(ValueError("x")),
     "first-start": lambda: FirstStart(Offer(LocalService(USUAL[0], ("qwen3:4b",)), "qwen3:4b")),
-    "trust": lambda: Reading("Agents/Gardener.md", [("Answer like a gardener.", "$foreground")], trusted=False),
-    "report": lambda: Report("Statistics", [("This conversation", "bold $primary"), ("  3 turns · 1,200 tokens", "$foreground")]),
+    "trust": lambda: Reading(
+        "Agents/Gardener.md", [("Answer like a gardener.", "$foreground")], trusted=False
+    ),
+    "report": lambda: Report(
+        "Statistics",
+        [("This conversation", "bold $primary"), ("  3 turns · 1,200 tokens", "$foreground")],
+    ),
     "pick": lambda: Pick(
-        "Choose a model", [("default", "the one of the settings"), ("ollama/qwen3", "")], hint="PROVIDER/NAME.", free=True
+        "Choose a model",
+        [("default", "the one of the settings"), ("ollama/qwen3", "")],
+        hint="PROVIDER/NAME.",
+        free=True,
     ),
     "secret": lambda: Secret("The key for openai", "Empty forgets the one that is kept."),
-    "step-back": lambda: Steps(plan_of(), [Cut("bullets", 0, True), Cut("notes", 10, False), Cut("links", 11, True)]),
+    "step-back": lambda: Steps(
+        plan_of(), [Cut("bullets", 0, True), Cut("notes", 10, False), Cut("links", 11, True)]
+    ),
 }
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 @pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
-async def test_the_screen_looks_as_before_and_can_be_read(name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_screen_looks_as_before_and_can_be_read(
+    name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(platform, "python_version", lambda: "3.11.7")
     async with driving(demo_session(0.0), size=size) as app:
         if name in SCREENS:

@@ -167,7 +167,9 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
             await pilot.press("f4")
             await titled(driver, title)
             listing = app.screen.query_one(ThreadList)
-            listing.cursor = next(at for at, row in enumerate(listing.rows) if row.thread.title == title)
+            listing.cursor = next(
+                at for at, row in enumerate(listing.rows) if row.thread.title == title
+            )
             await pilot.press("enter")
             await driver.settle()
 

@@ -74,7 +74,11 @@ def build(vault: Path) -> Callable[[Sequence[Sequence[str]]], None]:
                 case "folder":
                     place.mkdir(parents=True, exist_ok=True)
                 case "link":
-                    place.symlink_to(target[0].replace("VAULT/", f"{vault}/", 1) if target[0].startswith("VAULT/") else target[0])
+                    place.symlink_to(
+                        target[0].replace("VAULT/", f"{vault}/", 1)
+                        if target[0].startswith("VAULT/")
+                        else target[0]
+                    )
                 case "fifo":
                     os.mkfifo(place)
                 case "socket":

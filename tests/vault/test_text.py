@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from faults import refused
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.text import Edit, apply, decode, encode, newline_of, split_lines, with_newlines
+from obsidian_agent.vault.text import (
+    Edit,
+    apply,
+    decode,
+    encode,
+    newline_of,
+    split_lines,
+    with_newlines,
+)
 
 LAW = settings(deadline=None)
 TEXTS = st.text(st.sampled_from("ab\n\r\u2028\x85\x0b\ufeff\x00é😀"))
@@ -23,7 +31,12 @@ def test_decode_keeps_the_byte_order_mark() -> None:
 
 @pytest.mark.parametrize(
     ("data", "offset", "byte"),
-    [(b"caf\xe9", 3, "0xE9"), (b"\xff\xfex\x00", 0, "0xFF"), (b"ab\xed\xa0\x80", 2, "0xED"), (b"\xc3", 0, "0xC3")],
+    [
+        (b"caf\xe9", 3, "0xE9"),
+        (b"\xff\xfex\x00", 0, "0xFF"),
+        (b"ab\xed\xa0\x80", 2, "0xED"),
+        (b"\xc3", 0, "0xC3"),
+    ],
 )
 def test_decode_names_the_wrong_byte(data: bytes, offset: int, byte: str) -> None:
     with pytest.raises(VaultError, match=f"{byte} at offset {offset}") as caught:
@@ -87,6 +100,9 @@ def test_law_with_newlines_changes_line_ends_alone(text: str, newline: str) -> N
 
 
 def test_edits_are_made_at_their_places() -> None:
-    assert apply(b"0123456789", [Edit(5, 6, b"five"), Edit(0, 0, b"<"), Edit(9, 10, b"")]) == b"<01234five678"
+    assert (
+        apply(b"0123456789", [Edit(5, 6, b"five"), Edit(0, 0, b"<"), Edit(9, 10, b"")])
+        == b"<01234five678"
+    )
     with pytest.raises(ValueError, match="overlap"):
         apply("0123", [Edit(0, 2, "x"), Edit(1, 3, "y")])

@@ -15,7 +15,15 @@ from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.filesystem.store import Editing
 from obsidian_agent.vault.paths.path import VaultPath, is_trash, trash_path
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of, held_by, stamp_of
+from obsidian_agent.vault.transaction.actions import (
+    Action,
+    MoveEntry,
+    PutFile,
+    PutFolder,
+    action_of,
+    held_by,
+    stamp_of,
+)
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 from obsidian_agent.vault.views.changes import Move, NetChange, OwnedOperation, WriteFile
 from obsidian_agent.vault.views.disk import DiskView
@@ -37,7 +45,13 @@ class Work:
 class Precheck:
     """Checks operations in the order of execution against the disk as it is, and adds them to a record."""
 
-    def __init__(self, handles: FolderHandles, writer: RecordWriter, instances: Sequence[Instance], editing: Editing | None = None) -> None:
+    def __init__(
+        self,
+        handles: FolderHandles,
+        writer: RecordWriter,
+        instances: Sequence[Instance],
+        editing: Editing | None = None,
+    ) -> None:
         self._survey = Survey(handles)
         self._view = DiskView(handles.store)
         self._bound: set[VaultPath] = set()
@@ -71,7 +85,9 @@ class Precheck:
             self._report(owned, _conflict(action.path, finding))
             return
         content = operation.content if isinstance(operation, WriteFile) else b""
-        self._add(owned.instance, held_by(self._editing, _as_found(action, finding)), content, finding)
+        self._add(
+            owned.instance, held_by(self._editing, _as_found(action, finding)), content, finding
+        )
 
     def _check_inside(self, owned: OwnedOperation, inventory: Inventory) -> None:
         """Whether a folder holds what the preview saw in it; asked once of each folder, however often it, or one in it, is moved."""
@@ -83,7 +99,9 @@ class Precheck:
         self._bound.add(inventory.path)
         found = list(islice(self._view.differences(inventory), _NAMED + 1))
         if found:
-            named = ", ".join(f"{path} {what}" for path, what in found[:_NAMED]) + (", and more" if len(found) > _NAMED else "")
+            named = ", ".join(f"{path} {what}" for path, what in found[:_NAMED]) + (
+                ", and more" if len(found) > _NAMED else ""
+            )
             message = f"{inventory.path.text} is no longer what the preview read: {named}. Preview the plan again."
             self._report(owned, Problem("CONFLICT", message, path=found[0][0]))
 
@@ -122,20 +140,36 @@ def _as_found(action: Action, finding: Finding) -> Action:
         return replace(action, inode=(finding.status.st_dev, finding.status.st_ino))
     if isinstance(action, PutFile) and finding.content is not None:
         was = stamp_of(finding.content.status)
-        return PutFile(finding.real or action.path, action.before, action.after, action.mode, was, action.becomes, action.held)
+        return PutFile(
+            finding.real or action.path,
+            action.before,
+            action.after,
+            action.mode,
+            was,
+            action.becomes,
+            action.held,
+        )
     return action
 
 
 def _conflict(path: VaultPath, finding: Finding) -> Problem:
     reason = finding.reason or "it is not as it was"
-    return Problem("CONFLICT", f"{path.text} is no longer what the preview read: {reason}. Preview the plan again.", path=path.text)
+    return Problem(
+        "CONFLICT",
+        f"{path.text} is no longer what the preview read: {reason}. Preview the plan again.",
+        path=path.text,
+    )
 
 
 def verify(approved: Preview, view: VaultView) -> tuple[Problem, ...]:
     """What is not as it was previewed; nothing when all is. `view` is the vault as it is now."""
     changes = approved.change_set.changes
-    filled = frozenset(change.new_path or change.path for change in changes if change.kind != "delete")
-    return tuple(problem for change in changes if (problem := _compared(change, view, filled)) is not None)
+    filled = frozenset(
+        change.new_path or change.path for change in changes if change.kind != "delete"
+    )
+    return tuple(
+        problem for change in changes if (problem := _compared(change, view, filled)) is not None
+    )
 
 
 def repair_request(problems: Sequence[Problem]) -> str:

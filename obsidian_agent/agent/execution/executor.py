@@ -27,7 +27,14 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.execution.checks import Precheck, Work
 from obsidian_agent.dataclass import replace
-from obsidian_agent.errors import Conflict, JournalError, ObsidianAgentError, Problem, ToolError, VaultError
+from obsidian_agent.errors import (
+    Conflict,
+    JournalError,
+    ObsidianAgentError,
+    Problem,
+    ToolError,
+    VaultError,
+)
 from obsidian_agent.journal.records import Cut, Effects, NewRecord, Record, cuts_between, effects_of
 from obsidian_agent.journal.recovery import settle
 from obsidian_agent.journal.writer import Journal
@@ -36,7 +43,14 @@ from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import is_trash
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFolder, action_of, reverse, settle_open
+from obsidian_agent.vault.transaction.actions import (
+    Action,
+    MoveEntry,
+    PutFolder,
+    action_of,
+    reverse,
+    settle_open,
+)
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 
 __all__ = ["Emit", "RunCommand", "execute"]
@@ -64,7 +78,12 @@ def execute(
     except ObsidianAgentError as error:
         result = execution.result("failed", error.problem())
     except Exception as error:
-        result = execution.result("failed", Problem("INTERNAL_ERROR", f"The run stopped unexpectedly: {type(error).__name__}: {error}."))
+        result = execution.result(
+            "failed",
+            Problem(
+                "INTERNAL_ERROR", f"The run stopped unexpectedly: {type(error).__name__}: {error}."
+            ),
+        )
     execution.emit(RunFinished(result))
     return result
 
@@ -111,12 +130,16 @@ class _Execution:
         preview = self._preview
         if not preview.valid:
             return replace(self.result("refused", *preview.errors), outcome="refused")
-        if not preview.change_set.operations and not any(instance.opaque for instance in preview.instances):
+        if not preview.change_set.operations and not any(
+            instance.opaque for instance in preview.instances
+        ):
             return self._read_only()
         started = perf_counter()
         with self._journal.lock(), FolderHandles(self._store) as handles:
             settle(self._journal, self._store)
-            editing = settle_open(self._store, (action_of(owned.operation) for owned in preview.change_set.operations))
+            editing = settle_open(
+                self._store, (action_of(owned.operation) for owned in preview.change_set.operations)
+            )
             with self._journal.begin(_new_record(preview)) as writer:
                 preflight = Precheck(handles, writer, preview.instances, editing)
                 preflight.check(preview.change_set.operations)
@@ -141,14 +164,23 @@ class _Execution:
         try:
             self._journal.finish(record, status, self._running.applied, effects=self._effects())
         except JournalError as error:
-            self._running.warnings.append(Problem(error.code, f"The run's end could not be noted, recovery will do it: {error.message}"))
+            self._running.warnings.append(
+                Problem(
+                    error.code,
+                    f"The run's end could not be noted, recovery will do it: {error.message}",
+                )
+            )
         else:
             self._ended = True
 
     def _read_only(self) -> ExecutionResult:
         """A plan that changes nothing is recorded where that can be done, so that it can become a macro; it needs no flush."""
         record: Record | None = None
-        with suppress(JournalError), self._journal.lock(), self._journal.begin(_new_record(self._preview)) as writer:
+        with (
+            suppress(JournalError),
+            self._journal.lock(),
+            self._journal.begin(_new_record(self._preview)) as writer,
+        ):
             record = writer.commit(durable=False)
             self._journal.finish(record, "done", ())
         self._record = record
@@ -158,7 +190,10 @@ class _Execution:
 
     def _effects(self) -> Effects:
         running = self._running
-        return effects_of((one.action for work in running.work for one in work if one.number in running.applied), tuple(running.commands))
+        return effects_of(
+            (one.action for work in running.work for one in work if one.number in running.applied),
+            tuple(running.commands),
+        )
 
     def result(self, status: RunStatus, *problems: Problem) -> ExecutionResult:
         """How it ended, with everything that was done until then."""
@@ -176,12 +211,18 @@ class _Execution:
             warnings=(*self._preview.warnings, *running.warnings),
             effects=self._effects(),
             undo_available=self._ended and bool(running.applied),
-            timings=replace(self._preview.timings, journal_ms=self._journal_ms, apply_ms=self._apply_ms),
+            timings=replace(
+                self._preview.timings, journal_ms=self._journal_ms, apply_ms=self._apply_ms
+            ),
         )
 
 
 def _cuts(preview: Preview, work: Sequence[Sequence[Work]]) -> list[Cut]:
-    return cuts_between([each.step_id for each in preview.instances], [len(each) for each in work], preview.change_set.joined)
+    return cuts_between(
+        [each.step_id for each in preview.instances],
+        [len(each) for each in work],
+        preview.change_set.joined,
+    )
 
 
 def _new_record(preview: Preview) -> NewRecord:
@@ -204,7 +245,14 @@ class _Cancelled(Exception):
 class InstanceRunner:
     """What a run has done so far, and what went wrong."""
 
-    def __init__(self, preview: Preview, journal: Journal, emit: Emit, cancel: threading.Event, run_command: RunCommand | None) -> None:
+    def __init__(
+        self,
+        preview: Preview,
+        journal: Journal,
+        emit: Emit,
+        cancel: threading.Event,
+        run_command: RunCommand | None,
+    ) -> None:
         self._preview = preview
         self._journal = journal
         self._emit = emit
@@ -227,7 +275,8 @@ class InstanceRunner:
         self.errors: list[Problem] = []
         self.warnings: list[Problem] = []
         self.outputs: dict[str, Any] = {
-            step: list(output) if isinstance(output, list) else output for step, output in preview.outputs.items()
+            step: list(output) if isinstance(output, list) else output
+            for step, output in preview.outputs.items()
         }
 
     def take(self, record: Record | None, work: list[list[Work]]) -> None:
@@ -237,7 +286,9 @@ class InstanceRunner:
     def go(self, applier: Applier | None) -> RunStatus:
         """Run every instance, until the end, a failure that stops, or a cancel. HalfDone when the disk leaves something undecided."""
         status: RunStatus = "done"
-        for number, (instance, planned) in enumerate(zip(self._preview.instances, self.work, strict=True)):
+        for number, (instance, planned) in enumerate(
+            zip(self._preview.instances, self.work, strict=True)
+        ):
             if self._cancel.is_set():
                 return self._was_cancelled(number)
             work = self._with_trash(planned)
@@ -262,7 +313,13 @@ class InstanceRunner:
     def _with_trash(self, work: list[Work]) -> list[Work]:
         """The actions of an instance, with the making of the trash first if it needs that and those before it came to nothing."""
         owed = self._trash
-        if owed is None or owed in work or not any(isinstance(one.action, MoveEntry) and is_trash(one.action.new_path) for one in work):
+        if (
+            owed is None
+            or owed in work
+            or not any(
+                isinstance(one.action, MoveEntry) and is_trash(one.action.new_path) for one in work
+            )
+        ):
             return work
         self._trash = None
         return [owed, *work]
@@ -274,7 +331,11 @@ class InstanceRunner:
 
     def _was_cancelled(self, number: int) -> RunStatus:
         self._forget_from(number)
-        self.errors.append(Problem("CANCELLED", "The run was cancelled; what it had done until then can be undone."))
+        self.errors.append(
+            Problem(
+                "CANCELLED", "The run was cancelled; what it had done until then can be undone."
+            )
+        )
         return "cancelled"
 
     # --- skipping --------------------------------------------------------------------------------------------------------------
@@ -302,7 +363,14 @@ class InstanceRunner:
         self._settled += 1
         if instance.state == "ready":
             self._lose(instance, work)
-            self.warnings.append(Problem("SKIPPED", f"{instance.name} was skipped: {reason}.", instance.step_id, instance.name))
+            self.warnings.append(
+                Problem(
+                    "SKIPPED",
+                    f"{instance.name} was skipped: {reason}.",
+                    instance.step_id,
+                    instance.name,
+                )
+            )
         self._emit(StepSkipped(instance.step_id, instance.name, reason, self._settled, self._total))
 
     def _lose(self, instance: Instance, work: list[Work]) -> None:
@@ -324,13 +392,17 @@ class InstanceRunner:
 
     # --- doing -----------------------------------------------------------------------------------------------------------------
 
-    def _do(self, instance: Instance, step: Step, work: list[Work], applier: Applier | None) -> Problem | None:
+    def _do(
+        self, instance: Instance, step: Step, work: list[Work], applier: Applier | None
+    ) -> Problem | None:
         """Do one instance; the problem when it failed for good."""
         started = perf_counter()
         self._emit(StepStarted(instance.step_id, instance.name, step.preview or instance.tool))
         try:
             if instance.opaque:
-                self._put_output(instance, self._with_retries(instance, step, lambda: self._command(instance)))
+                self._put_output(
+                    instance, self._with_retries(instance, step, lambda: self._command(instance))
+                )
             for at, one in enumerate(work):
                 if at and len(work) > _LONG and self._cancel.is_set():
                     raise _Cancelled
@@ -344,10 +416,21 @@ class InstanceRunner:
         self.completed += 1
         elapsed = (perf_counter() - started) * 1000
         paths = tuple([_paths(one.action)[-1] for one in work])
-        self._emit(StepFinished(instance.step_id, instance.name, self._settled, self._total, elapsed, paths))
+        self._emit(
+            StepFinished(
+                instance.step_id, instance.name, self._settled, self._total, elapsed, paths
+            )
+        )
         return None
 
-    def _failed(self, instance: Instance, step: Step, work: list[Work], applier: Applier | None, error: ObsidianAgentError) -> Problem:
+    def _failed(
+        self,
+        instance: Instance,
+        step: Step,
+        work: list[Work],
+        applier: Applier | None,
+        error: ObsidianAgentError,
+    ) -> Problem:
         problem = error.problem().at(instance.step_id, instance.name)
         self._settled += 1
         skipped = self._preview.plan.on_error(step) == "skip"
@@ -364,21 +447,47 @@ class InstanceRunner:
         except VaultError as error:
             if not error.retryable:
                 raise
-            done = self._with_retries(instance, step, lambda: applier.carry_out(one.action, one.number, one.content), error)
+            done = self._with_retries(
+                instance,
+                step,
+                lambda: applier.carry_out(one.action, one.number, one.content),
+                error,
+            )
         if done:
             self.applied.add(one.number)
 
-    def _with_retries(self, instance: Instance, step: Step, attempt: Callable[[], Any], first: ObsidianAgentError | None = None) -> Any:
+    def _with_retries(
+        self,
+        instance: Instance,
+        step: Step,
+        attempt: Callable[[], Any],
+        first: ObsidianAgentError | None = None,
+    ) -> Any:
         """Try until it works or the step's attempts are used up; `first` is the error of an attempt already made."""
         policy = self._preview.plan.retry(step)
         tried, error = (0, None) if first is None else (1, first)
         while True:
             if error is not None:
-                if tried >= policy.max_attempts or not error.retryable or isinstance(error, HalfDone):
+                if (
+                    tried >= policy.max_attempts
+                    or not error.retryable
+                    or isinstance(error, HalfDone)
+                ):
                     raise error
-                delay = min(policy.backoff_ms * 2.0 ** (tried - 1), MAX_BACKOFF_MS) * random.uniform(1 - _JITTER, 1 + _JITTER)
+                delay = min(
+                    policy.backoff_ms * 2.0 ** (tried - 1), MAX_BACKOFF_MS
+                ) * random.uniform(1 - _JITTER, 1 + _JITTER)
                 problem = error.problem().at(instance.step_id, instance.name)
-                self._emit(StepRetrying(instance.step_id, instance.name, tried + 1, policy.max_attempts, delay, problem))
+                self._emit(
+                    StepRetrying(
+                        instance.step_id,
+                        instance.name,
+                        tried + 1,
+                        policy.max_attempts,
+                        delay,
+                        problem,
+                    )
+                )
                 if self._cancel.wait(delay / 1000):
                     raise _Cancelled
             tried += 1
@@ -391,13 +500,18 @@ class InstanceRunner:
         """Run a command of Obsidian: not previewed, not journaled before, not undone."""
         command = str(instance.args.get("id", ""))
         if self._run_command is None:
-            raise ToolError(f"The command {command} cannot be run: Obsidian is not connected.", code="COMMAND_FAILED")
+            raise ToolError(
+                f"The command {command} cannot be run: Obsidian is not connected.",
+                code="COMMAND_FAILED",
+            )
         try:
             output = dict(self._run_command(command))
         except ObsidianAgentError:
             raise
         except Exception as error:
-            raise ToolError(f"The command {command} failed: {error}.", code="COMMAND_FAILED") from error
+            raise ToolError(
+                f"The command {command} failed: {error}.", code="COMMAND_FAILED"
+            ) from error
         if not output.get("executed"):
             reason = output.get("errorMessage") or "Obsidian did not run it"
             raise ToolError(f"The command {command} failed: {reason}.", code="COMMAND_FAILED")
@@ -424,4 +538,8 @@ class InstanceRunner:
 
 def _paths(action: Action) -> tuple[str, ...]:
     """The paths that an action is about, the one it leads to last."""
-    return (action.path.text, action.new_path.text) if isinstance(action, MoveEntry) else (action.path.text,)
+    return (
+        (action.path.text, action.new_path.text)
+        if isinstance(action, MoveEntry)
+        else (action.path.text,)
+    )

@@ -26,14 +26,21 @@ from obsidian_agent.vault.views.changes import unified_diff
 class Runs:
     """History, undo, redo and recovery of one vault. Every method may block; each opens the journal for itself."""
 
-    def __init__(self, store: VaultStore, state: Path, clock: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
+    def __init__(
+        self,
+        store: VaultStore,
+        state: Path,
+        clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+    ) -> None:
         self._store = store
         self._state = state
         self._clock = clock
 
     def note(self, kind: Kind, **details: Any) -> tuple[Problem, ...]:
         """As `Record.note`, in the record of this vault."""
-        return Record(state_folder.find(self._state, self._store), self._clock).note(kind, **details)
+        return Record(state_folder.find(self._state, self._store), self._clock).note(
+            kind, **details
+        )
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
@@ -53,7 +60,11 @@ class Runs:
     def moved(self) -> MovedVault | None:
         """Where the vault was, if it was moved and its history is kept for that place."""
         folder = state_folder.find(self._state, self._store)
-        return None if (folder / state_folder.JOURNAL_FILE).exists() else state_folder.moved(folder, self._store)
+        return (
+            None
+            if (folder / state_folder.JOURNAL_FILE).exists()
+            else state_folder.moved(folder, self._store)
+        )
 
     def adopt(self) -> MovedVault | None:
         """Take the history of a vault that was moved along to where it is now; None when there is none to take."""
@@ -68,22 +79,41 @@ class Runs:
         with self.journal() as journal:
             stored = journal.plan_of(run_id)
         if not stored.whole:
-            raise JournalError(f"Run {run_id} is too old: the texts of its plan are no longer kept.", code="PLAN_NOT_KEPT")
+            raise JournalError(
+                f"Run {run_id} is too old: the texts of its plan are no longer kept.",
+                code="PLAN_NOT_KEPT",
+            )
         return ActionPlan.model_validate(stored.document)
 
-    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoResult:
+    def undo(
+        self,
+        run_id: str | None,
+        force: Collection[str] = (),
+        skip: Collection[str] = (),
+        to_step: str | None = None,
+    ) -> UndoResult:
         """Undo a run (None: the last one with anything in effect), with `to_step` only what came after that step.
 
         Nothing that changed since is overwritten, except the paths in `force`.
         """
         with self.journal() as journal:
-            return self._taken_back("undo", undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step))
+            return self._taken_back(
+                "undo", undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step)
+            )
 
     def _taken_back(self, kind: Literal["undo", "redo"], result: UndoResult) -> UndoResult:
-        counts = {"restored": len(result.restored), "conflicts": len(result.conflicts), "errors": len(result.errors)}
-        return replace(result, warnings=(*result.warnings, *self.note(kind, runId=result.run_id, **counts)))
+        counts = {
+            "restored": len(result.restored),
+            "conflicts": len(result.conflicts),
+            "errors": len(result.errors),
+        }
+        return replace(
+            result, warnings=(*result.warnings, *self.note(kind, runId=result.run_id, **counts))
+        )
 
-    def undo_preview(self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None) -> UndoResult:
+    def undo_preview(
+        self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None
+    ) -> UndoResult:
         """What undo (or redo) would do just now."""
         with self.journal() as journal:
             return undo_preview(journal, self._store, run_id, redoing=redoing, to_step=to_step)

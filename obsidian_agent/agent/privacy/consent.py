@@ -169,14 +169,18 @@ class Grants:
             return
         for item in request.items:
             if item.path.text in chosen:
-                self.files[item.path.text] = max(item.level, self.files.get(item.path.text, Level.NAME))
+                self.files[item.path.text] = max(
+                    item.level, self.files.get(item.path.text, Level.NAME)
+                )
                 self.excepted.pop(item.path.text, None)
         if decision.scope == "folder" and chosen:
             level = min(item.level for item in request.items if item.path.text in chosen)
             self.folders[request.folder] = max(level, self.folders.get(request.folder, Level.NAME))
             for item in request.items:
                 if item.path.text not in chosen:
-                    self.excepted[item.path.text] = min(item.level, self.excepted.get(item.path.text, Level.TEXT))
+                    self.excepted[item.path.text] = min(
+                        item.level, self.excepted.get(item.path.text, Level.TEXT)
+                    )
 
     def named(self, path: VaultPath, level: Level) -> bool:
         """Whether so much of this very file was allowed."""
@@ -188,7 +192,9 @@ class Grants:
             return True
         if path.text in self.excepted and level >= self.excepted[path.text]:
             return False
-        return any(granted >= level and _inside(path, folder) for folder, granted in self.folders.items())
+        return any(
+            granted >= level and _inside(path, folder) for folder, granted in self.folders.items()
+        )
 
 
 def _inside(path: VaultPath, folder: str) -> bool:
@@ -212,7 +218,12 @@ class Gate:
     @property
     def may_allow(self) -> bool:
         """Whether anything at all may be sent without asking."""
-        return self.open or bool(self.rules.allow) or bool(self.grants.files) or bool(self.grants.folders)
+        return (
+            self.open
+            or bool(self.rules.allow)
+            or bool(self.grants.files)
+            or bool(self.grants.folders)
+        )
 
     def denied(self, path: VaultPath) -> bool:
         """Whether a rule hides it, or what it leads to."""
@@ -225,5 +236,7 @@ class Gate:
             return None
         if decision == "allow":
             return "local" if self.open else "rule"
-        granted = self.grants.named(path, level) or (self.grants.cover(path, level) and self.grants.cover(self.real(path), level))
+        granted = self.grants.named(path, level) or (
+            self.grants.cover(path, level) and self.grants.cover(self.real(path), level)
+        )
         return "granted" if granted else None

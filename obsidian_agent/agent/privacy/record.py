@@ -39,7 +39,20 @@ from obsidian_agent.journal.state_folder import wait_for_lock
 from obsidian_agent.state_files import make_private, replace_file
 
 Kind = Literal[
-    "sent", "grant", "refusal", "approval", "denial", "proposal", "call", "alarm", "trust", "command", "run", "undo", "redo", "recover"
+    "sent",
+    "grant",
+    "refusal",
+    "approval",
+    "denial",
+    "proposal",
+    "call",
+    "alarm",
+    "trust",
+    "command",
+    "run",
+    "undo",
+    "redo",
+    "recover",
 ]
 """What a line is about; the table above says what else is in it."""
 
@@ -52,7 +65,9 @@ LARGEST: Final = 4 * 1024 * 1024
 MOST_DENIED: Final = 20
 """Paths of one denial: a plan over a whole folder may have thousands of the same kind."""
 
-_LINE: Final = re.compile(rb'(\{"n": (\d+), "prev": "([0-9a-f]{64})".*), "hash": "([0-9a-f]{64})"\}\n', re.DOTALL)
+_LINE: Final = re.compile(
+    rb'(\{"n": (\d+), "prev": "([0-9a-f]{64})".*), "hash": "([0-9a-f]{64})"\}\n', re.DOTALL
+)
 _TAIL: Final = 65_536
 
 
@@ -96,7 +111,9 @@ class Record:
         with self._open() as (fd, last):
             lines = b""
             for entry in entries:
-                body = json.dumps({"n": last.n + 1, "prev": last.hash, "time": time, **entry}, ensure_ascii=True)[:-1].encode("ascii")
+                body = json.dumps(
+                    {"n": last.n + 1, "prev": last.hash, "time": time, **entry}, ensure_ascii=True
+                )[:-1].encode("ascii")
                 last = Place(last.n + 1, hashlib.sha256(body).hexdigest())
                 lines += body + f', "hash": "{last.hash}"}}\n'.encode("ascii")
             _write(fd, lines)
@@ -121,7 +138,9 @@ class Record:
             except ValueError:
                 continue
             if isinstance(entry, dict):
-                found.append({name: value for name, value in entry.items() if name not in ("prev", "hash")})
+                found.append(
+                    {name: value for name, value in entry.items() if name not in ("prev", "hash")}
+                )
         return found
 
     def verify(self) -> Verified:
@@ -141,7 +160,11 @@ class Record:
             return (
                 Verified(last.n)
                 if last.n == 0
-                else Verified(last.n, last.n, f"{self.head.name}, which names the last line, is gone or damaged")
+                else Verified(
+                    last.n,
+                    last.n,
+                    f"{self.head.name}, which names the last line, is gone or damaged",
+                )
             )
         if written.n > last.n:
             return Verified(last.n, last.n + 1, "it is missing, and so is every line after it")
@@ -172,7 +195,9 @@ class Record:
     @contextlib.contextmanager
     def _open(self) -> Iterator[tuple[int, Place]]:
         """The file for the next lines, held against others, and the place of the last line that was written."""
-        flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        flags = (
+            getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        )
         lock = os.open(self.folder / "audit.lock", os.O_RDWR | os.O_CREAT | flags, 0o600)
         try:
             wait_for_lock(lock)
@@ -209,7 +234,9 @@ class Record:
 def in_words(entry: Mapping[str, Any]) -> str:
     """What an entry says besides its number, time and kind, in a line."""
     return ", ".join(
-        f"{name} {_value(value)}" for name, value in entry.items() if name not in ("n", "time", "kind") and value not in (None, 0, [])
+        f"{name} {_value(value)}"
+        for name, value in entry.items()
+        if name not in ("n", "time", "kind") and value not in (None, 0, [])
     )
 
 
@@ -257,9 +284,16 @@ class Ledger:
 
     record: Record
 
-    def write(self, sendings: Iterable[Sending], *, provider: str, address: str, conversation: str) -> None:
+    def write(
+        self, sendings: Iterable[Sending], *, provider: str, address: str, conversation: str
+    ) -> None:
         """Append what is about to be sent to a provider, durably. Raises `ConfigError` LEDGER_ERROR when that is not possible."""
-        head = {"kind": "sent", "provider": provider, "address": address, "conversation": conversation}
+        head = {
+            "kind": "sent",
+            "provider": provider,
+            "address": address,
+            "conversation": conversation,
+        }
         entries = [{**head, **_entry(sending)} for sending in sendings if sending.parts]
         if not entries:
             return
@@ -268,7 +302,11 @@ class Ledger:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             message = f"What would be sent cannot be written down in {self.record.file} ({reason}), so nothing was sent."
-            raise ConfigError(message, code="LEDGER_ERROR", hint="Make room, or correct the permissions of that file.") from error
+            raise ConfigError(
+                message,
+                code="LEDGER_ERROR",
+                hint="Make room, or correct the permissions of that file.",
+            ) from error
 
     def files_read(self, conversation: str) -> list[FileRead]:
         """The files of which something went to a model in a conversation, those of which most went first."""
@@ -297,7 +335,12 @@ def _entry(sending: Sending) -> dict[str, Any]:
         "characters": len(sending.text),
         "sha256": hashlib.sha256(sending.text.encode("utf-8", "surrogatepass")).hexdigest(),
         "files": [
-            {"path": part.path, "shared": part.level.name.lower(), "characters": part.characters, "allowedBy": allowed_by}
+            {
+                "path": part.path,
+                "shared": part.level.name.lower(),
+                "characters": part.characters,
+                "allowedBy": allowed_by,
+            }
             for part, allowed_by in sending.parts
         ],
     }

@@ -17,7 +17,10 @@ _HIDDEN = (
 _HIDDEN_RUN = re.compile(f"[{_HIDDEN}]+")
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _LONGEST_SPELLED = 3
-_ROLE_TOKENS = re.compile(r"<\|([^|<>\n]{1,40})\|>|\[(/?INST)\]|<<(/?SYS)>>|<(/?(?:s|start_of_turn|end_of_turn))>", re.IGNORECASE)
+_ROLE_TOKENS = re.compile(
+    r"<\|([^|<>\n]{1,40})\|>|\[(/?INST)\]|<<(/?SYS)>>|<(/?(?:s|start_of_turn|end_of_turn))>",
+    re.IGNORECASE,
+)
 
 
 def new_mark() -> str:

@@ -18,7 +18,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from obsidian_agent.agent.threads.state import FORMAT, VERSIONS_KEPT, Record, Said, ThreadState, line_of, records_in, thread_of
+from obsidian_agent.agent.threads.state import (
+    FORMAT,
+    VERSIONS_KEPT,
+    Record,
+    Said,
+    ThreadState,
+    line_of,
+    records_in,
+    thread_of,
+)
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import make_private, replace_file
@@ -69,7 +78,11 @@ class ThreadFile:
         with self._lock, _told(self.path):
             fd = os.open(self.path, _ADD | (os.O_CREAT if create else 0), 0o600)
             try:
-                if os.lseek(fd, 0, os.SEEK_END) and os.lseek(fd, -1, os.SEEK_END) >= 0 and os.read(fd, 1) != b"\n":
+                if (
+                    os.lseek(fd, 0, os.SEEK_END)
+                    and os.lseek(fd, -1, os.SEEK_END) >= 0
+                    and os.read(fd, 1) != b"\n"
+                ):
                     data = b"\n" + data  # a line that a crash cut off stays one of its own
                 while data:
                     data = data[os.write(fd, data) :]
@@ -114,7 +127,9 @@ class _told(contextlib.AbstractContextManager["_told"]):
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
         if isinstance(error, OSError):
             reason = error.strerror or type(error).__name__
             message = f"The conversation cannot be saved in {self._path} ({reason})."
@@ -133,7 +148,11 @@ def pruned(records: Sequence[Record]) -> list[Record] | None:
     """
     versions = [at for at, record in enumerate(records) if record["k"] == "version"]
     gone = {*versions[:-VERSIONS_KEPT], *_superseded(records)}
-    return [record for at, record in enumerate(records) if at not in gone] if len(gone) >= WORTH_IT else None
+    return (
+        [record for at, record in enumerate(records) if at not in gone]
+        if len(gone) >= WORTH_IT
+        else None
+    )
 
 
 def _superseded(records: Sequence[Record]) -> Iterator[int]:
@@ -201,8 +220,18 @@ def clean_title(title: str) -> str:
 
 def summary_of(state: ThreadState) -> ThreadSummary:
     """What a list shows of a thread."""
-    last = next((said.text for said in reversed(state.said) if said.role in ("person", "model")), "")
-    return ThreadSummary(state.id, state.title, state.created, state.updated, state.count, state.model, _one_line(last)[:PREVIEW])
+    last = next(
+        (said.text for said in reversed(state.said) if said.role in ("person", "model")), ""
+    )
+    return ThreadSummary(
+        state.id,
+        state.title,
+        state.created,
+        state.updated,
+        state.count,
+        state.model,
+        _one_line(last)[:PREVIEW],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +257,9 @@ class ThreadStore:
         with contextlib.suppress(FileExistsError):
             make_private(self.folder)
         head = {"k": "thread", "format": FORMAT, "id": identity, "created": now}
-        chosen: dict[str, Any] = {"k": "set", "title": title, "titledBy": "time"} | ({"model": model} if model else {})
+        chosen: dict[str, Any] = {"k": "set", "title": title, "titledBy": "time"} | (
+            {"model": model} if model else {}
+        )
         self.file(identity).add(head, chosen, create=True)
         state = thread_of([head, chosen])
         assert state is not None
@@ -244,7 +275,11 @@ class ThreadStore:
         _check_format(records, file.path)
         state = thread_of(records, damaged)
         if state is None or state.id != thread_id:
-            raise ConfigError(f"The conversation in {file.path} cannot be read.", code="THREAD_DAMAGED", hint="Move the file away.")
+            raise ConfigError(
+                f"The conversation in {file.path} cannot be read.",
+                code="THREAD_DAMAGED",
+                hint="Move the file away.",
+            )
         if not damaged and pruned(records) is not None:
             with contextlib.suppress(ConfigError):  # somebody works in it: another time
                 _make_smaller(file)
@@ -290,7 +325,11 @@ class ThreadStore:
         """Go back to the end of a turn; what came after it stays in the file. Raises `ConfigError` NO_VERSION."""
         state = self.load(thread_id)
         if version not in {each.number for each in state.versions}:
-            raise ConfigError(f"There is no version {version} of this conversation.", code="NO_VERSION", hint="The last 20 are kept.")
+            raise ConfigError(
+                f"There is no version {version} of this conversation.",
+                code="NO_VERSION",
+                hint="The last 20 are kept.",
+            )
         self.file(thread_id).add({"k": "rewound", "n": version, "time": self.now()})
         return self.load(thread_id)
 
@@ -331,24 +370,47 @@ def _glance(path: Path) -> ThreadSummary | None:
 def _from_tail(identity: str, tail: bytes) -> ThreadSummary | None:
     """From the last version's own words; what was said since is not counted, unless it is a title or a model."""
     records, _ = records_in(tail.partition(b"\n")[2])
-    last = next((at for at in range(len(records) - 1, -1, -1) if records[at]["k"] == "version"), None)
+    last = next(
+        (at for at in range(len(records) - 1, -1, -1) if records[at]["k"] == "version"), None
+    )
     if last is None or any(record["k"] in ("asked", "rewound") for record in records[last:]):
         return None
     match records[last]:
-        case {"title": str(title), "created": str(created), "time": str(time), "count": int(count), "preview": str(preview), **rest}:
+        case {
+            "title": str(title),
+            "created": str(created),
+            "time": str(time),
+            "count": int(count),
+            "preview": str(preview),
+            **rest,
+        }:
             model = rest.get("model")
             for record in records[last:]:
                 if record["k"] == "set":
                     title = record["title"] if isinstance(record.get("title"), str) else title
                     model = record.get("model", model)
-            return ThreadSummary(identity, title, created, time, count, model if isinstance(model, str) else None, preview)
+            return ThreadSummary(
+                identity,
+                title,
+                created,
+                time,
+                count,
+                model if isinstance(model, str) else None,
+                preview,
+            )
         case _:
             return None
 
 
 def version_record(number: int, time: str, state: ThreadSummary) -> dict[str, Any]:
     """The end of a turn, with what a list shows."""
-    shown = {"title": state.title, "created": state.created, "count": state.count, "model": state.model, "preview": state.preview}
+    shown = {
+        "title": state.title,
+        "created": state.created,
+        "count": state.count,
+        "model": state.model,
+        "preview": state.preview,
+    }
     return {"k": "version", "n": number, "time": time, **shown}
 
 
@@ -357,7 +419,9 @@ def _hits(state: ThreadState, words: list[str]) -> tuple[str, ...] | None:
     everything = "\n".join(texts).casefold()
     if not all(word in everything for word in words):
         return None
-    lines = (line for said in state.said if said.role in ("person", "model") for line in _lines(said))
+    lines = (
+        line for said in state.said if said.role in ("person", "model") for line in _lines(said)
+    )
     found = [line for line in lines if any(word in line.casefold() for word in words)]
     return tuple(found[:HITS])
 
@@ -381,4 +445,8 @@ def _check_format(records: list[dict[str, Any]], path: Path) -> None:
 
 def _unknown(thread_id: str) -> ConfigError:
     shown = json.dumps(thread_id[:40], ensure_ascii=True)
-    return ConfigError(f"There is no conversation {shown}.", code="THREAD_NOT_FOUND", hint="List them to see which there are.")
+    return ConfigError(
+        f"There is no conversation {shown}.",
+        code="THREAD_NOT_FOUND",
+        hint="List them to see which there are.",
+    )

@@ -21,7 +21,13 @@ from obsidian_agent.agent.planner import whole_reply
 from obsidian_agent.agent.privacy.consent import ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.untrusted_text import visible
 from obsidian_agent.agent.threads.log_store import ThreadStore, clean_title
-from obsidian_agent.agent.threads.recorder import IllegalStep, Recorder, TurnMachine, TurnState, shared_record
+from obsidian_agent.agent.threads.recorder import (
+    IllegalStep,
+    Recorder,
+    TurnMachine,
+    TurnState,
+    shared_record,
+)
 from obsidian_agent.agent.threads.state import ThreadFold, ThreadState
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
@@ -82,7 +88,9 @@ class Bus:
             self._listeners.remove(queue)
 
 
-async def _from(queue: asyncio.Queue[ThreadEvent], thread_id: str | None) -> AsyncIterator[ThreadEvent]:
+async def _from(
+    queue: asyncio.Queue[ThreadEvent], thread_id: str | None
+) -> AsyncIterator[ThreadEvent]:
     while True:
         happening = await queue.get()
         if thread_id is None or happening.thread_id == thread_id:
@@ -111,7 +119,9 @@ def title_from(question: str, answer: str = "") -> str | None:
     first = next((part for part in _SENTENCE.split(text) if part.strip()), "")
     plain = first.strip(" \t#*>-–—\"'`.,!")
     if len(re.findall(r"\w", plain)) < 3:
-        plain = next((line.lstrip("# ").strip() for line in visible(answer).splitlines() if line.strip()), "")
+        plain = next(
+            (line.lstrip("# ").strip() for line in visible(answer).splitlines() if line.strip()), ""
+        )
     if len(re.findall(r"\w", plain)) < 3:
         return None
     return _shortened(plain[0].upper() + plain[1:])
@@ -120,7 +130,11 @@ def title_from(question: str, answer: str = "") -> str | None:
 async def title_by(provider: Provider, question: str, answer: str) -> str | None:
     """A title that a model makes of what it was asked and has answered; None when it fails. Nothing else is sent."""
     conversation = f"Question: {visible(question)[:_SHOWN]}\n\nAnswer: {visible(answer)[:_SHOWN]}"
-    request = ChatRequest((ChatMessage("system", _INSTRUCTIONS), ChatMessage("user", conversation)), max_tokens=64, timeout=20.0)
+    request = ChatRequest(
+        (ChatMessage("system", _INSTRUCTIONS), ChatMessage("user", conversation)),
+        max_tokens=64,
+        timeout=20.0,
+    )
     try:
         reply = await whole_reply(provider, request)
     except ProviderError:
@@ -245,7 +259,9 @@ class ThreadManager:
         """Tick a task that was found in a thread, or untick it (see `agent.tasks`)."""
         self.open(thread_id).recorder.add({"k": "done", "index": task, "on": on})
 
-    def note_run(self, thread_id: str, goal: str, result: ExecutionResult, unlike: Sequence[Problem] = ()) -> TurnState:
+    def note_run(
+        self, thread_id: str, goal: str, result: ExecutionResult, unlike: Sequence[Problem] = ()
+    ) -> TurnState:
         """Keep with a thread what came of a plan of its; `unlike` is what `Plans.verify` found. Says how the turn stands.
 
         `RETRYING` means that `repair_request` may be asked as the thread's next message, twice at most.
@@ -254,12 +270,24 @@ class ThreadManager:
         _advance(thread.machine, result, tuple(unlike))
         problems = [problem.to_json() for problem in result.errors]
         found = [problem.to_json() for problem in unlike]
-        thread.recorder.say("run", goal, runId=result.run_id, status=result.status, success=result.success, problems=problems, unlike=found)
+        thread.recorder.say(
+            "run",
+            goal,
+            runId=result.run_id,
+            status=result.status,
+            success=result.success,
+            problems=problems,
+            unlike=found,
+        )
         return thread.machine.state
 
     def tidy(self) -> int:
         """Put away what has not been used for half an hour; says how many. Front ends call it every few minutes."""
-        idle = [key for key, thread in self._open.items() if not thread.running and self.clock() - thread.used_at >= IDLE]
+        idle = [
+            key
+            for key, thread in self._open.items()
+            if not thread.running and self.clock() - thread.used_at >= IDLE
+        ]
         for key in idle:
             del self._open[key]
         return len(idle)
@@ -276,7 +304,9 @@ class ThreadManager:
 
     # --- turns ---------------------------------------------------------------------------------------------------------------------
 
-    async def _turn(self, thread: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
+    async def _turn(
+        self, thread: ActiveThread, text: str, approve: ApproveShare
+    ) -> AsyncGenerator[AgentEvent, None]:
         """A turn that is written down, in a thread that no other program works in meanwhile."""
         recorder, conversation = thread.recorder, thread.conversation
         with contextlib.ExitStack() as held:
@@ -295,7 +325,9 @@ class ThreadManager:
                 async with contextlib.aclosing(self._events(thread, text, approve)) as events:
                     async for event in events:
                         recorder.take(event)
-                        with contextlib.suppress(IllegalStep):  # a new message may come while an old plan still waits or runs
+                        with contextlib.suppress(
+                            IllegalStep
+                        ):  # a new message may come while an old plan still waits or runs
                             thread.machine.hear(event)
                         yield event
             finally:
@@ -306,11 +338,17 @@ class ThreadManager:
                     thread.running = False
                     thread.used_at = self.clock()
 
-    def _events(self, thread: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
+    def _events(
+        self, thread: ActiveThread, text: str, approve: ApproveShare
+    ) -> AsyncGenerator[AgentEvent, None]:
         if self.session.models is None:
             return self.session.turn(text)
         return self.session.answer(
-            text, approve, conversation=thread.conversation, model=thread.state.model, assistant=thread.state.assistant
+            text,
+            approve,
+            conversation=thread.conversation,
+            model=thread.state.model,
+            assistant=thread.state.assistant,
         )
 
     def _provider(self, thread: ActiveThread) -> Provider | None:
@@ -324,7 +362,9 @@ class ThreadManager:
         _check_free(thread)
         provider = self._provider(thread)
         if provider is None:
-            raise ConfigError("There is no model, so there is nothing to make room for.", code="NO_MODEL")
+            raise ConfigError(
+                "There is no model, so there is nothing to make room for.", code="NO_MODEL"
+            )
         thread.running = True
         try:
             with thread.recorder.file.held():
@@ -339,7 +379,9 @@ class ThreadManager:
         thread = self.open(thread_id)
         _check_free(thread)
         thread.running = True
-        thread.task = asyncio.get_running_loop().create_task(self._run(thread, text, approve), name=f"thread {thread_id}")
+        thread.task = asyncio.get_running_loop().create_task(
+            self._run(thread, text, approve), name=f"thread {thread_id}"
+        )
 
         def over(task: asyncio.Task[None]) -> None:
             # Cancelled before it began. An earlier task may still look for a title while the next message is worked on.
@@ -355,7 +397,11 @@ class ThreadManager:
 
     async def close(self) -> None:
         """Stop everything that runs, and wait until it is saved."""
-        tasks = [thread.task for thread in self._open.values() if thread.task is not None and not thread.task.done()]
+        tasks = [
+            thread.task
+            for thread in self._open.values()
+            if thread.task is not None and not thread.task.done()
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -393,7 +439,9 @@ class ThreadManager:
         if thread is None or thread.state.titled_by != "time":
             return None
         question = _question(thread)
-        answer = next((said.text for said in thread.state.said if said.role in ("model", "plan")), "")
+        answer = next(
+            (said.text for said in thread.state.said if said.role in ("model", "plan")), ""
+        )
         made: str | None = None
         with contextlib.suppress(ConfigError):
             if self.titles_by_model() and (provider := self._provider(thread)) is not None:
@@ -415,7 +463,9 @@ class ThreadManager:
         conversation, file = state.conversation(), self.store.file(state.id)
         with contextlib.suppress(OSError):
             file.size = file.path.stat().st_size
-        thread = ActiveThread(conversation, Recorder(file, ThreadFold(state), self.store.now), self.clock())
+        thread = ActiveThread(
+            conversation, Recorder(file, ThreadFold(state), self.store.now), self.clock()
+        )
         conversation.keeper = thread.recorder
         self._open[state.id] = thread
         free = [key for key, each in self._open.items() if not each.running and key != state.id]

@@ -34,7 +34,13 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.consent import Part
 from obsidian_agent.agent.threads.log_store import ThreadFile, summary_of, version_record
-from obsidian_agent.agent.threads.state import Record, ThreadFold, ThreadState, message_record, usage_record
+from obsidian_agent.agent.threads.state import (
+    Record,
+    ThreadFold,
+    ThreadState,
+    message_record,
+    usage_record,
+)
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.providers.base import ChatMessage
@@ -93,7 +99,11 @@ class Recorder:
             case Notice(problem):
                 self.say("notice", problem.message, code=problem.code)
             case RoundsUsedUp(rounds):
-                self.say("notice", f"The model looked around {rounds} times without an answer.", code="ROUNDS_USED_UP")
+                self.say(
+                    "notice",
+                    f"The model looked around {rounds} times without an answer.",
+                    code="ROUNDS_USED_UP",
+                )
             case PlanReady(plan):
                 self.say("plan", plan.goal, plan=plan.to_json())
             case NeedsInput(message, _, missing):
@@ -104,13 +114,26 @@ class Recorder:
                 if sources or besides:
                     self._add({"k": "sources", "paths": list(sources), "besides": list(besides)})
             case TurnFailed(problem, problems):
-                self.say("failed", problem.message, code=problem.code, problems=[each.to_json() for each in problems])
+                self.say(
+                    "failed",
+                    problem.message,
+                    code=problem.code,
+                    problems=[each.to_json() for each in problems],
+                )
             case _:
                 pass
 
     def say(self, role: str, text: str, **data: Any) -> None:
         """Something that people see and models don't."""
-        self._add({"k": "said", "role": role, "text": text, "time": self.now(), **({"data": data} if data else {})})
+        self._add(
+            {
+                "k": "said",
+                "role": role,
+                "text": text,
+                "time": self.now(),
+                **({"data": data} if data else {}),
+            }
+        )
 
     def message(self, message: ChatMessage) -> None:
         """A message of the conversation (it calls this itself)."""
@@ -185,7 +208,12 @@ class Recorder:
 
     def _look(self, event: ToolCallFinished) -> None:
         started = self._looks.pop(event.call_id, None)
-        data: dict[str, Any] = {"tool": event.tool, "paths": list(event.paths), "characters": event.characters, "complete": event.complete}
+        data: dict[str, Any] = {
+            "tool": event.tool,
+            "paths": list(event.paths),
+            "characters": event.characters,
+            "complete": event.complete,
+        }
         if started is not None:
             data |= {"args": dict(started.args), "why": started.why}
         if event.problem is not None:
@@ -234,7 +262,9 @@ FOLLOWING: Final[Mapping[TurnState, frozenset[TurnState]]] = MappingProxyType(
     {
         _S.IDLE: _BEGIN,
         _S.PLANNING: frozenset({_S.AWAITING_APPROVAL, _S.COMPLETED, _S.FAILED, _S.CANCELLED}),
-        _S.AWAITING_APPROVAL: frozenset({_S.EXECUTING, _S.PLANNING, _S.AWAITING_APPROVAL, _S.FAILED, _S.CANCELLED}),
+        _S.AWAITING_APPROVAL: frozenset(
+            {_S.EXECUTING, _S.PLANNING, _S.AWAITING_APPROVAL, _S.FAILED, _S.CANCELLED}
+        ),
         _S.EXECUTING: frozenset({_S.VALIDATING, _S.FAILED, _S.CANCELLED}),
         _S.VALIDATING: frozenset({_S.COMPLETED, _S.RETRYING, _S.FAILED}),
         _S.RETRYING: frozenset({_S.PLANNING, _S.AWAITING_APPROVAL, _S.FAILED, _S.CANCELLED}),
@@ -290,7 +320,9 @@ class TurnMachine:
                     return self.to(TurnState.CANCELLED)
                 if self.state is TurnState.AWAITING_APPROVAL:
                     return self.to(TurnState.FAILED)  # it was refused before anything happened
-                return self.to(TurnState.VALIDATING if result.status == "done" else TurnState.FAILED)
+                return self.to(
+                    TurnState.VALIDATING if result.status == "done" else TurnState.FAILED
+                )
             case _:
                 return self.state
 

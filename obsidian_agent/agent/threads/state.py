@@ -45,7 +45,12 @@ _ROLES: Final = ("system", "user", "assistant", "tool")
 
 
 def line_of(record: Record) -> bytes:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
+    return (
+        json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "backslashreplace"
+        )
+        + b"\n"
+    )
 
 
 def records_in(data: bytes) -> tuple[list[dict[str, Any]], int]:
@@ -63,9 +68,17 @@ def records_in(data: bytes) -> tuple[list[dict[str, Any]], int]:
 
 
 def message_record(message: ChatMessage, time: str) -> Record:
-    record: dict[str, Any] = {"k": "message", "role": message.role, "text": message.text, "time": time}
+    record: dict[str, Any] = {
+        "k": "message",
+        "role": message.role,
+        "text": message.text,
+        "time": time,
+    }
     if message.calls:
-        record["calls"] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls]
+        record["calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in message.calls
+        ]
     if message.call_id:
         record["callId"] = message.call_id
     return record
@@ -84,7 +97,13 @@ def message_in(record: Record) -> ChatMessage | None:
 
 def usage_record(used: TokensUsed) -> Record:
     """What a turn has used as a record."""
-    return {"k": "usage", **{name: round(value, 6) if isinstance(value, float) else value for name, value in asdict(used).items()}}
+    return {
+        "k": "usage",
+        **{
+            name: round(value, 6) if isinstance(value, float) else value
+            for name, value in asdict(used).items()
+        },
+    }
 
 
 def usage_in(record: Record) -> TokensUsed | None:
@@ -93,7 +112,12 @@ def usage_in(record: Record) -> TokensUsed | None:
         case {"model": str(model), "prompt": int(prompt), "completion": int(completion)}:
             rest = ("requests", "cached", "cost", "seconds", "first", "tools")
             return TokensUsed(
-                model, prompt, completion, **{name: record[name] for name in rest if isinstance(record.get(name), int | float)}
+                model,
+                prompt,
+                completion,
+                **{
+                    name: record[name] for name in rest if isinstance(record.get(name), int | float)
+                },
             )
         case _:
             return None
@@ -127,7 +151,9 @@ SaidState = Literal["whole", "cut", "unsent"]
 """`cut`: the answer broke off, by whatever; `unsent`: the program ended before the model was asked."""
 
 
-_SAID_ROLES: Final[Mapping[str, SaidRole]] = {name: name for name in get_args(SaidRole) if name != "person"}
+_SAID_ROLES: Final[Mapping[str, SaidRole]] = {
+    name: name for name in get_args(SaidRole) if name != "person"
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +208,12 @@ class ThreadState:
         """The conversation to go on with. What the person allowed earlier is asked for again."""
         ids = {call.id for message in self.messages for call in message.calls}
         return Conversation(
-            id=self.id, messages=list(self.messages), shared=dict(self.shared), told=self.told, plain=set(self.plain), _ids=ids
+            id=self.id,
+            messages=list(self.messages),
+            shared=dict(self.shared),
+            told=self.told,
+            plain=set(self.plain),
+            _ids=ids,
         )
 
 
@@ -207,7 +238,9 @@ class ThreadFold:
     stream: list[str] = field(default_factory=list)
     asked: int | None = None
     """Where in `said` the person's words stand that no message holds yet."""
-    history: dict[int, tuple[list[ChatMessage], list[Said], dict[str, Part]]] = field(default_factory=dict)
+    history: dict[int, tuple[list[ChatMessage], list[Said], dict[str, Part]]] = field(
+        default_factory=dict
+    )
 
     def take(self, record: Record) -> None:
         """One more record. What is not understood is left out."""
@@ -264,7 +297,9 @@ class ThreadFold:
             state.title, state.titled_by = title, by if isinstance(by, str) else ""
         if "model" in record and (record["model"] is None or isinstance(record["model"], str)):
             state.model = record["model"]
-        if "assistant" in record and (record["assistant"] is None or isinstance(record["assistant"], str)):
+        if "assistant" in record and (
+            record["assistant"] is None or isinstance(record["assistant"], str)
+        ):
             state.assistant = record["assistant"]
 
     def _message(self, message: ChatMessage, time: str) -> None:
@@ -275,7 +310,14 @@ class ThreadFold:
         if message.role == "assistant":
             self.stream.clear()
             if message.text.strip():
-                state.said.append(Said("model", message.text, time, "cut" if message.text.endswith(_CUTS) else "whole"))
+                state.said.append(
+                    Said(
+                        "model",
+                        message.text,
+                        time,
+                        "cut" if message.text.endswith(_CUTS) else "whole",
+                    )
+                )
 
     def _sent(self) -> None:
         """The person's words have found their place."""
@@ -286,13 +328,17 @@ class ThreadFold:
 
     def _said(self, role: str, text: str, time: str, data: Any) -> None:
         if (known := _SAID_ROLES.get(role)) is not None:
-            self.state.said.append(Said(known, text, time, data=data if isinstance(data, dict) else {}))
+            self.state.said.append(
+                Said(known, text, time, data=data if isinstance(data, dict) else {})
+            )
 
     def _sources(self, paths: list[str], besides: list[str]) -> None:
         said = self.state.said
         at = next((at for at in range(len(said) - 1, -1, -1) if said[at].role == "model"), None)
         if at is not None:
-            said[at] = replace(said[at], data={**said[at].data, "sources": paths, "besides": besides})
+            said[at] = replace(
+                said[at], data={**said[at].data, "sources": paths, "besides": besides}
+            )
 
     def _shared(self, record: Record) -> None:
         state, shared = self.state, record.get("shared")
@@ -305,7 +351,9 @@ class ThreadFold:
                     continue
         state.told = told if isinstance(told := record.get("told"), str) else ""
         plain = record.get("plain")
-        state.plain = {name for name in plain if isinstance(name, str)} if isinstance(plain, list) else set()
+        state.plain = (
+            {name for name in plain if isinstance(name, str)} if isinstance(plain, list) else set()
+        )
 
     def _version(self, number: int, time: str) -> None:
         state = self.state
@@ -361,8 +409,18 @@ def export_plan(state: ThreadState, path: str | None = None) -> dict[str, Any]:
     where = path or f"{FOLDER}/{clean_component(state.title or state.id)}.md"
     taken: dict[str, Any] = {"onConflict": "suffix"} if path is None else {"ifNotExists": False}
     args = {"path": _literal(where), "content": _literal(note_of(state)), **taken}
-    step = {"id": "note", "tool": "vault.createFile", "args": args, "preview": f"Create {_literal(where)}"}
-    return {"version": "1.0", "goal": f"Export the conversation “{state.title}” as a note", "riskLevel": "writes", "steps": [step]}
+    step = {
+        "id": "note",
+        "tool": "vault.createFile",
+        "args": args,
+        "preview": f"Create {_literal(where)}",
+    }
+    return {
+        "version": "1.0",
+        "goal": f"Export the conversation “{state.title}” as a note",
+        "riskLevel": "writes",
+        "steps": [step],
+    }
 
 
 def note_of(state: ThreadState) -> str:
@@ -376,12 +434,17 @@ def note_of(state: ThreadState) -> str:
                 parts += [f"## Agent, {_time(said)}", _lowered(said.text.strip())]
                 for title, key in (("Sources", "sources"), ("Also sent", "besides")):
                     if paths := said.data.get(key):
-                        parts.append(f"{title}: " + ", ".join(f"[[{str(path).removesuffix('.md')}]]" for path in paths))
+                        parts.append(
+                            f"{title}: "
+                            + ", ".join(f"[[{str(path).removesuffix('.md')}]]" for path in paths)
+                        )
             case "plan" | "run":
                 parts.append(f"> {said.text.strip()}")
             case "look" | "notice" | "failed":
                 continue
-    return frontmatter.dumps(frontmatter.Post("\n\n".join(parts), created=state.created[:19])) + "\n"
+    return (
+        frontmatter.dumps(frontmatter.Post("\n\n".join(parts), created=state.created[:19])) + "\n"
+    )
 
 
 def _time(said: Said) -> str:

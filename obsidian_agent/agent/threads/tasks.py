@@ -17,9 +17,13 @@ MOST_TASKS: Final = 200
 """Of one conversation; nobody reads more, and each is compared with each."""
 _LONGEST: Final = 300
 _BOX: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX-])\]\s+(\S.*)$")
-_TODO: Final = re.compile(r"^\s*(?:[-*+]\s+|#+\s+|>\s*)*(?:TODO|TO-DO|FIXME|Aufgabe)\s*:\s*(\S.*)$", re.IGNORECASE)
+_TODO: Final = re.compile(
+    r"^\s*(?:[-*+]\s+|#+\s+|>\s*)*(?:TODO|TO-DO|FIXME|Aufgabe)\s*:\s*(\S.*)$", re.IGNORECASE
+)
 _NUMBERED: Final = re.compile(r"^\s*\d+[.)]\s+(\S.*)$")
-_ANNOUNCED: Final = re.compile(r"\b(?:tasks?|to-?dos?|steps|next steps|plan|aufgaben|schritte)\b[^\n]*:\s*$", re.IGNORECASE)
+_ANNOUNCED: Final = re.compile(
+    r"\b(?:tasks?|to-?dos?|steps|next steps|plan|aufgaben|schritte)\b[^\n]*:\s*$", re.IGNORECASE
+)
 _FENCE: Final = re.compile(r"^\s*(`{3,}|~{3,})")
 
 StepState = Literal["open", "done", "failed", "skipped"]
@@ -48,7 +52,11 @@ class TaskPlan:
     @property
     def progress(self) -> float:
         """Steps done, from 0.0 to 1.0."""
-        return sum(1 for _, state in self.steps if state == "done") / len(self.steps) if self.steps else 0.0
+        return (
+            sum(1 for _, state in self.steps if state == "done") / len(self.steps)
+            if self.steps
+            else 0.0
+        )
 
 
 def tasks_of(state: ThreadState) -> list[Task]:
@@ -58,10 +66,14 @@ def tasks_of(state: ThreadState) -> list[Task]:
         if said.role not in ("person", "model"):
             continue
         for text, done in tasks_in(said.text):
-            key = hashlib.sha256(" ".join(text.casefold().split()).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            key = hashlib.sha256(
+                " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
+            ).hexdigest()[:12]
             old = found.get(key)
             ticked = state.done.get(key, done or (old is not None and old.done))
-            found[key] = Task(key, text, ticked, old.from_person if old is not None else said.role == "person")
+            found[key] = Task(
+                key, text, ticked, old.from_person if old is not None else said.role == "person"
+            )
     return list(found.values())[:MOST_TASKS]
 
 
@@ -114,7 +126,11 @@ def _step(step: Mapping[str, Any]) -> str:
 def _run(plan: TaskPlan, said: Said) -> TaskPlan:
     """A plan after its run: all steps done, or those before the first that failed."""
     problems = said.data.get("problems")
-    failed = {each.get("stepId") for each in problems if isinstance(each, dict)} if isinstance(problems, list) else set()
+    failed = (
+        {each.get("stepId") for each in problems if isinstance(each, dict)}
+        if isinstance(problems, list)
+        else set()
+    )
     ids = [str(step.get("id")) for step in plan.plan.get("steps", ()) if isinstance(step, dict)]
     success = said.data.get("success") is True
     states: list[StepState] = []
@@ -129,7 +145,13 @@ def _run(plan: TaskPlan, said: Said) -> TaskPlan:
             states.append("skipped" if broken or not failed else "done")
     run_id = said.data.get("runId")
     steps = tuple((text, state) for (text, _), state in zip(plan.steps, states, strict=False))
-    return TaskPlan(plan.goal, steps, plan.plan, run_id if isinstance(run_id, str) else None, str(said.data.get("status", "")))
+    return TaskPlan(
+        plan.goal,
+        steps,
+        plan.plan,
+        run_id if isinstance(run_id, str) else None,
+        str(said.data.get("status", "")),
+    )
 
 
 def _short(text: str) -> str:

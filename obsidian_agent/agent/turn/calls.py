@@ -13,7 +13,16 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from obsidian_agent.agent.mcp_tools import Offered
-from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, describe, limits_of, signature
+from obsidian_agent.agent.turn.model_tools import (
+    DESCRIBE_TOOLS,
+    PROPOSE_PLAN,
+    READ_TOOLS,
+    Limits,
+    ReadTool,
+    describe,
+    limits_of,
+    signature,
+)
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem, ToolError, nearest
 from obsidian_agent.plan import arguments as plan_arguments
@@ -56,7 +65,9 @@ class ReadCall:
     @property
     def key(self) -> str:
         """Equal for two calls that ask the same."""
-        return json.dumps([self.tool.name, self.args, self.rows, self.offset], sort_keys=True, default=str)
+        return json.dumps(
+            [self.tool.name, self.args, self.rows, self.offset], sort_keys=True, default=str
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +118,15 @@ def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
     if (found := plan_arguments.flaw(dict(args))) is not None:
         raise ToolError(f"{found.message} (at {found.pointer or '/'})")
     given = dict(args)
-    rows, offset = _page(given, call.limits) if call.read.rows is not None else (call.rows, call.offset)
+    rows, offset = (
+        _page(given, call.limits) if call.read.rows is not None else (call.rows, call.offset)
+    )
     fields = {info.alias or name for name, info in call.tool.input.model_fields.items()}
-    given |= {name: value for name, value in (("limit", rows), ("offset", offset)) if name in fields and call.read.rows is not None}
+    given |= {
+        name: value
+        for name, value in (("limit", rows), ("offset", offset))
+        if name in fields and call.read.rows is not None
+    }
     parse_input(call.tool, given)
     return replace(call, args=given, rows=rows, offset=offset, changed=True)
 
@@ -117,10 +134,24 @@ def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
 def read_call(name: str, tools: Mapping[str, Tool]) -> ReadCall:
     """A call of a read tool without arguments: what `with_arguments` checks others against. Raises `ToolError` for any other tool."""
     limits = limits_of(name)
-    return ReadCall("", name, _readable(name, tools, propose=False), READ_TOOLS[name], {}, limits, limits.usual_rows)
+    return ReadCall(
+        "",
+        name,
+        _readable(name, tools, propose=False),
+        READ_TOOLS[name],
+        {},
+        limits,
+        limits.usual_rows,
+    )
 
 
-def understand(call: ToolCall, tools: Mapping[str, Tool], *, propose: bool, others: Mapping[str, Offered] | None = None) -> Understood:
+def understand(
+    call: ToolCall,
+    tools: Mapping[str, Tool],
+    *,
+    propose: bool,
+    others: Mapping[str, Offered] | None = None,
+) -> Understood:
     """What a call asks for; `others` are the tools of MCP servers. Never raises."""
     try:
         arguments = _arguments(call.arguments)
@@ -137,18 +168,28 @@ def understand(call: ToolCall, tools: Mapping[str, Tool], *, propose: bool, othe
         return _read(call, arguments, tool)
     except ToolError as error:
         problem = error.problem()
-        return BadCall(call.id, call.name, replace(problem, message=f"{problem.message} Use {signature(tool)}."))
+        return BadCall(
+            call.id,
+            call.name,
+            replace(problem, message=f"{problem.message} Use {signature(tool)}."),
+        )
 
 
 def _help(call_id: str, arguments: dict[str, Any], tools: Mapping[str, Tool]) -> HelpCall:
     """The description of the named tools; the names of all when none is named that there is."""
     asked: Any = next((value for value in arguments.values() if value), [])
-    names = tuple(from_wire(str(name)) for name in (asked if isinstance(asked, list) else _list(str(asked))))
+    names = tuple(
+        from_wire(str(name)) for name in (asked if isinstance(asked, list) else _list(str(asked)))
+    )
     known = [tools[name] for name in dict.fromkeys(names) if name in tools]
     unknown = [name[:60] for name in names if name not in tools]
     missing = [f"There is no tool {name}." for name in unknown[:5]]
     others = [f"There are {', '.join(tools)}."] if unknown or not names else []
-    return HelpCall(call_id, names, "\n\n".join([describe(known), *missing, *others] if known else [*missing, *others]))
+    return HelpCall(
+        call_id,
+        names,
+        "\n\n".join([describe(known), *missing, *others] if known else [*missing, *others]),
+    )
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -158,7 +199,10 @@ def _arguments(text: str) -> dict[str, Any]:
         document = json.loads(text) if text.strip() else {}
     except ValueError as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "a number is too large"
-        raise ToolError(f"The arguments are not JSON: {reason}.", hint="Call again with one complete JSON object.") from error
+        raise ToolError(
+            f"The arguments are not JSON: {reason}.",
+            hint="Call again with one complete JSON object.",
+        ) from error
     except RecursionError as error:
         raise ToolError("The arguments are nested too deeply.") from error
     if isinstance(document, str) and document.strip().startswith("{"):
@@ -187,8 +231,16 @@ def _readable(called: str, tools: Mapping[str, Tool], propose: bool) -> Tool:
         return tool
     shown = called[:60]
     if tool is not None and tool.risk is not Risk.READ_ONLY:
-        hint = f"Propose it as a step of a plan with {PROPOSE_PLAN}." if propose else "Tell the person what you would do."
-        raise ToolError(f"{tool.name} cannot be called: nothing is changed while you look around.", code="PERMISSION_DENIED", hint=hint)
+        hint = (
+            f"Propose it as a step of a plan with {PROPOSE_PLAN}."
+            if propose
+            else "Tell the person what you would do."
+        )
+        raise ToolError(
+            f"{tool.name} cannot be called: nothing is changed while you look around.",
+            code="PERMISSION_DENIED",
+            hint=hint,
+        )
     offered = [*(wire_name(each) for each in READ_TOOLS if each in tools), DESCRIBE_TOOLS]
     found = nearest(shown, [*offered, PROPOSE_PLAN] if propose else offered, parts=True)
     hint = f"Did you mean {found}?" if found else f"There are {', '.join(offered)}."
@@ -207,9 +259,21 @@ def _read(call: ToolCall, arguments: dict[str, Any], tool: Tool) -> ReadCall:
         args["filePaths"] = _list(args["filePaths"])
     args = {name: _plain(value, fields.get(name)) for name, value in args.items()}
     if paged:
-        args |= {name: value for name, value in (("limit", rows), ("offset", offset)) if name in fields}
+        args |= {
+            name: value for name, value in (("limit", rows), ("offset", offset)) if name in fields
+        }
     parse_input(tool, args)
-    return ReadCall(call.id, call.name, tool, READ_TOOLS[tool.name], args, limits, rows, offset, why if isinstance(why, str) else "")
+    return ReadCall(
+        call.id,
+        call.name,
+        tool,
+        READ_TOOLS[tool.name],
+        args,
+        limits,
+        rows,
+        offset,
+        why if isinstance(why, str) else "",
+    )
 
 
 def _renamed(given: dict[str, Any], known: set[str]) -> dict[str, Any]:
@@ -267,7 +331,9 @@ LONGEST: Final = 200_000
 MOST: Final = 16
 """Characters of an answer in which calls written as text are looked for, and how many of them count."""
 _TAGGED: Final = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
-_FENCED: Final = re.compile(r"\A(?:```|~~~)(?:json|tool_call|tool)?[ \t]*\n(.*?)\n?(?:```|~~~)\Z", re.DOTALL)
+_FENCED: Final = re.compile(
+    r"\A(?:```|~~~)(?:json|tool_call|tool)?[ \t]*\n(.*?)\n?(?:```|~~~)\Z", re.DOTALL
+)
 
 
 def written_calls(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
@@ -281,7 +347,12 @@ def written_calls(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
     else:
         fenced = _FENCED.match(text)
         pieces = [fenced.group(1) if fenced is not None else text]
-    found = [call for piece in pieces for document in _documents(piece) if (call := _call(document, names)) is not None]
+    found = [
+        call
+        for piece in pieces
+        for document in _documents(piece)
+        if (call := _call(document, names)) is not None
+    ]
     complete = sum(len(_documents(piece)) for piece in pieces) == len(found)
     return tuple(found[:MOST]) if complete else ()
 
@@ -300,7 +371,13 @@ def _call(document: Any, names: Collection[str]) -> ToolCall | None:
     inner = document.get("function")
     called = inner if isinstance(inner, dict) else document
     name = called.get("name", called.get("tool"))
-    arguments: Any = next((called[key] for key in ("arguments", "parameters", "args") if key in called), {})
+    arguments: Any = next(
+        (called[key] for key in ("arguments", "parameters", "args") if key in called), {}
+    )
     if not isinstance(name, str) or name not in names or not isinstance(arguments, dict | str):
         return None
-    return ToolCall("", name, arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))
+    return ToolCall(
+        "",
+        name,
+        arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
+    )

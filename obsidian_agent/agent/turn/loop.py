@@ -16,8 +16,24 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, assert_never
 
-from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation, estimate_messages, within
-from obsidian_agent.agent.events import AgentEvent, Answer, Emit, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
+from obsidian_agent.agent.conversation import (
+    BROKEN_MARK,
+    CUT_MARK,
+    Conversation,
+    estimate_messages,
+    within,
+)
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    Emit,
+    Notice,
+    PlanningRetry,
+    PlanReady,
+    RoundsUsedUp,
+    TurnFailed,
+    Verdict,
+)
 from obsidian_agent.agent.planner import PlanRequest, Reply, Sampling, listen
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part
 from obsidian_agent.agent.privacy.record import Ledger, Sending
@@ -35,7 +51,14 @@ from obsidian_agent.agent.turn.prompts import (
     planner_prefix,
     request_message,
 )
-from obsidian_agent.agent.turn.proposals import FAILED, DryRun, Proposals, Rejected, plan_in, planned
+from obsidian_agent.agent.turn.proposals import (
+    FAILED,
+    DryRun,
+    Proposals,
+    Rejected,
+    plan_in,
+    planned,
+)
 from obsidian_agent.agent.turn.read_calls import Asker
 from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound
 from obsidian_agent.agent.usage import Meter
@@ -87,7 +110,10 @@ class Shown:
 def _named(path: str) -> re.Pattern[str]:
     """Finds a file's path or name as a word of its own, without its extension where it is a note."""
     name = path.rpartition("/")[2].removesuffix(".md").casefold()
-    before, after = (r"(?<!\w)" if name[:1].isalnum() else ""), (r"(?!\w)" if name[-1:].isalnum() else "")
+    before, after = (
+        (r"(?<!\w)" if name[:1].isalnum() else ""),
+        (r"(?!\w)" if name[-1:].isalnum() else ""),
+    )
     return re.compile(f"{before}{re.escape(name)}{after}")
 
 
@@ -134,18 +160,30 @@ class Agent:
     @property
     def plain(self) -> bool:
         """Whether the model does not look around: it may not, or it cannot call tools."""
-        return not is_agent(self.provider) and (not self.config.tools or self.provider.name in self.conversation.plain)
+        return not is_agent(self.provider) and (
+            not self.config.tools or self.provider.name in self.conversation.plain
+        )
 
     @property
     def callable_tools(self) -> Mapping[str, Tool]:
         """All tools but those for looking around that are not on offer: a model may call them all the same."""
         only = self.config.only
-        return self.tools if only is None else {name: tool for name, tool in self.tools.items() if name in only or name not in READ_TOOLS}
+        return (
+            self.tools
+            if only is None
+            else {
+                name: tool
+                for name, tool in self.tools.items()
+                if name in only or name not in READ_TOOLS
+            }
+        )
 
     def open_view(self) -> VaultView:
         """The vault as the model may know of it."""
         view = self.vault.open_view()
-        return FilteredView(view, self.rules.deny.cover, self.vault.real) if self.rules.deny else view
+        return (
+            FilteredView(view, self.rules.deny.cover, self.vault.real) if self.rules.deny else view
+        )
 
     def prefix(self, facts: ModelFacts) -> RequestPrefix:
         """What every request begins with. May block."""
@@ -155,14 +193,26 @@ class Agent:
             return planner_prefix(self.tools, config.instructions, detail)
         propose = self.dry_run is not None
         if is_agent(self.provider):
-            return other_agent_prefix(self.tools, propose=propose, instructions=config.instructions, detail=detail)
-        return agent_prefix(self.tools, propose=propose, instructions=config.instructions, only=config.only, detail=detail)
+            return other_agent_prefix(
+                self.tools, propose=propose, instructions=config.instructions, detail=detail
+            )
+        return agent_prefix(
+            self.tools,
+            propose=propose,
+            instructions=config.instructions,
+            only=config.only,
+            detail=detail,
+        )
 
     async def prepare(self, context: RunContext) -> Preparation:
         """What goes out with a message, yet to be found and asked for."""
         facts = await asyncio.to_thread(self.config.facts, self.provider.name)
         prefix = await asyncio.to_thread(self.prefix, facts)
-        sampling = self.sampling if self.config.temperature is None else replace(self.sampling, temperature=self.config.temperature)
+        sampling = (
+            self.sampling
+            if self.config.temperature is None
+            else replace(self.sampling, temperature=self.config.temperature)
+        )
         asker = Asker(
             Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.real),
             self.approve,
@@ -189,7 +239,11 @@ class Agent:
         if self.dry_run is None or not (context.runs_commands and self.policy.allow_commands):
             return ()
         try:
-            return tuple(each for each in context.commands() if self.policy.on_command(each.id).decision != "deny")
+            return tuple(
+                each
+                for each in context.commands()
+                if self.policy.on_command(each.id).decision != "deny"
+            )
         except ObsidianError:
             return ()
 
@@ -211,13 +265,21 @@ class Agent:
     @property
     def turn_policy(self) -> Policy:
         """What a plan may do: who only writes JSON is held to reading by it where nothing may be proposed."""
-        return replace(self.policy, allow_writes=False) if self.plain and self.dry_run is None else self.policy
+        return (
+            replace(self.policy, allow_writes=False)
+            if self.plain and self.dry_run is None
+            else self.policy
+        )
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
         turn = _Turn(self, request, emit)
         try:
             verdict = await turn.run()
-            return replace(verdict, agent=self.policy.agent) if isinstance(verdict, PlanReady) else verdict
+            return (
+                replace(verdict, agent=self.policy.agent)
+                if isinstance(verdict, PlanReady)
+                else verdict
+            )
         except ConfigError as error:
             return TurnFailed(error.problem())
         finally:
@@ -258,7 +320,9 @@ class _Turn:
     def close(self) -> None:
         """Leave the conversation whole, however the turn ended."""
         if not self.reply.settled:
-            self.conversation.hear(f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else "")
+            self.conversation.hear(
+                f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else ""
+            )
         self.conversation.cancel()
 
     async def run(self) -> Verdict:
@@ -285,7 +349,9 @@ class _Turn:
 
         self._write_down()
         meter.asking()
-        await listen(self.agent.provider, replace(asked, conversation=self.conversation.id), self.reply, emit)
+        await listen(
+            self.agent.provider, replace(asked, conversation=self.conversation.id), self.reply, emit
+        )
         meter.answered(self.reply.usage)
         await self.emit(meter.total())
 
@@ -305,7 +371,10 @@ class _Turn:
     def _write_down(self) -> None:
         provider = self.agent.provider
         self.agent.ledger.write(
-            self.conversation.unsent, provider=provider.name, address=provider.address, conversation=self.conversation.id
+            self.conversation.unsent,
+            provider=provider.name,
+            address=provider.address,
+            conversation=self.conversation.id,
         )
         self.conversation.unsent.clear()
         self.conversation.sending()
@@ -317,21 +386,34 @@ class _Turn:
         proposals = None
         if agent.dry_run is not None:
             whole = not agent.rules.deny
-            proposals = Proposals(agent.tools, agent.policy, agent.dry_run, prepared, self.request.message, whole)
+            proposals = Proposals(
+                agent.tools, agent.policy, agent.dry_run, prepared, self.request.message, whole
+            )
         for _ in range(MAX_ROUNDS):
             self.reply = Reply()
             try:
-                await self._listen(prepared.prefix.request(self._within_window(), prepared.sampling))
+                await self._listen(
+                    prepared.prefix.request(self._within_window(), prepared.sampling)
+                )
             except ProviderError as error:
                 self.reply.settled = True
                 if error.code == TOO_LONG and not self.squeezed and not self.reply.text:
                     self.squeezed = True
-                    problem = Problem("CONTEXT_SQUEEZED", "The conversation is too long for this model; old results are left out.")
+                    problem = Problem(
+                        "CONTEXT_SQUEEZED",
+                        "The conversation is too long for this model; old results are left out.",
+                    )
                     await self.emit(Notice(problem))
                     continue
                 return await self._failed(error, history)
             made = self.reply.calls
-            written = () if made else written_calls(self.reply.text, [offer.name for offer in prepared.prefix.offers])
+            written = (
+                ()
+                if made
+                else written_calls(
+                    self.reply.text, [offer.name for offer in prepared.prefix.offers]
+                )
+            )
             calls = tuple(self.conversation.fresh(call) for call in made or written)
             self.conversation.hear("" if written else self.reply.text, calls)
             self.reply.settled = True
@@ -346,15 +428,23 @@ class _Turn:
             message = "This model cannot look around in the vault; it plans from what you say. Choose another one to ask about notes."
             await self.emit(Notice(Problem(TOOLS_UNSUPPORTED, message)))
             instructions = self.prepared.prefix.instructions  # cut to the window already
-            self.prepared.prefix = replace(await asyncio.to_thread(self.agent.prefix, self.prepared.facts), instructions=instructions)
+            self.prepared.prefix = replace(
+                await asyncio.to_thread(self.agent.prefix, self.prepared.facts),
+                instructions=instructions,
+            )
             return await self._plan_in_json(history)
         if self.reply.text.strip():
             self.conversation.hear(f"{self.reply.text}{BROKEN_MARK}")
         return TurnFailed(error.problem())
 
-    async def _carry_out(self, calls: Sequence[ToolCall], proposals: Proposals | None) -> Verdict | None:
+    async def _carry_out(
+        self, calls: Sequence[ToolCall], proposals: Proposals | None
+    ) -> Verdict | None:
         tools = self.agent.callable_tools
-        understood = [understand(call, tools, propose=proposals is not None, others=self.prepared.others) for call in calls]
+        understood = [
+            understand(call, tools, propose=proposals is not None, others=self.prepared.others)
+            for call in calls
+        ]
         meter = self.meter
 
         async def emit(event: AgentEvent) -> None:
@@ -370,7 +460,15 @@ class _Turn:
             if not isinstance(call, ProposalCall) or proposals is None:
                 continue
             if shown is not None:
-                work.reject(call, (Problem("ONE_PLAN", "Propose one plan at a time; the first one was shown to the person."),))
+                work.reject(
+                    call,
+                    (
+                        Problem(
+                            "ONE_PLAN",
+                            "Propose one plan at a time; the first one was shown to the person.",
+                        ),
+                    ),
+                )
             else:
                 shown = await proposals.propose(call, work)
             await self.emit(work.finished(call))
@@ -393,9 +491,20 @@ class _Turn:
             await self.emit(proposals.again(outcome))
             return None
         if not text.strip():
-            return TurnFailed(Problem("EMPTY_ANSWER", "The model answered nothing. Ask again, or choose another model."))
+            return TurnFailed(
+                Problem(
+                    "EMPTY_ANSWER",
+                    "The model answered nothing. Ask again, or choose another model.",
+                )
+            )
         if self.reply.reason == "length":
-            await self.emit(Notice(Problem(CUT_CODE, "The answer was cut at the model's length limit. Ask it to go on.")))
+            await self.emit(
+                Notice(
+                    Problem(
+                        CUT_CODE, "The answer was cut at the model's length limit. Ask it to go on."
+                    )
+                )
+            )
         credit = self.shown.credit(text)
         return Answer(text, credit.sources, credit.besides)
 
@@ -409,15 +518,23 @@ class _Turn:
         opening = (*history, await asyncio.to_thread(agent.message, self.request, prepared))
         sampling, rejected, answer = prepared.sampling, Rejected(()), ""
         for attempt in range(1, MAX_REQUESTS + 1):
-            again = (bad_answer(answer), correction(rejected.problems, rejected.usage)) if answer else ()
+            again = (
+                (bad_answer(answer), correction(rejected.problems, rejected.usage))
+                if answer
+                else ()
+            )
             # What comes is a plan's text, no answer to keep where it is cut off.
             self.reply = Reply(settled=True)
             try:
-                await self._listen(prepared.prefix.request((*opening, *again), sampling, json_only=True))
+                await self._listen(
+                    prepared.prefix.request((*opening, *again), sampling, json_only=True)
+                )
             except ProviderError as error:
                 return TurnFailed(error.problem())
             reply, propose = self.reply, agent.dry_run is not None
-            verdict = await asyncio.to_thread(planned, reply.text, reply.reason, agent.tools, agent.turn_policy, propose=propose)
+            verdict = await asyncio.to_thread(
+                planned, reply.text, reply.reason, agent.tools, agent.turn_policy, propose=propose
+            )
             if not isinstance(verdict, Rejected):
                 self._remember(verdict)
                 return verdict
@@ -426,7 +543,9 @@ class _Turn:
                 if sampling is not prepared.sampling:
                     return _cut_again(sampling.max_tokens or 0)
                 used = self.reply.usage.completion_tokens if self.reply.usage is not None else 0
-                sampling = replace(sampling, max_tokens=2 * (sampling.max_tokens or used or USUAL_ROOM))
+                sampling = replace(
+                    sampling, max_tokens=2 * (sampling.max_tokens or used or USUAL_ROOM)
+                )
             else:
                 answer = self.reply.text or " "
             if attempt < MAX_REQUESTS:

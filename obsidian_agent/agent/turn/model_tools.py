@@ -59,7 +59,13 @@ _MISREADINGS: Final = frozenset({"UNKNOWN_REFERENCE", "REFERENCE_ERROR"})
 _STEP: Final = re.compile(r"\bsteps\.([A-Za-z]\w*)")
 _DID_YOU_MEAN: Final = re.compile(r"Did you mean '([\w.]+)'")
 _MOST_USAGES: Final = 5
-_TYPES: Final[Mapping[str, str]] = {"string": "", "integer": ": int", "number": ": number", "boolean": ": bool", "object": "{}"}
+_TYPES: Final[Mapping[str, str]] = {
+    "string": "",
+    "integer": ": int",
+    "number": ": number",
+    "boolean": ": bool",
+    "object": "{}",
+}
 _CLAUSE: Final = re.compile(r"(?:\([^)]*\)|.)+?(?=[.:;](?:\s|$)|$)")
 _ENOUGH: Final = 27
 """Characters of a clause, behind which it ends at the next comma."""
@@ -73,7 +79,9 @@ def signatures(tools: Iterable[Tool], detail: Detail = "full") -> str:
 @lru_cache(maxsize=256)
 def signature(tool: Tool, detail: Detail = "full") -> str:
     """A tool on one line: its name, what goes in, what comes out, and a clause on what it does."""
-    left_out = _BOOKKEEPING - _SHOWN_ALL_THE_SAME.get(tool.name, frozenset()) | (_ADVANCED if detail == "short" else frozenset())
+    left_out = _BOOKKEEPING - _SHOWN_ALL_THE_SAME.get(tool.name, frozenset()) | (
+        _ADVANCED if detail == "short" else frozenset()
+    )
     return f"{_head(tool, left_out)}. {clause(tool.summary)}"
 
 
@@ -82,11 +90,15 @@ def describe(tools: Iterable[Tool]) -> str:
     return "\n\n".join(_describe(tool) for tool in tools)
 
 
-def usage_of(problems: Iterable[Problem], document: Any, tools: Mapping[str, Tool]) -> tuple[str, ...]:
+def usage_of(
+    problems: Iterable[Problem], document: Any, tools: Mapping[str, Tool]
+) -> tuple[str, ...]:
     """The signatures of the tools that a plan's document uses wrongly, and of those that its problems recommend."""
     steps = document.get("steps") if isinstance(document, Mapping) else None
     listed = steps if isinstance(steps, list) else ()
-    used = {str(step.get("id")): str(step.get("tool")) for step in listed if isinstance(step, Mapping)}
+    used = {
+        str(step.get("id")): str(step.get("tool")) for step in listed if isinstance(step, Mapping)
+    }
     found: list[str] = []
     for problem in problems:
         if problem.code in _MISUSES and problem.step_id is not None:
@@ -94,7 +106,9 @@ def usage_of(problems: Iterable[Problem], document: Any, tools: Mapping[str, Too
         if problem.code in _MISREADINGS:
             found += [used.get(step, "") for step in _STEP.findall(problem.message)]
         found += _DID_YOU_MEAN.findall(problem.message)
-    return tuple(_head(tools[name], frozenset()) for name in dict.fromkeys(found) if name in tools)[:_MOST_USAGES]
+    return tuple(_head(tools[name], frozenset()) for name in dict.fromkeys(found) if name in tools)[
+        :_MOST_USAGES
+    ]
 
 
 def envelope(model: type[BaseModel], left_out: frozenset[str] = frozenset()) -> str:
@@ -105,7 +119,11 @@ def envelope(model: type[BaseModel], left_out: frozenset[str] = frozenset()) -> 
 
 def _describe(tool: Tool) -> str:
     fields = tool.input.model_json_schema(by_alias=True).get("properties", {})
-    notes = [f"- {name}: {field['description']}" for name, field in fields.items() if field.get("description")]
+    notes = [
+        f"- {name}: {field['description']}"
+        for name, field in fields.items()
+        if field.get("description")
+    ]
     return "\n".join([f"{_head(tool, frozenset())}. {tool.summary}", *notes])
 
 
@@ -121,13 +139,17 @@ def _head(tool: Tool, left_out: frozenset[str]) -> str:
     inputs = _Fields(tool.input.model_json_schema(by_alias=True), left_out).all()
     outputs = _Fields(tool.output.model_json_schema(by_alias=True), left_out, bare=True).all()
     mark = "" if tool.risk is Risk.READ_ONLY else "*"
-    return f"{tool.name}{mark}({', '.join(inputs)})" + (f" -> {', '.join(outputs)}" if outputs else "")
+    return f"{tool.name}{mark}({', '.join(inputs)})" + (
+        f" -> {', '.join(outputs)}" if outputs else ""
+    )
 
 
 class _Fields:
     """Writes the fields of a schema; `bare`: by their names, since nobody writes outputs."""
 
-    def __init__(self, schema: Mapping[str, Any], left_out: frozenset[str], *, bare: bool = False) -> None:
+    def __init__(
+        self, schema: Mapping[str, Any], left_out: frozenset[str], *, bare: bool = False
+    ) -> None:
         self._schema = schema
         self._definitions: Mapping[str, Any] = schema.get("$defs", {})
         self._left_out = left_out
@@ -140,12 +162,20 @@ class _Fields:
     def _object(self, schema: Mapping[str, Any]) -> list[str]:
         required = set(schema.get("required", ()))
         fields = schema.get("properties", {}).items()
-        return [self._field(name, field, name in required) for name, field in fields if name not in self._left_out]
+        return [
+            self._field(name, field, name in required)
+            for name, field in fields
+            if name not in self._left_out
+        ]
 
     def _field(self, name: str, schema: Mapping[str, Any], required: bool) -> str:
         optional = "" if required or self._bare else "?"
         default = schema.get("default")
-        telling = default is True or (isinstance(default, int) and default > 0) or (isinstance(default, str) and len(default.strip()) == 1)
+        telling = (
+            default is True
+            or (isinstance(default, int) and default > 0)
+            or (isinstance(default, str) and len(default.strip()) == 1)
+        )
         shown = f"={json.dumps(default)}" if telling else ""
         return f"{name}{optional}{self._type(schema)}{'' if self._bare else shown}"
 
@@ -158,7 +188,9 @@ class _Fields:
             case {"enum": list(values)}:
                 return "" if self._bare else f": {'|'.join(map(str, values))}"
             case {"anyOf": list(options)} | {"oneOf": list(options)}:
-                kinds = dict.fromkeys(self._type(option) for option in options if option.get("type") != "null")
+                kinds = dict.fromkeys(
+                    self._type(option) for option in options if option.get("type") != "null"
+                )
                 return next(iter(kinds)) if len(kinds) == 1 else ""
             case {"type": "array", "items": dict(items)}:
                 inner = self._type(items)
@@ -196,7 +228,11 @@ class _Envelope:
             case {"enum": list(values)}:
                 return "|".join(json.dumps(value) for value in values)
             case {"anyOf": list(options)}:
-                return "|".join(dict.fromkeys(self.of(option) for option in options if option.get("type") != "null"))
+                return "|".join(
+                    dict.fromkeys(
+                        self.of(option) for option in options if option.get("type") != "null"
+                    )
+                )
             case {"type": "array", "items": dict(items)}:
                 return f"[{self.of(items)}]" if items else "list"
             case {"type": "object", "properties": dict(fields)}:
@@ -255,9 +291,13 @@ _READ_TOOLS = (
     ReadTool("vault.getBacklinks", "Find the notes that link to a file", Reveals.ROWS, "items"),
     ReadTool("vault.readFile", "Read a file", Reveals.FILES),
     ReadTool("vault.readFiles", "Read files", Reveals.FILES),
-    ReadTool("vault.getMetadata", "Read a file's properties, headings, links and tasks", Reveals.FILES),
+    ReadTool(
+        "vault.getMetadata", "Read a file's properties, headings, links and tasks", Reveals.FILES
+    ),
     ReadTool("vault.getOutgoingLinks", "Read a note's links", Reveals.FILES, "items"),
-    ReadTool("vault.getUnresolvedLinks", "Read a note's links that lead nowhere", Reveals.FILES, "items"),
+    ReadTool(
+        "vault.getUnresolvedLinks", "Read a note's links that lead nowhere", Reveals.FILES, "items"
+    ),
     ReadTool("util.parseHeadings", "Read a note's sections", Reveals.FILES, "items"),
     ReadTool("util.parseTasks", "Read a note's tasks", Reveals.FILES, "items"),
     ReadTool("editor.getSelection", "Read the selected text", Reveals.SELECTION),
@@ -295,7 +335,9 @@ _SHORT: Final[Mapping[str, tuple[str, ...]]] = {
 """The read tools that small models are offered, with the arguments that they are told of; all others are understood all the same."""
 
 
-def offers(tools: Mapping[str, Tool], *, propose: bool, detail: Detail = "full") -> tuple[ToolOffer, ...]:
+def offers(
+    tools: Mapping[str, Tool], *, propose: bool, detail: Detail = "full"
+) -> tuple[ToolOffer, ...]:
     """The functions on offer, always in the same order: services remember a beginning that does not change."""
     named = [name for name in READ_TOOLS if name in tools and (detail == "full" or name in _SHORT)]
     found = tuple(_offer(tools[name], detail) for name in named)
@@ -307,12 +349,20 @@ def _offer(tool: Tool, detail: Detail) -> ToolOffer:
     """A function as small as it can be: `describe_tools` explains what its arguments mean."""
     schema = tool.input.model_json_schema(by_alias=True)
     fields = schema.get("properties", {})
-    told = _SHORT[tool.name] if detail == "short" else [name for name in fields if name not in ("limit", "maxBytes")]
+    told = (
+        _SHORT[tool.name]
+        if detail == "short"
+        else [name for name in fields if name not in ("limit", "maxBytes")]
+    )
     properties = {name: _kind_of(fields[name]) for name in told}
     if detail == "full" and READ_TOOLS[tool.name].rows is not None:
         properties["offset"] = {"type": "integer"}
     required = {"required": schema["required"]} if schema.get("required") else {}
-    parameters = {"type": "object", "properties": properties | {"why": {"type": "string"}}, **required}
+    parameters = {
+        "type": "object",
+        "properties": properties | {"why": {"type": "string"}},
+        **required,
+    }
     return ToolOffer(wire_name(tool.name), clause(tool.summary), parameters)
 
 
@@ -326,7 +376,11 @@ def _kind_of(field: Mapping[str, Any]) -> dict[str, Any]:
 DESCRIPTION: Final = ToolOffer(
     DESCRIBE_TOOLS,
     "Explain tools: all their arguments and outputs.",
-    {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}, "required": ["names"]},
+    {
+        "type": "object",
+        "properties": {"names": {"type": "array", "items": {"type": "string"}}},
+        "required": ["names"],
+    },
 )
 _PROPOSAL = ToolOffer(
     PROPOSE_PLAN,

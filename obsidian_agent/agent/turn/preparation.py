@@ -5,12 +5,38 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from obsidian_agent.agent.context import ASKED_FOR, ContextFormat, ContextItem, Gathered, Gatherer, Missed, fitting, structured
-from obsidian_agent.agent.conversation import UNKNOWN_WINDOW, Conversation, Use, divide, estimate, estimate_messages, old_part, summarise
+from obsidian_agent.agent.context import (
+    ASKED_FOR,
+    ContextFormat,
+    ContextItem,
+    Gathered,
+    Gatherer,
+    Missed,
+    fitting,
+    structured,
+)
+from obsidian_agent.agent.conversation import (
+    UNKNOWN_WINDOW,
+    Conversation,
+    Use,
+    divide,
+    estimate,
+    estimate_messages,
+    old_part,
+    summarise,
+)
 from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.planner import Sampling
-from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, RequestKind, ShareItem, ShareRequest, tokens_of
+from obsidian_agent.agent.privacy.consent import (
+    AllowedBy,
+    Level,
+    Part,
+    RequestKind,
+    ShareItem,
+    ShareRequest,
+    tokens_of,
+)
 from obsidian_agent.agent.privacy.record import Sending
 from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
@@ -96,7 +122,15 @@ class Preparation:
         known = self.config.window is not None or self.facts.window is not None
         budget = divide(self.window, 0, reply=self.sampling.max_tokens)
         history = estimate_messages(self.conversation.messages) + estimate(message)
-        return Use(self.window, self.prefix.tokens, self.prefix.instruction_tokens, estimate(extra), history, budget.reply, known)
+        return Use(
+            self.window,
+            self.prefix.tokens,
+            self.prefix.instruction_tokens,
+            estimate(extra),
+            history,
+            budget.reply,
+            known,
+        )
 
     def sending(self, text: str) -> Sending:
         """What the message of the person shares of the vault, for the ledger; `text` is the message as it goes out."""
@@ -105,8 +139,13 @@ class Preparation:
     async def run(self, message: str, emit: Emit) -> None:
         """Settle everything, ask what has to be asked, and make room where the window is full."""
         if (servers := self.config.servers) is not None and self.prefix.offers:
-            self.others = servers.known if self.ahead else await servers.offered(self.asker.approve, emit)
-            self.prefix = replace(self.prefix, offers=(*self.prefix.offers, *(each.offer for each in self.others.values())))
+            self.others = (
+                servers.known if self.ahead else await servers.offered(self.asker.approve, emit)
+            )
+            self.prefix = replace(
+                self.prefix,
+                offers=(*self.prefix.offers, *(each.offer for each in self.others.values())),
+            )
         for problem in (*self.config.notices, *self._trim()):
             await emit(Notice(problem))
         await self._change_provider(emit)
@@ -126,7 +165,9 @@ class Preparation:
         self.conversation.move(told, keep=True)
         self._use_new_grants()
         items = tuple(_item(part) for part in before)
-        permission = await self._ask("history", "Send along what was said in this conversation so far", items, emit)
+        permission = await self._ask(
+            "history", "Send along what was said in this conversation so far", items, emit
+        )
         if permission.paths >= {item.path.text for item in items}:
             self.parts += [(part, permission.allowed[part.path]) for part in before]
             return
@@ -137,27 +178,53 @@ class Preparation:
 
     def _use_new_grants(self) -> None:
         """What the person allowed was for the provider before."""
-        self.asker = replace(self.asker, gate=replace(self.asker.gate, grants=self.conversation.grants))
+        self.asker = replace(
+            self.asker, gate=replace(self.asker.gate, grants=self.conversation.grants)
+        )
 
     async def _settle_open_files(self, emit: Emit) -> None:
         run = self.context
-        names = [path for path in (run.active_file, *run.open_files[:FILES_SHOWN], *run.recent_files[:FILES_SHOWN]) if path is not None]
-        self.parts += [(Part(path.text, Level.NAME, len(path.text)), "context") for path in dict.fromkeys(names)]
+        names = [
+            path
+            for path in (
+                run.active_file,
+                *run.open_files[:FILES_SHOWN],
+                *run.recent_files[:FILES_SHOWN],
+            )
+            if path is not None
+        ]
+        self.parts += [
+            (Part(path.text, Level.NAME, len(path.text)), "context")
+            for path in dict.fromkeys(names)
+        ]
         item = selection_item(run, most=SELECTION_SHOWN)
         if item is None:
             self.show_selection = True  # there is nothing to hide, and the model is told so
             return
         if run.selection is not None and run.selection.start is None:
-            permission = Permission({item.path.text: "context"})  # the person gave the text itself, not a place in a note
+            permission = Permission(
+                {item.path.text: "context"}
+            )  # the person gave the text itself, not a place in a note
         else:
-            permission = await self._ask("selection", "Send the selected text along with your message", (item,), emit)
+            permission = await self._ask(
+                "selection", "Send the selected text along with your message", (item,), emit
+            )
         if item.path.text in permission.allowed:
             self.show_selection = True
-            self.parts.append((Part(item.path.text, item.level, len(item.previews[0])), permission.allowed[item.path.text]))
+            self.parts.append(
+                (
+                    Part(item.path.text, item.level, len(item.previews[0])),
+                    permission.allowed[item.path.text],
+                )
+            )
 
     def _without_denied(self, run: RunContext) -> RunContext:
         gate = self.asker.gate
-        active = run.active_file if run.active_file is not None and not gate.denied(run.active_file) else None
+        active = (
+            run.active_file
+            if run.active_file is not None and not gate.denied(run.active_file)
+            else None
+        )
         lost = run.active_file is not None and active is None
         return replace(
             run,
@@ -176,17 +243,26 @@ class Preparation:
             await emit(Notice(_not_found(missed)))
         allowed = await self._allowed(gathered, emit)
         await self._make_room(message, emit)
-        items = [item for item in gathered.items if item.path.text in allowed and self._is_news(item)]
+        items = [
+            item for item in gathered.items if item.path.text in allowed and self._is_news(item)
+        ]
         used = self.use(message=message)
-        budget = divide(self.window, used.system, instructions=used.instructions, reply=self.sampling.max_tokens)
+        budget = divide(
+            self.window, used.system, instructions=used.instructions, reply=self.sampling.max_tokens
+        )
         left = max(0, self.window - used.prompt - budget.reply)
-        kept, left_out = fitting(items, min(max(budget.context, self.window - used.prompt - budget.reply), left))
+        kept, left_out = fitting(
+            items, min(max(budget.context, self.window - used.prompt - budget.reply), left)
+        )
         if left_out or gathered.more:
             total = left_out + gathered.more
             text = f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."
             await emit(Notice(Problem("CONTEXT_FULL", text)))
         self.extra = self.config.format(kept, self.mark)
-        self.parts += [(Part(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text]) for item in kept]
+        self.parts += [
+            (Part(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text])
+            for item in kept
+        ]
         self.wanted = frozenset(item.path.text for item in kept if item.why in ASKED_FOR)
         told = [path for path in self.config.sources if path not in self.conversation.shared]
         self.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in told]
@@ -197,7 +273,11 @@ class Preparation:
             return Gathered()
         if not self.asker.gate.may_allow:
             gatherer = replace(gatherer, found=0)  # what is merely found is never asked about
-        return gatherer.gather(message, self.context, self.open_view()) if gatherer.wants(message, self.context) else Gathered()
+        return (
+            gatherer.gather(message, self.context, self.open_view())
+            if gatherer.wants(message, self.context)
+            else Gathered()
+        )
 
     async def _allowed(self, gathered: Gathered, emit: Emit) -> dict[str, AllowedBy]:
         """One question for everything that the person wants to go along; what was merely found needs a rule or an earlier answer."""
@@ -217,7 +297,12 @@ class Preparation:
     def _trim(self) -> list[Problem]:
         """Cut instructions that would take more than their share of the window."""
         prefix = self.prefix
-        budget = divide(self.window, prefix.tokens, instructions=prefix.instruction_tokens, reply=self.sampling.max_tokens)
+        budget = divide(
+            self.window,
+            prefix.tokens,
+            instructions=prefix.instruction_tokens,
+            reply=self.sampling.max_tokens,
+        )
         self.prefix = prefix.within(budget.instructions)
         if self.prefix is prefix:
             return []
@@ -232,15 +317,28 @@ class Preparation:
         summary = await summarise(self.provider, self.conversation.messages, count, self.mark)
         self.usage = summary.usage
         self.conversation.compact(summary.count, summary.message)
-        await emit(Notice(Problem("COMPACTED", "The older part of this conversation was summarised to make room; all of it is kept here.")))
+        await emit(
+            Notice(
+                Problem(
+                    "COMPACTED",
+                    "The older part of this conversation was summarised to make room; all of it is kept here.",
+                )
+            )
+        )
 
     # --- questions -----------------------------------------------------------------------------------------------------------------
 
-    async def _ask(self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...], emit: Emit) -> Permission:
+    async def _ask(
+        self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...], emit: Emit
+    ) -> Permission:
         return await self.asker.ask(self._request(kind, purpose, items), emit)
 
-    def _request(self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...]) -> ShareRequest:
-        return ShareRequest("", kind, "", purpose, {}, items, self.provider.name, self.provider.address)
+    def _request(
+        self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...]
+    ) -> ShareRequest:
+        return ShareRequest(
+            "", kind, "", purpose, {}, items, self.provider.name, self.provider.address
+        )
 
 
 def _item(part: Part) -> ShareItem:

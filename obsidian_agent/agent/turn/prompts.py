@@ -53,11 +53,15 @@ _RARER: Final = _RARE | {"parameters", "assumptions", "when", "dependsOn", "onEr
 def in_detail(tools: Iterable[Tool], detail: Detail) -> tuple[Tool, ...]:
     """The tools that the language names, in an order that does not depend on the given one."""
     known = {tool.name: tool for tool in tools}
-    return tuple(known[name] for name in (sorted(known) if detail == "full" else CORE) if name in known)
+    return tuple(
+        known[name] for name in (sorted(known) if detail == "full" else CORE) if name in known
+    )
 
 
 @lru_cache(maxsize=8)
-def told(tools: tuple[Tool, ...], template: str, detail: Detail, *, changes_only: bool = False) -> str:
+def told(
+    tools: tuple[Tool, ...], template: str, detail: Detail, *, changes_only: bool = False
+) -> str:
     """A prompt of `prompts/` with the language in it. `changes_only`: no examples that only read."""
     rules = prompt_text("rules", detail).replace("{{tools}}", signatures(tools, detail))
     shown = envelope(ActionPlan, _RARE if detail == "full" else _RARER)
@@ -69,17 +73,27 @@ def told(tools: tuple[Tool, ...], template: str, detail: Detail, *, changes_only
 def prompt_text(name: str, detail: Detail = "full") -> str:
     """A file of `prompts/`, without the line end at its end."""
     file = f"{name}.md" if detail == "full" else f"{name}_short.md"
-    return files("obsidian_agent.agent").joinpath("prompts", file).read_text(encoding="utf-8").replace("\r\n", "\n").rstrip("\n")
+    return (
+        files("obsidian_agent.agent")
+        .joinpath("prompts", file)
+        .read_text(encoding="utf-8")
+        .replace("\r\n", "\n")
+        .rstrip("\n")
+    )
 
 
 def _examples(names: set[str], detail: Detail, changes_only: bool) -> str:
     """The examples, each a request and its plan, that use only these tools: an example must not invent any."""
     blocks = prompt_text("examples", detail).strip().split("\n\n")
-    plans = [(asked, plan, json.loads(plan)) for asked, plan in zip(blocks[::2], blocks[1::2], strict=True)]
+    plans = [
+        (asked, plan, json.loads(plan))
+        for asked, plan in zip(blocks[::2], blocks[1::2], strict=True)
+    ]
     possible = [
         f"{asked}\n\n{plan}"
         for asked, plan, document in plans
-        if {step["tool"] for step in document["steps"]} <= names and not (changes_only and document["riskLevel"] == "read-only")
+        if {step["tool"] for step in document["steps"]} <= names
+        and not (changes_only and document["riskLevel"] == "read-only")
     ]
     # Whoever looks around in a small window besides has room for one.
     return "\n\n".join(possible[:1] if detail == "short" and changes_only else possible)
@@ -97,7 +111,9 @@ ANSWER_SHOWN = 20_000
 
 def system_prompt(tools: Iterable[Tool], detail: Detail = "full") -> str:
     """Role, contract, form of a plan, tools, rules, examples: a function of the tools alone."""
-    return told(in_detail(tools, detail), "planner", detail).replace("{{data}}", prompt_text("data"))
+    return told(in_detail(tools, detail), "planner", detail).replace(
+        "{{data}}", prompt_text("data")
+    )
 
 
 def request_message(
@@ -116,11 +132,19 @@ def request_message(
 
     `extra` is what goes along, fenced already; `tools` are those that the system prompt does not name; `commands` are those of Obsidian.
     """
-    parts = ["# Context", _circumstances(context, policy), fence("names in the vault", _names(context), mark)]
+    parts = [
+        "# Context",
+        _circumstances(context, policy),
+        fence("names in the vault", _names(context), mark),
+    ]
     if params:
         shown = {name: _shortened(value) for name, value in params.items()}
         parts.append(fence("parameters, to be used as ${name}", _lines(shown), mark))
-    parts.append(_selection(context.selection, mark) if show_selection else _unseen_selection(context.selection))
+    parts.append(
+        _selection(context.selection, mark)
+        if show_selection
+        else _unseen_selection(context.selection)
+    )
     parts += [each for each in (extra, tools) if each]
     if commands:
         parts.append(_commands(commands, message, mark))
@@ -136,9 +160,7 @@ def correction(problems: tuple[Problem, ...], usage: Sequence[str] = ()) -> Chat
     if usage:
         lines += ["", "These are used so:", *usage]
     listed = "\n".join(lines)
-    text = (
-        f"That answer is not a valid ActionPlan:\n\n{listed}\n\nCorrect all of this. Output ONLY valid JSON: the whole plan as one object."
-    )
+    text = f"That answer is not a valid ActionPlan:\n\n{listed}\n\nCorrect all of this. Output ONLY valid JSON: the whole plan as one object."
     return ChatMessage("user", text)
 
 
@@ -155,16 +177,24 @@ def _circumstances(context: RunContext, policy: Policy) -> str:
         ("Deleting", policy.allow_deletes),
         ("Running commands", policy.allow_commands and context.runs_commands),
     ]
-    permissions = "; ".join(f"{what} is {'allowed' if on else 'switched off'}" for what, on in allowed)
+    permissions = "; ".join(
+        f"{what} is {'allowed' if on else 'switched off'}" for what, on in allowed
+    )
     return f"It is {context.now:%A}, {context.now:%Y-%m-%d %H:%M}. {permissions}."
 
 
 def _commands(commands: Sequence[AppCommand], message: str, mark: str) -> str:
     """Obsidian's commands for commands.run, those first whose names have a word of the message."""
     words = set(re.findall(r"\w{3,}", message.casefold()))
-    shown = sorted(commands, key=lambda each: words.isdisjoint(re.findall(r"\w{3,}", each.name.casefold())))[:COMMANDS_SHOWN]
-    more = f"; {len(commands) - len(shown)} more: commands.list" if len(commands) > len(shown) else ""
-    rows = "\n".join(json.dumps([each.id, each.name, each.source], ensure_ascii=False) for each in shown)
+    shown = sorted(
+        commands, key=lambda each: words.isdisjoint(re.findall(r"\w{3,}", each.name.casefold()))
+    )[:COMMANDS_SHOWN]
+    more = (
+        f"; {len(commands) - len(shown)} more: commands.list" if len(commands) > len(shown) else ""
+    )
+    rows = "\n".join(
+        json.dumps([each.id, each.name, each.source], ensure_ascii=False) for each in shown
+    )
     return fence(f"commands of Obsidian, for commands.run: id, name, source{more}", rows, mark)
 
 
@@ -198,7 +228,10 @@ def _unseen_selection(selection: Selection | None) -> str:
 
 def _lines(values: Mapping[str, Any]) -> str:
     """One JSON value a line: a name cannot bring a line of its own."""
-    return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False, default=str)}" for name, value in values.items())
+    return "\n".join(
+        f"{name}: {json.dumps(value, ensure_ascii=False, default=str)}"
+        for name, value in values.items()
+    )
 
 
 def _shortened(value: Any) -> Any:
@@ -207,14 +240,26 @@ def _shortened(value: Any) -> Any:
 
 
 def _located(problem: Problem) -> str:
-    where = ", ".join(part for part in (f"step {problem.step_id}" if problem.step_id else "", problem.path or "") if part)
-    return neutral(f"{problem.code}{f' ({where})' if where else ''}: {problem.message}".replace("\n", " "))
+    where = ", ".join(
+        part
+        for part in (f"step {problem.step_id}" if problem.step_id else "", problem.path or "")
+        if part
+    )
+    return neutral(
+        f"{problem.code}{f' ({where})' if where else ''}: {problem.message}".replace("\n", " ")
+    )
 
 
-def agent_prompt(tools: Iterable[Tool], *, propose: bool, detail: Detail = "full", template: str = "agent") -> str:
+def agent_prompt(
+    tools: Iterable[Tool], *, propose: bool, detail: Detail = "full", template: str = "agent"
+) -> str:
     """Role, looking around, answering; with `propose` also the plan language as the planner knows it."""
-    proposing = told(in_detail(tools, detail), "proposing", detail, changes_only=True) if propose else ""
-    text = prompt_text(template, detail if template == "agent" else "full").replace("{{data}}", prompt_text("data"))
+    proposing = (
+        told(in_detail(tools, detail), "proposing", detail, changes_only=True) if propose else ""
+    )
+    text = prompt_text(template, detail if template == "agent" else "full").replace(
+        "{{data}}", prompt_text("data")
+    )
     return text.replace("{{proposing}}", proposing) + "\n"
 
 
@@ -239,7 +284,9 @@ def hint(message: str, tools: Iterable[Tool], detail: Detail) -> str:
     return f"# More tools\n\n{signatures(found, detail)}" if found else ""
 
 
-def suggested(message: str, tools: Iterable[Tool], known: Collection[str], most: int = MOST) -> tuple[Tool, ...]:
+def suggested(
+    message: str, tools: Iterable[Tool], known: Collection[str], most: int = MOST
+) -> tuple[Tool, ...]:
     """Tools that plans for such a message are made of, likeliest first, without those that are `known`."""
     ranked = packaged_menu().ranked(message)
     best = ranked[0][0]
@@ -264,7 +311,9 @@ class RequestPrefix:
     @property
     def tokens(self) -> int:
         """About how many tokens it takes, without the instructions."""
-        return estimate_messages([ChatMessage("system", self.system)]) + estimate_offers(self.offers)
+        return estimate_messages([ChatMessage("system", self.system)]) + estimate_offers(
+            self.offers
+        )
 
     @property
     def instruction_tokens(self) -> int:
@@ -277,12 +326,19 @@ class RequestPrefix:
             return self
         return replace(self, instructions=f"{beginning(self.instructions, tokens)}\n[cut]")
 
-    def request(self, messages: Sequence[ChatMessage], sampling: Sampling, *, json_only: bool = False) -> ChatRequest:
+    def request(
+        self, messages: Sequence[ChatMessage], sampling: Sampling, *, json_only: bool = False
+    ) -> ChatRequest:
         """A request with these messages. `json_only`: nothing but a JSON document is wanted."""
         text = f"{self.system}\n{self.instructions}" if self.instructions else self.system
         told = (ChatMessage("system", text), *messages)
         return ChatRequest(
-            told, sampling.temperature, sampling.max_tokens, json_only=json_only, timeout=sampling.timeout, tools=self.offers
+            told,
+            sampling.temperature,
+            sampling.max_tokens,
+            json_only=json_only,
+            timeout=sampling.timeout,
+            tools=self.offers,
         )
 
 
@@ -295,33 +351,53 @@ def agent_prefix(
     detail: Detail = "full",
 ) -> RequestPrefix:
     """The frame for these tools; the same bytes every time. `only` these are on offer for looking around. Slow the first time."""
-    readable = tools if only is None else {name: tool for name, tool in tools.items() if name in only}
+    readable = (
+        tools if only is None else {name: tool for name, tool in tools.items() if name in only}
+    )
     system = agent_prompt(tools.values(), propose=propose, detail=detail)
 
     def more(message: str) -> str:
         return hint(message, tools.values(), detail) if propose else ""
 
-    return RequestPrefix(system, offers(readable, propose=propose, detail=detail), instructions, more)
+    return RequestPrefix(
+        system, offers(readable, propose=propose, detail=detail), instructions, more
+    )
 
 
-def other_agent_prefix(tools: Mapping[str, Tool], *, propose: bool, instructions: str, detail: Detail) -> RequestPrefix:
+def other_agent_prefix(
+    tools: Mapping[str, Tool], *, propose: bool, instructions: str, detail: Detail
+) -> RequestPrefix:
     """The frame for an agent that looks around by itself, through our MCP server."""
     system = agent_prompt(tools.values(), propose=propose, detail=detail, template="other_agent")
-    return RequestPrefix(system, (), instructions, lambda message: hint(message, tools.values(), detail) if propose else "")
+    return RequestPrefix(
+        system,
+        (),
+        instructions,
+        lambda message: hint(message, tools.values(), detail) if propose else "",
+    )
 
 
 def planner_prefix(tools: Mapping[str, Tool], instructions: str, detail: Detail) -> RequestPrefix:
     """The frame for a model that does not look around: the planner's prompt, and no functions."""
-    return RequestPrefix(system_prompt(tools.values(), detail), (), instructions, lambda message: hint(message, tools.values(), detail))
+    return RequestPrefix(
+        system_prompt(tools.values(), detail),
+        (),
+        instructions,
+        lambda message: hint(message, tools.values(), detail),
+    )
 
 
 def exact_text(request: ChatRequest) -> str:
     """A request as people read it: every message in full, and each function on offer."""
     parts = []
     for message in request.messages:
-        calls = "".join(f"\n[calls {call.name} {call.arguments} ({call.id})]" for call in message.calls)
+        calls = "".join(
+            f"\n[calls {call.name} {call.arguments} ({call.id})]" for call in message.calls
+        )
         answers = f" (result of {message.call_id})" if message.call_id else ""
         parts.append(f"=== {message.role}{answers}\n{message.text}{calls}")
     for offer in request.tools:
-        parts.append(f"=== function {offer.name}\n{offer.description}\n{json.dumps(dict(offer.parameters), ensure_ascii=False)}")
+        parts.append(
+            f"=== function {offer.name}\n{offer.description}\n{json.dumps(dict(offer.parameters), ensure_ascii=False)}"
+        )
     return "\n\n".join(parts) + "\n"

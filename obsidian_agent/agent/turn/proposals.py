@@ -33,7 +33,9 @@ DryRun = Callable[[Validated, VaultView, str], Preview]
 
 Raises `MissingInput` when the person must give values first, else `PlanError` or another of our errors.
 """
-FAILED: Final = Problem("LLM_PLAN_INVALID", "LLM failed to generate valid plan. Try rephrasing your request.")
+FAILED: Final = Problem(
+    "LLM_PLAN_INVALID", "LLM failed to generate valid plan. Try rephrasing your request."
+)
 MAX_CORRECTIONS: Final = 2
 """So often a plan goes back to the model: what is wrong twice is seldom right the third time, and costs as much."""
 
@@ -89,9 +91,18 @@ def judge(
     if checked.plan is None:
         if checked.final and checked.draft is not None:
             return PlanReady(checked.draft, notes)
-        return Rejected(checked.problems, checked.draft, usage_of(checked.problems, document, tools))
+        return Rejected(
+            checked.problems, checked.draft, usage_of(checked.problems, document, tools)
+        )
     if not checked.plan.steps:
-        return Rejected((Problem("NO_STEPS", "The plan has no steps. Answer in words when there is nothing to do."),))
+        return Rejected(
+            (
+                Problem(
+                    "NO_STEPS",
+                    "The plan has no steps. Answer in words when there is nothing to do.",
+                ),
+            )
+        )
     try:
         done = dry_run(checked)
         errors = done.errors
@@ -104,7 +115,9 @@ def judge(
     if not errors or any(error.code in NOT_PERMITTED for error in errors):
         return PlanReady(checked.plan, notes, done)
     written = json.dumps(checked.plan.to_json(), ensure_ascii=False)
-    told = errors if tell_all else tuple(dict.fromkeys(_blurred(error, written) for error in errors))
+    told = (
+        errors if tell_all else tuple(dict.fromkeys(_blurred(error, written) for error in errors))
+    )
     return Rejected(told, checked.plan, usage_of(told, checked.plan.to_json(), tools))
 
 
@@ -134,18 +147,28 @@ def planned(
     # What the person does not allow, or what lies out of reach, fails as a plan does: asking again would not change it.
     plan = checked.plan or (checked.draft if checked.final else None)
     if plan is None and not checked.final:
-        return Rejected(checked.problems, checked.draft, usage_of(checked.problems, document, tools))
+        return Rejected(
+            checked.problems, checked.draft, usage_of(checked.problems, document, tools)
+        )
     if plan is None or (checked.problems and not propose):
         return TurnFailed(checked.problems[0], checked.problems)
     if not plan.steps:
-        return Answer("\n".join([plan.goal, *(f"- {assumption}" for assumption in plan.assumptions)]))
+        return Answer(
+            "\n".join([plan.goal, *(f"- {assumption}" for assumption in plan.assumptions)])
+        )
     return PlanReady(plan, tuple(repairs))
 
 
 def _blurred(problem: Problem, written: str) -> Problem:
     """A problem without anything that the model did not write itself."""
-    path = problem.path if problem.path is not None and json.dumps(problem.path, ensure_ascii=False) in written else None
-    return Problem(problem.code, _MEANINGS.get(problem.code, _ANY_MEANING), problem.step_id, None, path)
+    path = (
+        problem.path
+        if problem.path is not None and json.dumps(problem.path, ensure_ascii=False) in written
+        else None
+    )
+    return Problem(
+        problem.code, _MEANINGS.get(problem.code, _ANY_MEANING), problem.step_id, None, path
+    )
 
 
 @dataclass(slots=True)
@@ -169,10 +192,16 @@ class Proposals:
         work.reject(call, verdict.problems, verdict.usage)
         return self._given_up(verdict)
 
-    async def written(self, document: object, notes: tuple[str, ...]) -> PlanReady | TurnFailed | Rejected:
+    async def written(
+        self, document: object, notes: tuple[str, ...]
+    ) -> PlanReady | TurnFailed | Rejected:
         """A plan that was written down as an answer; `Rejected` is to go back to the model."""
         verdict = await self._verdict(document, notes)
-        return self._ready(verdict) if isinstance(verdict, PlanReady) else self._given_up(verdict) or verdict
+        return (
+            self._ready(verdict)
+            if isinstance(verdict, PlanReady)
+            else self._given_up(verdict) or verdict
+        )
 
     def again(self, rejected: Rejected) -> PlanningRetry:
         """What is told when a plan goes back."""
@@ -183,7 +212,9 @@ class Proposals:
             return self.dry_run(checked, self.prepared.open_view(), self.message)
 
         tell_all = self.prepared.asker.gate.open
-        return await asyncio.to_thread(judge, document, self.tools, self.policy, dry_run, tell_all=tell_all, notes=notes)
+        return await asyncio.to_thread(
+            judge, document, self.tools, self.policy, dry_run, tell_all=tell_all, notes=notes
+        )
 
     def _ready(self, accepted: PlanReady) -> PlanReady:
         return accepted if self.whole else replace(accepted, preview=None)

@@ -62,7 +62,9 @@ class Asker:
 
     def settled(self, request: ShareRequest) -> dict[str, AllowedBy]:
         """What of a request needs no question."""
-        found = ((item.path.text, self.gate.allowed(item.path, item.level)) for item in request.items)
+        found = (
+            (item.path.text, self.gate.allowed(item.path, item.level)) for item in request.items
+        )
         return {path: reason for path, reason in found if reason is not None}
 
     def open_question(self, request: ShareRequest) -> bool:
@@ -72,7 +74,11 @@ class Asker:
     async def ask(self, request: ShareRequest, emit: Emit) -> Permission:
         """Ask for what is not settled; everything that may be sent. A question that fails counts as no."""
         allowed = self.settled(request)
-        left = tuple(item for item in request.items if item.path.text not in allowed and not self.gate.denied(item.path))
+        left = tuple(
+            item
+            for item in request.items
+            if item.path.text not in allowed and not self.gate.denied(item.path)
+        )
         if not left:
             return Permission(allowed)
         question = replace(request, items=left)
@@ -88,7 +94,9 @@ class Asker:
             assert decision.scope != "no", "then nothing is chosen"
             allowed[path] = decision.scope
         await emit(ShareDecided(question, decision))
-        return Permission(allowed, decision.args if decision.scope == "no" and question.args else None)
+        return Permission(
+            allowed, decision.args if decision.scope == "no" and question.args else None
+        )
 
     def note_denied(self, call: ReadCall) -> None:
         """Take down what a call names that a rule hides: for the model it does not exist. May block."""
@@ -98,7 +106,10 @@ class Asker:
                 path = parse(text, PathUse.READ)
                 paths += [path.text] * self.gate.denied(path)
         if paths:
-            denied = [{"code": "NOT_SHARED", "path": path, "rule": "share_deny"} for path in paths[:MOST_DENIED]]
+            denied = [
+                {"code": "NOT_SHARED", "path": path, "rule": "share_deny"}
+                for path in paths[:MOST_DENIED]
+            ]
             self.record.note("denial", provider=self.provider, denied=denied)
 
     async def _note(self, kind: Kind, **details: Any) -> None:
@@ -152,9 +163,13 @@ def prepare(call: ReadCall, view: VaultView, run: RunContext) -> Found:
             assert_never(call.read.reveals)
 
 
-def _output(call: ReadCall, args: Mapping[str, Any], view: VaultView, run: RunContext) -> dict[str, Any]:
+def _output(
+    call: ReadCall, args: Mapping[str, Any], view: VaultView, run: RunContext
+) -> dict[str, Any]:
     proposal = call.tool.propose(parse_input(call.tool, args), ToolContext(view, view, run))
-    document: dict[str, Any] = proposal.output.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    document: dict[str, Any] = proposal.output.model_dump(
+        mode="json", by_alias=True, exclude_unset=True
+    )
     if proposal.warnings:
         document["notRead"] = len(proposal.warnings)
     return document
@@ -174,10 +189,17 @@ def _files(call: ReadCall, view: VaultView, run: RunContext) -> Found:
                 continue  # the tool says in its place what is wrong with it
             raise
         size = view.stat(path).size
-        items.setdefault(path.text, ShareItem(path, Level.TEXT, size, tokens_of(min(size, call.limits.page)), call.why))
+        items.setdefault(
+            path.text,
+            ShareItem(path, Level.TEXT, size, tokens_of(min(size, call.limits.page)), call.why),
+        )
 
     def shared(allowed: frozenset[str]) -> Shared:
-        return _read_some(call, view, run, allowed) if several else _read_one(call, view, run, tuple(items), allowed)
+        return (
+            _read_some(call, view, run, allowed)
+            if several
+            else _read_one(call, view, run, tuple(items), allowed)
+        )
 
     return Found("files", tuple(items.values()), shared)
 
@@ -196,7 +218,13 @@ def _paths(value: Any, marks: ArgMarks) -> Iterator[str]:
             return
 
 
-def _read_one(call: ReadCall, view: VaultView, run: RunContext, paths: tuple[str, ...], allowed: frozenset[str]) -> Shared:
+def _read_one(
+    call: ReadCall,
+    view: VaultView,
+    run: RunContext,
+    paths: tuple[str, ...],
+    allowed: frozenset[str],
+) -> Shared:
     if not set(paths) <= allowed:
         return _NOTHING
     page = call.limits.page
@@ -217,7 +245,9 @@ def _read_some(call: ReadCall, view: VaultView, run: RunContext, allowed: frozen
         path = _existing(view, text)
         if path is not None and path not in allowed:
             held_back += 1
-            entries.append({"path": text, "error": "NOT_SHARED: The person did not share this file."})
+            entries.append(
+                {"path": text, "error": "NOT_SHARED: The person did not share this file."}
+            )
             continue
         (entry,) = _output(call, {"filePaths": [text]}, view, run)["files"]
         entry = _one_page(entry, call.limits.page, 0)
@@ -247,7 +277,11 @@ def _one_page(document: dict[str, Any], page: int, start: int) -> dict[str, Any]
     if not isinstance(content, str) or len(content) <= page:
         return document
     kept = content[:page]
-    return document | {"content": kept, "truncated": True, "nextOffset": start + len(kept.encode("utf-8", "surrogatepass"))}
+    return document | {
+        "content": kept,
+        "truncated": True,
+        "nextOffset": start + len(kept.encode("utf-8", "surrogatepass")),
+    }
 
 
 def _sliced(call: ReadCall, document: dict[str, Any]) -> dict[str, Any]:
@@ -268,20 +302,30 @@ def _rows(call: ReadCall, view: VaultView, run: RunContext) -> Found:
     name = call.read.rows
     document = _sliced(call, _output(call, call.args, view, run))
     rows = [_short(row, call.limits.preview) for row in document.get(name, [])]
-    folders = document["folders"][: call.rows] if isinstance(document.get("folders"), list) else None
+    folders = (
+        document["folders"][: call.rows] if isinstance(document.get("folders"), list) else None
+    )
     items = _items(rows, folders or (), call.why)
 
     def shared(allowed: frozenset[str]) -> Shared:
         kept = [row for row in rows if row["path"] in allowed]
-        kept_folders = None if folders is None else [folder for folder in folders if folder in allowed]
+        kept_folders = (
+            None if folders is None else [folder for folder in folders if folder in allowed]
+        )
         complete = len(kept) == len(rows) and len(kept_folders or ()) == len(folders or ())
         if items and not allowed:
             return _NOTHING
-        lists: dict[str, Any] = {name: kept} if kept_folders is None else {name: kept, "folders": kept_folders}
+        lists: dict[str, Any] = (
+            {name: kept} if kept_folders is None else {name: kept, "folders": kept_folders}
+        )
         # How much there is elsewhere is told only when all of it was shared: a count can answer a question about a note.
         if folders is not None and len(folders) < len(document["folders"]):
             lists["moreFolders"] = True
-        told = document | lists if complete else {**lists, "note": "The person shared only a part of the result."}
+        told = (
+            document | lists
+            if complete
+            else {**lists, "note": "The person shared only a part of the result."}
+        )
         return Shared(told, _parts(kept, kept_folders or ()), complete)
 
     return Found("results", items, shared)
@@ -289,25 +333,37 @@ def _rows(call: ReadCall, view: VaultView, run: RunContext) -> Found:
 
 def _short(row: dict[str, Any], preview: int | None) -> dict[str, Any]:
     text = row.get("preview")
-    return row | {"preview": f"{text[: preview - 1]}…"} if preview is not None and isinstance(text, str) and len(text) > preview else row
+    return (
+        row | {"preview": f"{text[: preview - 1]}…"}
+        if preview is not None and isinstance(text, str) and len(text) > preview
+        else row
+    )
 
 
 def _said(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a row tells of a file that listing it would not."""
-    return {name: value for name, value in row.items() if name not in _NAME_FIELDS and value not in (None, "", [], {})}
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in _NAME_FIELDS and value not in (None, "", [], {})
+    }
 
 
 def _level(row: Mapping[str, Any]) -> Level:
     return Level.PREVIEW if _said(row) else Level.NAME
 
 
-def _items(rows: list[dict[str, Any]], folders: list[str] | tuple[()], why: str) -> tuple[ShareItem, ...]:
+def _items(
+    rows: list[dict[str, Any]], folders: list[str] | tuple[()], why: str
+) -> tuple[ShareItem, ...]:
     """One item a file with everything that would be sent of it, in the order of the result."""
     found: dict[str, ShareItem] = {}
     for row in rows:
         told = _preview(row)
         size = len(_text(row).encode("utf-8", "surrogatepass"))
-        item = found.get(row["path"]) or ShareItem(parse(row["path"], PathUse.READ), Level.NAME, 0, 0, why)
+        item = found.get(row["path"]) or ShareItem(
+            parse(row["path"], PathUse.READ), Level.NAME, 0, 0, why
+        )
         found[row["path"]] = replace(
             item,
             level=max(item.level, _level(row)),
@@ -317,7 +373,9 @@ def _items(rows: list[dict[str, Any]], folders: list[str] | tuple[()], why: str)
         )
     for folder in folders:
         size = len(folder.encode("utf-8", "surrogatepass"))
-        found.setdefault(folder, ShareItem(parse(folder, PathUse.READ), Level.NAME, size, tokens_of(size), why))
+        found.setdefault(
+            folder, ShareItem(parse(folder, PathUse.READ), Level.NAME, size, tokens_of(size), why)
+        )
     return tuple(found.values())
 
 
@@ -326,14 +384,19 @@ def _preview(row: Mapping[str, Any]) -> str:
     rest = _said(row)
     if set(rest) == {"line", "preview"}:
         return f"{rest['line']}: {rest['preview']}"
-    return ", ".join(f"{name}: {value if isinstance(value, str) else _text(value)}" for name, value in rest.items())
+    return ", ".join(
+        f"{name}: {value if isinstance(value, str) else _text(value)}"
+        for name, value in rest.items()
+    )
 
 
 def _parts(rows: list[dict[str, Any]], folders: list[str] | tuple[()]) -> tuple[Part, ...]:
     found: dict[str, Part] = {}
     for row in rows:
         old = found.get(row["path"]) or Part(row["path"], Level.NAME, 0)
-        found[row["path"]] = Part(old.path, max(old.level, _level(row)), old.characters + len(_text(row)))
+        found[row["path"]] = Part(
+            old.path, max(old.level, _level(row)), old.characters + len(_text(row))
+        )
     return (*found.values(), *(Part(folder, Level.NAME, len(folder)) for folder in folders))
 
 

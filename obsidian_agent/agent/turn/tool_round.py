@@ -18,7 +18,15 @@ from obsidian_agent.agent.events import Emit, ToolCallFinished, ToolCallStarted
 from obsidian_agent.agent.privacy.consent import ShareRequest
 from obsidian_agent.agent.privacy.record import Sending
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
-from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, ServerCall, Understood, with_arguments
+from obsidian_agent.agent.turn.calls import (
+    BadCall,
+    HelpCall,
+    ProposalCall,
+    ReadCall,
+    ServerCall,
+    Understood,
+    with_arguments,
+)
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.read_calls import Found, Permission, Shared, prepare
@@ -54,8 +62,15 @@ class Scrubber:
 
 def error_text(problems: Iterable[Problem], scrubber: Scrubber, usage: Sequence[str] = ()) -> str:
     """`{"error": {code, message}}`, with `problems` when there are several, and `usage`: the right signatures."""
-    told = [{name: scrubber.clean(value) for name, value in problem.to_json().items()} for problem in problems]
-    document: dict[str, Any] = {"error": told[0] if len(told) == 1 else {"code": told[0]["code"], "message": told[0]["message"]}}
+    told = [
+        {name: scrubber.clean(value) for name, value in problem.to_json().items()}
+        for problem in problems
+    ]
+    document: dict[str, Any] = {
+        "error": told[0]
+        if len(told) == 1
+        else {"code": told[0]["code"], "message": told[0]["message"]}
+    }
     if len(told) > 1:
         document["problems"] = told
     if usage:
@@ -76,7 +91,11 @@ def _without_contents(value: Any, contents: list[tuple[str, str]]) -> Any:
     match value:
         case {"path": str(path), "content": str(text), **rest}:
             contents.append((neutral(json.dumps(path, ensure_ascii=False)), text))
-            return {"path": path, "content": "(below)", **{name: _without_contents(each, contents) for name, each in rest.items()}}
+            return {
+                "path": path,
+                "content": "(below)",
+                **{name: _without_contents(each, contents) for name, each in rest.items()},
+            }
         case dict():
             return {name: _without_contents(each, contents) for name, each in value.items()}
         case list():
@@ -101,7 +120,9 @@ Value = TypeVar("Value")
 
 NOT_SHARED = '{"note": "The person did not share this. Go on without it, or ask the person."}'
 NOT_CALLED = '{"note": "The person did not allow this call. Go on without it, or ask the person."}'
-ACCEPTED = '{"status": "shown", "note": "The plan is valid and was shown to the person, who decides."}'
+ACCEPTED = (
+    '{"status": "shown", "note": "The plan is valid and was shown to the person, who decides."}'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +155,30 @@ class ToolRound:
             match call:
                 case ReadCall() if len(reads) < MOST_CALLS:
                     reads.append(call)
-                    await emit(ToolCallStarted(call.id, call.tool.name, call.read.purpose, call.args, call.why))
+                    await emit(
+                        ToolCallStarted(
+                            call.id, call.tool.name, call.read.purpose, call.args, call.why
+                        )
+                    )
                 case ServerCall() if len(others) < MOST_CALLS:
                     others.append(call)
                 case ReadCall() | ServerCall():
-                    message = f"Only {MOST_CALLS} calls are carried out at once. Make this one again."
+                    message = (
+                        f"Only {MOST_CALLS} calls are carried out at once. Make this one again."
+                    )
                     self._fail(call.id, Problem("TOO_MANY_CALLS", message))
                 case BadCall():
                     await emit(ToolCallStarted(call.id, call.called[:60], "Unknown", {}))
                     self._fail(call.id, call.problem)
                 case HelpCall():
-                    await emit(ToolCallStarted(call.id, DESCRIBE_TOOLS, "Look up how tools are used", {"names": list(call.names)}))
+                    await emit(
+                        ToolCallStarted(
+                            call.id,
+                            DESCRIBE_TOOLS,
+                            "Look up how tools are used",
+                            {"names": list(call.names)},
+                        )
+                    )
                     self.results[call.id] = Result(call.answer)
                 case ProposalCall():
                     await emit(ToolCallStarted(call.id, PROPOSE_PLAN, "Propose a plan", {}))
@@ -152,15 +186,26 @@ class ToolRound:
                     assert_never(call)
         await self._read(reads, emit)
         for other in others:
-            await emit(ToolCallStarted(other.id, other.tool.offer.name, f"Ask the MCP server {other.tool.server}", other.args))
+            await emit(
+                ToolCallStarted(
+                    other.id,
+                    other.tool.offer.name,
+                    f"Ask the MCP server {other.tool.server}",
+                    other.args,
+                )
+            )
             await self._ask_server(other, emit)
         for call in calls:
             if call.id in self.results:
                 await emit(self._finished(call))
 
-    def reject(self, call: ProposalCall, problems: Sequence[Problem], usage: Sequence[str] = ()) -> None:
+    def reject(
+        self, call: ProposalCall, problems: Sequence[Problem], usage: Sequence[str] = ()
+    ) -> None:
         """A proposal that goes back to the model."""
-        self.results[call.id] = Result(error_text(problems, self.scrubber, usage), problem=problems[0])
+        self.results[call.id] = Result(
+            error_text(problems, self.scrubber, usage), problem=problems[0]
+        )
 
     def accept(self, call: ProposalCall) -> None:
         self.results[call.id] = Result(ACCEPTED)
@@ -173,33 +218,52 @@ class ToolRound:
 
     def _finished(self, call: Understood) -> ToolCallFinished:
         result = self.results[call.id]
-        paths = tuple(part.path for part, _ in result.sending.parts) if result.sending is not None else ()
-        return ToolCallFinished(call.id, _name(call), paths, len(result.text), result.complete, result.problem)
+        paths = (
+            tuple(part.path for part, _ in result.sending.parts)
+            if result.sending is not None
+            else ()
+        )
+        return ToolCallFinished(
+            call.id, _name(call), paths, len(result.text), result.complete, result.problem
+        )
 
     async def _read(self, reads: Sequence[ReadCall], emit: Emit) -> None:
         prepared = self.prepared
         await _in_parallel([partial(prepared.asker.note_denied, call) for call in reads])
-        looked = await _in_parallel([partial(prepare, call, prepared.open_view(), prepared.context) for call in reads])
+        looked = await _in_parallel(
+            [partial(prepare, call, prepared.open_view(), prepared.context) for call in reads]
+        )
         found: list[tuple[ReadCall, Found]] = []
         for call, outcome in zip(reads, looked, strict=True):
             if isinstance(outcome, Problem):
                 self._fail(call.id, outcome)
             else:
                 found.append((call, outcome))
-        questions = [call.id for call, each in found if prepared.asker.open_question(self._request(call, each))]
+        questions = [
+            call.id
+            for call, each in found
+            if prepared.asker.open_question(self._request(call, each))
+        ]
         settled: list[tuple[ReadCall, Found, Permission]] = []
         for call, each in found:
-            place = (questions.index(call.id) + 1 if call.id in questions else 1, max(1, len(questions)))
+            place = (
+                questions.index(call.id) + 1 if call.id in questions else 1,
+                max(1, len(questions)),
+            )
             if (decided := await self._settle(call, each, place, emit)) is not None:
                 settled.append(decided)
-        handed = await _in_parallel([partial(each.shared, permission.paths) for _, each, permission in settled])
+        handed = await _in_parallel(
+            [partial(each.shared, permission.paths) for _, each, permission in settled]
+        )
         for (call, _, permission), shared in zip(settled, handed, strict=True):
             if isinstance(shared, Problem):
                 self._fail(call.id, shared)
             else:
                 self.results[call.id] = self._result(call, shared, permission)
 
-    async def _settle(self, call: ReadCall, found: Found, place: tuple[int, int], emit: Emit) -> tuple[ReadCall, Found, Permission] | None:
+    async def _settle(
+        self, call: ReadCall, found: Found, place: tuple[int, int], emit: Emit
+    ) -> tuple[ReadCall, Found, Permission] | None:
         """Ask about one call until the person has decided; with other arguments of theirs it looks again first. None where that fails."""
         asker = self.prepared.asker
         for _ in range(MOST_CHANGES):
@@ -222,7 +286,9 @@ class ToolRound:
         changed = with_arguments(call, args)
         return changed, prepare(changed, self.prepared.open_view(), self.prepared.context)
 
-    def _request(self, call: ReadCall, found: Found, number: int = 1, total: int = 1) -> ShareRequest:
+    def _request(
+        self, call: ReadCall, found: Found, number: int = 1, total: int = 1
+    ) -> ShareRequest:
         provider = self.prepared.provider
         return ShareRequest(
             call_id=call.id,
@@ -239,11 +305,21 @@ class ToolRound:
 
     async def _ask_server(self, call: ServerCall, emit: Emit) -> None:
         """Call a tool of an MCP server, if the person lets it be called; what it answers is data of a stranger."""
-        servers, asker, name = self.prepared.config.servers, self.prepared.asker, call.tool.offer.name
+        servers, asker, name = (
+            self.prepared.config.servers,
+            self.prepared.asker,
+            call.tool.offer.name,
+        )
         assert servers is not None
         try:
             refused = call.key in self.refused
-            answered = None if refused else await servers.call(call.tool, call.args, asker.approve, asker.gate.grants, emit, call.id)
+            answered = (
+                None
+                if refused
+                else await servers.call(
+                    call.tool, call.args, asker.approve, asker.gate.grants, emit, call.id
+                )
+            )
         except ObsidianAgentError as error:
             self._fail(call.id, error.problem())
             return
@@ -251,17 +327,34 @@ class ToolRound:
             self.refused.add(call.key)
             self.results[call.id] = Result(NOT_CALLED, complete=False)
             return
-        text = fence(f"{'error' if answered.failed else 'result'} of {name}", _cut(answered.text), self.prepared.mark)
-        problem = Problem("MCP_TOOL_FAILED", f"{name} could not do what it was asked.") if answered.failed else None
+        text = fence(
+            f"{'error' if answered.failed else 'result'} of {name}",
+            _cut(answered.text),
+            self.prepared.mark,
+        )
+        problem = (
+            Problem("MCP_TOOL_FAILED", f"{name} could not do what it was asked.")
+            if answered.failed
+            else None
+        )
         self.results[call.id] = Result(text, problem=problem)
 
     def _result(self, call: ReadCall, shared: Shared, permission: Permission) -> Result:
         if shared.document is None:
             return Result(NOT_SHARED, complete=False)
-        document = {"argumentsByThePerson": dict(call.args), **shared.document} if call.changed else shared.document
+        document = (
+            {"argumentsByThePerson": dict(call.args), **shared.document}
+            if call.changed
+            else shared.document
+        )
         text = result_text(f"result of {call.tool.name}", document, self.prepared.mark)
         parts = tuple((part, permission.allowed[part.path]) for part in shared.parts)
-        return Result(text, Sending(call.tool.name, call.id, text, parts) if parts else None, None, shared.complete)
+        return Result(
+            text,
+            Sending(call.tool.name, call.id, text, parts) if parts else None,
+            None,
+            shared.complete,
+        )
 
 
 def _name(call: Understood) -> str:
@@ -291,6 +384,8 @@ async def _in_parallel(work: Sequence[Callable[[], Value]]) -> list[Value | Prob
             except ObsidianAgentError as error:
                 return error.problem()
             except Exception as error:
-                return Problem("INTERNAL_ERROR", f"The tool failed unexpectedly ({type(error).__name__}).")
+                return Problem(
+                    "INTERNAL_ERROR", f"The tool failed unexpectedly ({type(error).__name__})."
+                )
 
     return await asyncio.gather(*(one(piece) for piece in work))

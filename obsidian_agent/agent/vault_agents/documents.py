@@ -36,7 +36,9 @@ def read_jsonc(data: bytes) -> Any:
     try:
         decoded = decode(text)
     except Refused as error:
-        raise BadJson(f"is not JSON: {error.message} (line {_line(text, error.position)})") from error
+        raise BadJson(
+            f"is not JSON: {error.message} (line {_line(text, error.position)})"
+        ) from error
     if not decoded.repairs <= {COMMENTS, COMMAS}:
         raise BadJson(f"is not JSON: {', '.join(sorted(decoded.repairs - {COMMENTS, COMMAS}))}")
     if _END.match(text, decoded.end) is None:
@@ -81,7 +83,11 @@ MOST_INSTRUCTIONS: Final = 100
 
 
 def _words(value: Any) -> Any:
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    return (
+        [part.strip() for part in value.split(",") if part.strip()]
+        if isinstance(value, str)
+        else value
+    )
 
 
 def _lowered(value: Any) -> Any:
@@ -113,7 +119,9 @@ class AgentHead(_Document):
 class SkillHead(_Document):
     """The properties of a skill's SKILL.md."""
 
-    name: Annotated[str | None, BeforeValidator(_lowered), Field(pattern=NAME, max_length=64)] = None
+    name: Annotated[str | None, BeforeValidator(_lowered), Field(pattern=NAME, max_length=64)] = (
+        None
+    )
     description: Annotated[str, Field(min_length=1, max_length=1_024)]
 
 
@@ -173,7 +181,9 @@ class Flawed(Exception):
 def agent_in(path: str, name: str, data: bytes) -> AgentText:
     """The agent in a Markdown file. Raises `Flawed`."""
     if re.match(NAME, name) is None:
-        raise Flawed((flaw(path, "name", "must be made of a-z, 0-9, - and _, as the file's name is"),))
+        raise Flawed(
+            (flaw(path, "name", "must be made of a-z, 0-9, - and _, as the file's name is"),)
+        )
     properties, body = _parts(path, data)
     return AgentText(name, _checked(AgentHead, properties, path), body)
 
@@ -197,7 +207,12 @@ def config_in(path: str, data: bytes) -> tuple[ConfigDocument, tuple[Problem, ..
     if not isinstance(document, dict):
         raise Flawed((Problem("CONFIG_INVALID", f"{path} is no JSON object.", path=path),))
     left = [key for key in NOT_TAKEN if key in document]
-    told = tuple(Problem("CONFIG_IGNORED", f"{path}: {key}: a vault cannot set this; it is left out.", path=path) for key in left)
+    told = tuple(
+        Problem(
+            "CONFIG_IGNORED", f"{path}: {key}: a vault cannot set this; it is left out.", path=path
+        )
+        for key in left
+    )
     return _checked(ConfigDocument, document, path), told
 
 
@@ -206,7 +221,13 @@ def text_of(path: str, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Flawed((Problem("CONFIG_INVALID", f"{path} is not UTF-8 text (byte {error.start}).", path=path),)) from error
+        raise Flawed(
+            (
+                Problem(
+                    "CONFIG_INVALID", f"{path} is not UTF-8 text (byte {error.start}).", path=path
+                ),
+            )
+        ) from error
 
 
 def flaw(path: str, field: str, message: str) -> Problem:
@@ -226,7 +247,15 @@ def _parts(path: str, data: bytes) -> tuple[dict[str, Any], str]:
     try:
         properties, body = frontmatter.parse(text, handler=handler)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise Flawed((Problem("CONFIG_INVALID", f"{path}: its properties are no YAML{_at_line(error)}.", path=path),)) from error
+        raise Flawed(
+            (
+                Problem(
+                    "CONFIG_INVALID",
+                    f"{path}: its properties are no YAML{_at_line(error)}.",
+                    path=path,
+                ),
+            )
+        ) from error
     return properties, body
 
 
@@ -242,7 +271,11 @@ def _checked(model: type[Any], document: Mapping[str, Any], path: str) -> Any:
         found: dict[str, Problem] = {}
         for each in error.errors():
             # Where several types are possible, each of them complains, in places of its own.
-            parts = each["loc"][: each["loc"].index("tools") + 1] if "tools" in each["loc"] else each["loc"]
+            parts = (
+                each["loc"][: each["loc"].index("tools") + 1]
+                if "tools" in each["loc"]
+                else each["loc"]
+            )
             place = ".".join(str(part) for part in parts) or "(file)"
             found.setdefault(place, flaw(path, place, each["msg"].rstrip(".")))
         raise Flawed(tuple(found.values())) from error

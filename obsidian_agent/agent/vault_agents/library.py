@@ -19,12 +19,30 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.trust import Standing, TrustStore, standing
-from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
+from obsidian_agent.agent.vault_agents.documents import (
+    AgentText,
+    ConfigDocument,
+    Flawed,
+    SkillText,
+    agent_in,
+    config_in,
+    skill_in,
+    text_of,
+)
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.tools.registry import from_wire
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.paths.path import APP_FOLDER, OTHER_AGENTS, ROOT, SKILL_FOLDERS, PathUse, VaultPath, custom_path, parse
+from obsidian_agent.vault.paths.path import (
+    APP_FOLDER,
+    OTHER_AGENTS,
+    ROOT,
+    SKILL_FOLDERS,
+    PathUse,
+    VaultPath,
+    custom_path,
+    parse,
+)
 from obsidian_agent.vault.paths.patterns import PathRules
 from obsidian_agent.vault.views.view import VaultView
 
@@ -44,13 +62,22 @@ def files_below(view: VaultView, start: str) -> Iterator[VaultPath]:
         if there is not None and there.kind == "file":
             yield there.path
             return
-        yield from (entry.path for entry in view.walk(there.path if there is not None else ROOT) if entry.kind == "file")
+        yield from (
+            entry.path
+            for entry in view.walk(there.path if there is not None else ROOT)
+            if entry.kind == "file"
+        )
     except VaultError:
         return
 
 
 Kind = Literal["config", "agent", "skill", "instructions"]
-LIMITS: Final[dict[Kind, int]] = {"config": 2**20, "agent": 5 * 2**20, "skill": 5 * 2**20, "instructions": 10 * 2**20}
+LIMITS: Final[dict[Kind, int]] = {
+    "config": 2**20,
+    "agent": 5 * 2**20,
+    "skill": 5 * 2**20,
+    "instructions": 10 * 2**20,
+}
 """Bytes of one file."""
 MOST_FILES: Final = 500
 """Of each kind."""
@@ -86,10 +113,21 @@ class Finder:
         """The configuration that counts: the first one that can be read."""
         places = (
             *(custom_path(APP_FOLDER, f"config.{end}") for end in ("json", "jsonc")),
-            *(custom_path(OTHER_AGENTS, f"{name}.{end}") for name in ("config", "opencode") for end in ("json", "jsonc")),
+            *(
+                custom_path(OTHER_AGENTS, f"{name}.{end}")
+                for name in ("config", "opencode")
+                for end in ("json", "jsonc")
+            ),
             *(custom_path(f"opencode.{end}") for end in ("json", "jsonc")),
         )
-        return next((found for path in places if (found := self._read(path, "config", path.name)) is not None), None)
+        return next(
+            (
+                found
+                for path in places
+                if (found := self._read(path, "config", path.name)) is not None
+            ),
+            None,
+        )
 
     def agents(self) -> list[VaultAgentFile]:
         return self._each("agent", self._agent_paths())
@@ -100,20 +138,31 @@ class Finder:
     def usual(self) -> list[VaultAgentFile]:
         """The instructions in the vault that many agents read; the second is left out where it says the same as the first."""
         paths = [parse(name, PathUse.READ) for name in USUAL]
-        found = [self._read(path, "instructions", path.text) for path in paths if not self.denied(path)]
-        return list({file.sha256: file for file in reversed(found) if file is not None}.values())[::-1]
+        found = [
+            self._read(path, "instructions", path.text) for path in paths if not self.denied(path)
+        ]
+        return list({file.sha256: file for file in reversed(found) if file is not None}.values())[
+            ::-1
+        ]
 
-    def instructions(self, patterns: Sequence[str], files: FilesBelow, source: str) -> list[VaultAgentFile]:
+    def instructions(
+        self, patterns: Sequence[str], files: FilesBelow, source: str
+    ) -> list[VaultAgentFile]:
         """What a configuration (`source`) names as instructions."""
         usable = tuple(pattern for pattern in patterns if self._usable(pattern, source))
         if not usable:
             return []
         rules, starts = PathRules(usable), dict.fromkeys(map(_start, usable))
         near = chain(*(files(start) for start in starts), self._custom_files())
-        candidates = [path for path in near if path.text.lower().endswith(_TEXTS) and rules.cover(path)]
+        candidates = [
+            path for path in near if path.text.lower().endswith(_TEXTS) and rules.cover(path)
+        ]
         found: list[VaultAgentFile] = []
         for path in sorted(dict.fromkeys(candidates))[:MOST_FILES]:
-            if not self.denied(path) and (file := self._read(path, "instructions", path.text)) is not None:
+            if (
+                not self.denied(path)
+                and (file := self._read(path, "instructions", path.text)) is not None
+            ):
                 found.append(file)
         return found
 
@@ -152,7 +201,11 @@ class Finder:
             entries = self.store.scan(folder)
         except VaultError:
             return []
-        found = sorted((name, kind == "file") for name, kind, link in entries if kind in ("file", "folder") and not link)
+        found = sorted(
+            (name, kind == "file")
+            for name, kind, link in entries
+            if kind in ("file", "folder") and not link
+        )
         return [(name, is_file) for name, is_file in found if not name.startswith(".")][:MOST_FILES]
 
     # --- reading -----------------------------------------------------------------------------------------------------------------
@@ -160,7 +213,10 @@ class Finder:
     def _each(self, kind: Kind, places: Iterator[tuple[VaultPath, str]]) -> list[VaultAgentFile]:
         found: dict[str, VaultAgentFile] = {}
         for path, name in places:
-            if name.lower() not in found and (file := self._read(path, kind, name.lower())) is not None:
+            if (
+                name.lower() not in found
+                and (file := self._read(path, kind, name.lower())) is not None
+            ):
                 found[name.lower()] = file
         return list(found.values())
 
@@ -169,13 +225,19 @@ class Finder:
             data = self.store.read(path, LIMITS[kind])
         except VaultError as error:
             if error.code != "FILE_NOT_FOUND":
-                self.problems.append(Problem(error.code, f"{path.text}: {error.message}", path=path.text))
+                self.problems.append(
+                    Problem(error.code, f"{path.text}: {error.message}", path=path.text)
+                )
             return None
         return VaultAgentFile(path.text, kind, name, data, hashlib.sha256(data).hexdigest())
 
     def _usable(self, pattern: str, source: str) -> bool:
         problem: str | None = None
-        if pattern.startswith(("/", "~", "http://", "https://")) or ":" in pattern or ".." in pattern.replace("\\", "/").split("/"):
+        if (
+            pattern.startswith(("/", "~", "http://", "https://"))
+            or ":" in pattern
+            or ".." in pattern.replace("\\", "/").split("/")
+        ):
             problem = "leads out of the vault"
         else:
             try:
@@ -183,7 +245,13 @@ class Finder:
             except ConfigError as error:
                 problem = error.message
         if problem is not None:
-            self.problems.append(Problem("CONFIG_INVALID", f"{source}: instructions: {pattern!r}: {problem}.", path=source))
+            self.problems.append(
+                Problem(
+                    "CONFIG_INVALID",
+                    f"{source}: instructions: {pattern!r}: {problem}.",
+                    path=source,
+                )
+            )
         return problem is None
 
 
@@ -248,7 +316,12 @@ class VaultAgents:
     def trust(self, path: str, sha256: str) -> None:
         """Trust a file with the content that was shown. Raises `ConfigError` CUSTOM_CHANGED when it is another one by now."""
         if self._file(path).sha256 != sha256:
-            raise ConfigError(f"{path} has changed since it was shown.", code="CUSTOM_CHANGED", path=path, hint="Look at it again.")
+            raise ConfigError(
+                f"{path} has changed since it was shown.",
+                code="CUSTOM_CHANGED",
+                path=path,
+                hint="Look at it again.",
+            )
         self.trusted.trust(path, sha256)
 
     def distrust(self, path: str) -> None:
@@ -260,10 +333,16 @@ class VaultAgents:
         for file in reading.seen:
             if file.path == path:
                 return file
-        raise ConfigError(f"{path} is no agent, skill or instruction of this vault.", code="CUSTOM_NOT_FOUND", path=path)
+        raise ConfigError(
+            f"{path} is no agent, skill or instruction of this vault.",
+            code="CUSTOM_NOT_FOUND",
+            path=path,
+        )
 
     def _reading(self, *, trust_all: bool = False) -> _Reading:
-        return _Reading(self.trusted.hashes(), Finder(self.store, self.denied), self.files, trust_all)
+        return _Reading(
+            self.trusted.hashes(), Finder(self.store, self.denied), self.files, trust_all
+        )
 
 
 @dataclass(slots=True)
@@ -279,34 +358,59 @@ class _Reading:
 
     def library(self) -> Library:
         finder, config = self.finder, self._config()
-        agents: dict[str, AgentText] = {name: AgentText(name, head, "") for name, head in config.agent.items()}
+        agents: dict[str, AgentText] = {
+            name: AgentText(name, head, "") for name, head in config.agent.items()
+        }
         skills: dict[str, SkillText] = {}
         texts: list[tuple[str, str]] = []
         for file in finder.agents():
-            agent = self._parsed(file, lambda file: agent_in(file.path, file.name, file.data), lambda agent: agent.head.description)
+            agent = self._parsed(
+                file,
+                lambda file: agent_in(file.path, file.name, file.data),
+                lambda agent: agent.head.description,
+            )
             if agent is not None and not agent.head.disable:
                 agents[agent.name] = agent
         for file in finder.skills():
-            skill = self._parsed(file, lambda file: skill_in(file.path, file.name, file.data), lambda skill: skill.description)
+            skill = self._parsed(
+                file,
+                lambda file: skill_in(file.path, file.name, file.data),
+                lambda skill: skill.description,
+            )
             if skill is not None:
                 skills.setdefault(skill.name, skill)
-        named = finder.instructions(config.instructions, self.files, "the configuration") if config.instructions else []
+        named = (
+            finder.instructions(config.instructions, self.files, "the configuration")
+            if config.instructions
+            else []
+        )
         for file in finder.usual() + [each for each in named if each.path not in USUAL]:
             text = self._parsed(file, lambda file: text_of(file.path, file.data), lambda text: "")
             if text is not None and text.strip():
                 texts.append((file.path, text.strip()))
-        return Library(tuple(self.listed), config, agents, skills, tuple(texts), tuple(finder.problems))
+        return Library(
+            tuple(self.listed), config, agents, skills, tuple(texts), tuple(finder.problems)
+        )
 
     def _config(self) -> ConfigDocument:
         file = self.finder.config()
-        found = self._parsed(file, lambda file: config_in(file.path, file.data), lambda found: "") if file is not None else None
+        found = (
+            self._parsed(file, lambda file: config_in(file.path, file.data), lambda found: "")
+            if file is not None
+            else None
+        )
         if found is None:
             return ConfigDocument()
         document, ignored = found
         self.finder.problems += ignored
         return document
 
-    def _parsed(self, file: VaultAgentFile, parse: Callable[[VaultAgentFile], Parsed], describe: Callable[[Parsed], str]) -> Parsed | None:
+    def _parsed(
+        self,
+        file: VaultAgentFile,
+        parse: Callable[[VaultAgentFile], Parsed],
+        describe: Callable[[Parsed], str],
+    ) -> Parsed | None:
         """What a file says; None when it is wrong, or not trusted."""
         self.seen.append(file)
         stands = standing(self.hashes.get(file.path), file.sha256)
@@ -317,7 +421,11 @@ class _Reading:
             description = describe(parsed)
         except Flawed as error:
             self.finder.problems += error.problems
-        self.listed.append(Listed(file.path, file.kind, file.name, stands, file.sha256, len(file.data), description))
+        self.listed.append(
+            Listed(
+                file.path, file.kind, file.name, stands, file.sha256, len(file.data), description
+            )
+        )
         return parsed if stands == "trusted" or self.trust_all else None
 
 
@@ -350,7 +458,9 @@ class Resolved:
 
 def resolve(library: Library, agent: str | None, standing: str, tools: Collection[str]) -> Resolved:
     """Bring together what the person wrote in the settings (`standing`), the vault's instructions, the agent, and its skills."""
-    sections: list[tuple[str, str]] = [("Standing instructions", standing)] if standing.strip() else []
+    sections: list[tuple[str, str]] = (
+        [("Standing instructions", standing)] if standing.strip() else []
+    )
     sections += [(f"Instructions from {path}", text) for path, text in library.instructions]
     paths = [path for path, _ in library.instructions]
     problems: list[Problem] = []
@@ -385,7 +495,11 @@ def _agent(library: Library, name: str | None, problems: list[Problem]) -> Agent
     if found is None:
         waiting = any(file.kind == "agent" and file.name == name for file in library.untrusted)
         why = "is not trusted yet: look at it first" if waiting else "does not exist"
-        problems.append(Problem("AGENT_NOT_FOUND", f"The agent {name} {why}; the conversation goes on without it."))
+        problems.append(
+            Problem(
+                "AGENT_NOT_FOUND", f"The agent {name} {why}; the conversation goes on without it."
+            )
+        )
     return found
 
 
@@ -393,7 +507,12 @@ def _skills(library: Library, agent: AgentText, problems: list[Problem]) -> Iter
     for name in agent.head.skills or ():
         skill = library.skills.get(name.lower())
         if skill is None:
-            problems.append(Problem("SKILL_NOT_FOUND", f"The skill {name} of the agent {agent.name} does not exist, or is not trusted."))
+            problems.append(
+                Problem(
+                    "SKILL_NOT_FOUND",
+                    f"The skill {name} of the agent {agent.name} does not exist, or is not trusted.",
+                )
+            )
         else:
             yield skill
 
@@ -423,12 +542,15 @@ def _files(library: Library, agent: AgentText | None) -> tuple[str, ...]:
     return tuple(
         file.path
         for file in library.files
-        if (file.kind == "agent" and file.name == agent.name) or (file.kind == "skill" and file.name in skills)
+        if (file.kind == "agent" and file.name == agent.name)
+        or (file.kind == "skill" and file.name in skills)
     )
 
 
 def _joined(sections: Iterable[tuple[str, str]]) -> str:
-    parts = [f"## {_title(title)}\n\n{neutral(text.strip())}" for title, text in sections if text.strip()]
+    parts = [
+        f"## {_title(title)}\n\n{neutral(text.strip())}" for title, text in sections if text.strip()
+    ]
     return "\n\n".join([_HEAD, *parts]) + "\n" if parts else ""
 
 

@@ -83,7 +83,9 @@ def refuse_unknown(calls: Iterable[FilterCall]) -> None:
     """ToolError ARGUMENT_INVALID for a filter that is not in the list."""
     for call in calls:
         if call.name not in FILTERS:
-            raise ToolError(f"There is no filter {call.name!r}.", hint=f"Filters: {', '.join(sorted(FILTERS))}.")
+            raise ToolError(
+                f"There is no filter {call.name!r}.", hint=f"Filters: {', '.join(sorted(FILTERS))}."
+            )
 
 
 def text_of(value: Any) -> str:
@@ -137,7 +139,9 @@ def _date(value: Any, argument: str, context: FilterContext) -> str | None:
         return None
     moment = parse_moment(value, context.now)
     if moment is None:
-        raise ToolError(f"'date' needs a date such as 2026-03-14 or 2026-03-14T09:30, not {text_of(value)[:60]!r}.")
+        raise ToolError(
+            f"'date' needs a date such as 2026-03-14 or 2026-03-14T09:30, not {text_of(value)[:60]!r}."
+        )
     return format_moment(moment, argument or "YYYY-MM-DD")
 
 
@@ -158,7 +162,9 @@ FILTERS: Final[Mapping[str, Filter]] = {
 """All filters, by name."""
 
 
-_PLACE = re.compile(r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL)
+_PLACE = re.compile(
+    r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL
+)
 
 
 class ListTemplate:
@@ -185,7 +191,11 @@ class ListTemplate:
         for (path, calls), text in zip(self._places, self._texts[1:], strict=True):
             value = apply_filters(_look_up(path, item, index), calls, self._context)
             if isinstance(value, Missing):
-                raise ToolError(f"Item {index} has no {'.'.join(path)!r}.", code="REFERENCE_ERROR", hint=_hint(item))
+                raise ToolError(
+                    f"Item {index} has no {'.'.join(path)!r}.",
+                    code="REFERENCE_ERROR",
+                    hint=_hint(item),
+                )
             parts += text_of(value), text
         return "".join(parts)
 
@@ -205,7 +215,11 @@ def _look_up(path: list[str], item: Any, index: int) -> Any:
 
 
 def _hint(item: Any) -> str:
-    return f"It has {', '.join(map(str, item))}." if isinstance(item, dict) and item else "Use {item} for the item itself."
+    return (
+        f"It has {', '.join(map(str, item))}."
+        if isinstance(item, dict) and item
+        else "Use {item} for the item itself."
+    )
 
 
 class LinkWriter:
@@ -221,10 +235,16 @@ class LinkWriter:
             entry = self._view.locate(paths.parse(text, PathUse.READ))
         except VaultError:
             entry = None
-        return f"[[{self.target(entry.path)}]]" if entry is not None and entry.kind == "file" else f"[[{text}]]"
+        return (
+            f"[[{self.target(entry.path)}]]"
+            if entry is not None and entry.kind == "file"
+            else f"[[{text}]]"
+        )
 
     def target(self, path: VaultPath) -> str:
         """What stands between the brackets of a link to `path` that means it from every note."""
         if self._resolver is None:
-            self._resolver = LinkResolver(entry.path for entry in self._view.walk(ROOT) if entry.kind == "file")
+            self._resolver = LinkResolver(
+                entry.path for entry in self._view.walk(ROOT) if entry.kind == "file"
+            )
         return link_target(self._resolver, path, path)

@@ -21,9 +21,17 @@ def now_ms(run: RunContext) -> float:
     return run.now.timestamp() * 1000
 
 
-def new_path(view: VaultView, text: str, use: PathUse = PathUse.CREATE, *, moved_from: VaultPath | None = None) -> VaultPath:
+def new_path(
+    view: VaultView,
+    text: str,
+    use: PathUse = PathUse.CREATE,
+    *,
+    moved_from: VaultPath | None = None,
+) -> VaultPath:
     """The path of something new. Folders that exist keep their names, and so does what is moved, however odd they are."""
-    return paths.parse(text, use, exists=lambda folder: view.locate(folder) is not None, moved_from=moved_from)
+    return paths.parse(
+        text, use, exists=lambda folder: view.locate(folder) is not None, moved_from=moved_from
+    )
 
 
 def find_entry(view: VaultView, text: str, use: PathUse = PathUse.READ) -> Entry:
@@ -39,7 +47,9 @@ def find_file(view: VaultView, text: str, use: PathUse = PathUse.READ) -> VaultP
     """The file that `text` names. FILE_NOT_FOUND when there is none, NOT_TEXT when it is a folder."""
     entry = find_entry(view, text, use)
     if entry.kind == "folder":
-        raise ToolError(f"{entry.path} is a folder, not a file.", code="NOT_TEXT", path=entry.path.text)
+        raise ToolError(
+            f"{entry.path} is a folder, not a file.", code="NOT_TEXT", path=entry.path.text
+        )
     return entry.path
 
 
@@ -49,7 +59,9 @@ def find_folder(view: VaultView, text: str | None) -> VaultPath:
         return ROOT
     entry = find_entry(view, text, PathUse.FOLDER)
     if entry.kind == "file":
-        raise ToolError(f"{entry.path} is a file, not a folder.", code="NOT_A_FOLDER", path=entry.path.text)
+        raise ToolError(
+            f"{entry.path} is a file, not a folder.", code="NOT_A_FOLDER", path=entry.path.text
+        )
     return entry.path
 
 
@@ -64,7 +76,9 @@ def open_note(ctx: ToolContext, text: str) -> tuple[VaultPath, str]:
     return path, read_text(ctx.view, path)
 
 
-def written(path: VaultPath, before: str | bytes | None, after: str | bytes) -> tuple[FileChange, ...]:
+def written(
+    path: VaultPath, before: str | bytes | None, after: str | bytes
+) -> tuple[FileChange, ...]:
     """The change that gives a file this content: none where it has it, a new file where there was none (`before` is None)."""
     if before == after:
         return ()
@@ -85,16 +99,28 @@ def left_out(path: VaultPath, error: ObsidianAgentError) -> Problem:
 
 def notes_below(view: VaultView, folder: VaultPath) -> Iterator[VaultPath]:
     """The Markdown files below a folder, sorted by path."""
-    return (entry.path for entry in view.walk(folder) if entry.kind == "file" and entry.path.is_note)
+    return (
+        entry.path for entry in view.walk(folder) if entry.kind == "file" and entry.path.is_note
+    )
 
 
 def not_found(view: VaultView, path: VaultPath) -> VaultError:
     """The error for a path with nothing there."""
     twin = view.twin(path)
     if twin is not None and twin.nfc == path.nfc:
-        return VaultError(f"{path} is neither a file nor a folder, so it is left alone.", code="NOT_TEXT", path=path.text)
-    hint = f"Did you mean {twin.text!r}?" if twin is not None else "Check the name with vault.listFiles."
-    return VaultError(f"{path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text, hint=hint)
+        return VaultError(
+            f"{path} is neither a file nor a folder, so it is left alone.",
+            code="NOT_TEXT",
+            path=path.text,
+        )
+    hint = (
+        f"Did you mean {twin.text!r}?"
+        if twin is not None
+        else "Check the name with vault.listFiles."
+    )
+    return VaultError(
+        f"{path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text, hint=hint
+    )
 
 
 def value_of(properties: Mapping[str, Any], key: str) -> Any:
@@ -128,5 +154,12 @@ def sort_key(value: Any) -> tuple[int, float, str] | None:
 def unread(index: VaultIndex, notes: Iterable[VaultPath] | None = None) -> tuple[Problem, ...]:
     """Warnings for the notes of which nothing is known: of these, or of all."""
     problems = index.problems
-    names = sorted(problems if notes is None or not problems else problems.keys() & {path.text for path in notes})
-    return tuple(Problem(problems[name].code, f"{name} is left out: {problems[name].message}", path=name) for name in names)
+    names = sorted(
+        problems
+        if notes is None or not problems
+        else problems.keys() & {path.text for path in notes}
+    )
+    return tuple(
+        Problem(problems[name].code, f"{name} is left out: {problems[name].message}", path=name)
+        for name in names
+    )

@@ -18,7 +18,13 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_file, find_folder, left_out, notes_below, read_text
+from obsidian_agent.tools.core.lookup import (
+    find_file,
+    find_folder,
+    left_out,
+    notes_below,
+    read_text,
+)
 from obsidian_agent.tools.core.tool import LongText, PathText, ToolContext
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -40,14 +46,23 @@ class ToolModel(BaseModel):
     """Base of every input and output: camelCase on the wire, unknown fields refused, no coercion (1.0 for 1 excepted), immutable."""
 
     # Built when first used (a third of a command's start); from pydantic 2.14 on that is safe in threads.
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True, defer_build=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        defer_build=True,
+    )
 
 
 class SparseOutput(ToolModel):
     """An output whose optional fields are absent when they are None; fields without a default are there, null if need be."""
 
     @model_serializer(mode="wrap")
-    def _sparse(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+    def _sparse(
+        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
         document: dict[str, Any] = handler(self)
         for name, field in type(self).model_fields.items():
             key = (field.serialization_alias or name) if info.by_alias else name
@@ -94,8 +109,12 @@ class NotesInput(ToolModel):
     """Arguments of a tool that reads several notes."""
 
     path: PathText | None = Field(default=None, description="One note.")
-    folder: PathText | None = Field(default=None, description="The notes below it; the vault when nothing is given.")
-    files: list[Any] | None = Field(default=None, description="The files of another step, or paths; null ones are left out.")
+    folder: PathText | None = Field(
+        default=None, description="The notes below it; the vault when nothing is given."
+    )
+    files: list[Any] | None = Field(
+        default=None, description="The files of another step, or paths; null ones are left out."
+    )
 
     @model_validator(mode="after")
     def _one_place(self) -> NotesInput:
@@ -109,7 +128,9 @@ class NotesInput(ToolModel):
             return [find_file(ctx.view, self.path)]
         if self.files is None:
             return list(notes_below(ctx.view, find_folder(ctx.view, self.folder)))
-        named = dict.fromkeys(find_file(ctx.view, path_of(item)) for item in self.files if item is not None)
+        named = dict.fromkeys(
+            find_file(ctx.view, path_of(item)) for item in self.files if item is not None
+        )
         return [path for path in named if path.is_note]
 
     def texts(self, ctx: ToolContext, problems: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
@@ -130,7 +151,10 @@ def path_of(item: Any) -> str:
     if isinstance(item, dict) and isinstance(item.get("path"), str):
         path: str = item["path"]
         return path
-    raise ToolError("An item of files is an object with path, or a path.", hint="Give the files of another step: $steps.find.files.")
+    raise ToolError(
+        "An item of files is an object with path, or a path.",
+        hint="Give the files of another step: $steps.find.files.",
+    )
 
 
 class TextOrPath(ToolModel):

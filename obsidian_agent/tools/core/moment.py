@@ -186,9 +186,14 @@ def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise ToolError(f"{argument} {text!r} is no ISO date.", hint="Write it like 2026-03-14 or 2026-03-14T09:30.") from error
+        raise ToolError(
+            f"{argument} {text!r} is no ISO date.",
+            hint="Write it like 2026-03-14 or 2026-03-14T09:30.",
+        ) from error
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=now.tzinfo) if now.tzinfo is not None else moment.astimezone()
+        moment = (
+            moment.replace(tzinfo=now.tzinfo) if now.tzinfo is not None else moment.astimezone()
+        )
     return moment.timestamp() * 1000
 
 

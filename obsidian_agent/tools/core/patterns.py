@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 TIME_LIMIT = 5.0
 """Seconds that all searching of one step may take."""
 
-_TOKEN = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\N\{[^}]*\}|\\.|\{(?:\d+(?:,\d*)?|,\d*)\}|\{", re.DOTALL)
+_TOKEN = re.compile(
+    r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\N\{[^}]*\}|\\.|\{(?:\d+(?:,\d*)?|,\d*)\}|\{", re.DOTALL
+)
 _CLASS = re.compile(r"\[(\^?)(\]?)(.*)\]", re.DOTALL)
 _IN_CLASS = re.compile(r"\\.|\[", re.DOTALL)
 
@@ -77,7 +79,8 @@ class TimedPattern:
 
     def _too_slow(self) -> ToolError:
         return ToolError(
-            f"The pattern {self.source!r} takes longer than {TIME_LIMIT:g} s.", hint="Avoid repetition inside repetition, or name a folder."
+            f"The pattern {self.source!r} takes longer than {TIME_LIMIT:g} s.",
+            hint="Avoid repetition inside repetition, or name a folder.",
         )
 
 
@@ -126,7 +129,9 @@ def expand(template: str, match: Found, groups: int) -> str:
         if int(digits) > groups and len(digits) == 2 and int(digits[0]) <= groups:
             return (match.group(int(digits[0])) or "") + digits[1]
         if int(digits) > groups:
-            raise ToolError(f"The replacement names ${digits}, but the pattern has {groups} groups.")
+            raise ToolError(
+                f"The replacement names ${digits}, but the pattern has {groups} groups."
+            )
         return match.group(int(digits)) or ""
 
     return _DOLLAR.sub(value, template)

@@ -192,7 +192,12 @@ class Tool:
 
 
 def tool(
-    name: str, risk: Risk, *, deletes: bool = False, opaque: bool = False, aliases: tuple[str, ...] = ()
+    name: str,
+    risk: Risk,
+    *,
+    deletes: bool = False,
+    opaque: bool = False,
+    aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Input, ToolContext], Proposal[Output]]], Tool]:
     """Makes a tool of a function `(args: Input, ctx: ToolContext) -> Proposal[Output]`: input and output are the models that its types
     name, its docstring is the summary that people and models read."""
@@ -200,6 +205,16 @@ def tool(
     def made(propose: Callable[[Input, ToolContext], Proposal[Output]]) -> Tool:
         hints = get_annotations(propose, eval_str=True)
         (output,) = get_args(hints["return"])
-        return Tool(name, " ".join((propose.__doc__ or "").split()), risk, hints["args"], output, propose, deletes, opaque, aliases)
+        return Tool(
+            name,
+            " ".join((propose.__doc__ or "").split()),
+            risk,
+            hints["args"],
+            output,
+            propose,
+            deletes,
+            opaque,
+            aliases,
+        )
 
     return made

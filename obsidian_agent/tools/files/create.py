@@ -46,16 +46,30 @@ def ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal[EnsureF
         path = new_path(ctx.view, args.path, PathUse.MAKE_FOLDER)
         return Proposal(EnsureFolderOutput(path=path.text, created=True), (MakeFolder(path),))
     if not _is_folder(ctx.view, existing):
-        raise ToolError(f"{existing} is a file, so it cannot be a folder.", code="NOT_A_FOLDER", path=existing.text)
+        raise ToolError(
+            f"{existing} is a file, so it cannot be a folder.",
+            code="NOT_A_FOLDER",
+            path=existing.text,
+        )
     return Proposal(EnsureFolderOutput(path=existing.text, created=False))
 
 
 class CreateFileInput(ToolModel):
-    path: PathText = Field(min_length=1, description="Path of the new file with its extension; missing folders are made.")
+    path: PathText = Field(
+        min_length=1,
+        description="Path of the new file with its extension; missing folders are made.",
+    )
     content: LongText
-    if_not_exists: bool = Field(default=True, description="true: an existing file is left alone with a warning; false: it is an error.")
-    frontmatter: dict[str, Any] | None = Field(default=None, description="Properties, merged into the frontmatter that content may have.")
-    on_conflict: Literal["suffix"] | None = Field(default=None, description="suffix: take the next free name, 'Note 2.md', instead.")
+    if_not_exists: bool = Field(
+        default=True,
+        description="true: an existing file is left alone with a warning; false: it is an error.",
+    )
+    frontmatter: dict[str, Any] | None = Field(
+        default=None, description="Properties, merged into the frontmatter that content may have."
+    )
+    on_conflict: Literal["suffix"] | None = Field(
+        default=None, description="suffix: take the next free name, 'Note 2.md', instead."
+    )
 
 
 class CreateFileOutput(ToolModel):
@@ -85,7 +99,9 @@ def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileO
         return _existing_file(args, ctx, path, twin)
     text = edit_properties(args.content, set=args.frontmatter) if args.frontmatter else args.content
     data = encode(text)
-    output = CreateFileOutput(path=path.text, created=True, hash=content_hash(data), mtime_ms=now_ms(ctx.run))
+    output = CreateFileOutput(
+        path=path.text, created=True, hash=content_hash(data), mtime_ms=now_ms(ctx.run)
+    )
     return Proposal(output, (CreateFile(path, data),), new_file_warnings(ctx, path))
 
 
@@ -93,16 +109,33 @@ _TRIED_ONE_BY_ONE = 50
 """Numbers that are tried in turn; beyond them the search doubles its steps, so that thousands of equal names stay quick."""
 
 
-def _existing_file(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal[CreateFileOutput]:
+def _existing_file(
+    args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath
+) -> Proposal[CreateFileOutput]:
     if _is_folder(ctx.view, twin):
-        raise ToolError(f"{twin} is a folder.", code="FILE_EXISTS", path=path.text, hint="Choose another name.")
+        raise ToolError(
+            f"{twin} is a folder.", code="FILE_EXISTS", path=path.text, hint="Choose another name."
+        )
     if not args.if_not_exists:
         raise ToolError(
-            f"{twin} already exists.", code="FILE_EXISTS", path=path.text, hint="Choose another name, or edit it with vault.updateFile."
+            f"{twin} already exists.",
+            code="FILE_EXISTS",
+            path=path.text,
+            hint="Choose another name, or edit it with vault.updateFile.",
         )
     stat = ctx.view.stat(twin)
-    output = CreateFileOutput(path=twin.text, created=False, hash=content_hash(ctx.view.read(twin)), mtime_ms=stat.mtime_ms)
-    return Proposal(output, warnings=(Problem("FILE_EXISTS", f"{twin} already exists and is left as it is.", path=twin.text),))
+    output = CreateFileOutput(
+        path=twin.text,
+        created=False,
+        hash=content_hash(ctx.view.read(twin)),
+        mtime_ms=stat.mtime_ms,
+    )
+    return Proposal(
+        output,
+        warnings=(
+            Problem("FILE_EXISTS", f"{twin} already exists and is left as it is.", path=twin.text),
+        ),
+    )
 
 
 def _is_made_by_plan(view: VaultView, path: VaultPath) -> bool:
@@ -136,8 +169,12 @@ def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
 
 class WriteFileInput(ToolModel):
     path: PathText = Field(min_length=1)
-    content: LongText = Field(description="The whole new content; nothing of the old one is kept. Only text is replaced, never a picture.")
-    if_match: str | None = Field(default=None, description="Write only while the file has this hash.")
+    content: LongText = Field(
+        description="The whole new content; nothing of the old one is kept. Only text is replaced, never a picture."
+    )
+    if_match: str | None = Field(
+        default=None, description="Write only while the file has this hash."
+    )
 
 
 class WriteFileOutput(ToolModel):
@@ -154,14 +191,28 @@ def write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal[WriteFileOutp
     path, before = _target(args.path, ctx.view)
     if before is not None:
         decode(before, path.text)
-    if args.if_match is not None and (before is None or content_hash(before) != args.if_match.lower()):
-        state = "does not exist" if before is None else "has other content than the hash in ifMatch says"
-        raise Conflict(f"{path} {state}.", path=path.text, hint="Read the file again and use its hash.")
+    if args.if_match is not None and (
+        before is None or content_hash(before) != args.if_match.lower()
+    ):
+        state = (
+            "does not exist"
+            if before is None
+            else "has other content than the hash in ifMatch says"
+        )
+        raise Conflict(
+            f"{path} {state}.", path=path.text, hint="Read the file again and use its hash."
+        )
     data = encode(args.content)
     changes = written(path, before, data)
     mtime = now_ms(ctx.run) if changes else ctx.view.stat(path).mtime_ms
     return Proposal(
-        WriteFileOutput(path=path.text, created=before is None, bytes=len(data), hash=content_hash(data), mtime_ms=mtime),
+        WriteFileOutput(
+            path=path.text,
+            created=before is None,
+            bytes=len(data),
+            hash=content_hash(data),
+            mtime_ms=mtime,
+        ),
         changes,
         new_file_warnings(ctx, path) if before is None else (),
     )
@@ -181,7 +232,12 @@ def new_file(text: str, view: VaultView) -> VaultPath:
     path = new_path(view, text)
     twin = view.twin(path)
     if twin is not None:
-        raise ToolError(f"{twin} exists in another spelling.", code="FILE_EXISTS", path=path.text, hint=f"Use {twin.text!r}.")
+        raise ToolError(
+            f"{twin} exists in another spelling.",
+            code="FILE_EXISTS",
+            path=path.text,
+            hint=f"Use {twin.text!r}.",
+        )
     return path
 
 
@@ -190,7 +246,9 @@ def _is_folder(view: VaultView, path: VaultPath) -> bool:
     return entry is not None and entry.kind == "folder"
 
 
-_VARIABLE: Final = re.compile(r"\{\{[ \t]*(?P<name>[^\W\d][\w -]*?)[ \t]*(?::(?P<format>[^{}\n]*))?\}\}")
+_VARIABLE: Final = re.compile(
+    r"\{\{[ \t]*(?P<name>[^\W\d][\w -]*?)[ \t]*(?::(?P<format>[^{}\n]*))?\}\}"
+)
 _TEMPLATER: Final = re.compile(
     r"<%[-_]?\s*tp\.(?:file\.(?P<title>title)|date\.(?P<day>now|today|tomorrow|yesterday)"
     r"\((?:\s*(?P<quote>[\"'])(?P<format>[^\"'\n]*)(?P=quote)\s*)?\))\s*[-_]?%>"
@@ -202,10 +260,17 @@ _DAY_MS: Final = 86_400_000
 class RenderInput(ToolModel):
     path: PathText = Field(min_length=1, description="The template.")
     title: str = Field(default="", description="What {{title}} stands for: the new note's name.")
-    when: str | None = Field(default=None, description="The moment of {{date}} and {{time}}, ISO; that of the run when absent.")
-    values: dict[str, Any] = Field(default={}, description="What other variables stand for, by name.")
+    when: str | None = Field(
+        default=None,
+        description="The moment of {{date}} and {{time}}, ISO; that of the run when absent.",
+    )
+    values: dict[str, Any] = Field(
+        default={}, description="What other variables stand for, by name."
+    )
     date_format: str | None = Field(
-        default=None, min_length=1, description="How {{date}} looks, in Moment's tokens; as Obsidian's settings say when absent."
+        default=None,
+        min_length=1,
+        description="How {{date}} looks, in Moment's tokens; as Obsidian's settings say when absent.",
     )
     time_format: str | None = Field(default=None, min_length=1)
 
@@ -214,7 +279,9 @@ class RenderOutput(ToolModel):
     path: str
     title: str
     text: str
-    unknown: list[str] = Field(description="Variables that stay as they are, because nothing says what they stand for.")
+    unknown: list[str] = Field(
+        description="Variables that stay as they are, because nothing says what they stand for."
+    )
 
 
 @tool("template.render", Risk.READ_ONLY)
@@ -222,12 +289,17 @@ def render(args: RenderInput, ctx: ToolContext) -> Proposal[RenderOutput]:
     """The text of a note template with {{title}}, {{date}}, {{time}}, {{date:FORMAT}} and named values filled in."""
     path = find_file(ctx.view, args.path)
     rendering = _Rendering(args, ctx)
-    text = _TEMPLATER.sub(rendering.templater, _VARIABLE.sub(rendering.variable, read_text(ctx.view, path)))
+    text = _TEMPLATER.sub(
+        rendering.templater, _VARIABLE.sub(rendering.variable, read_text(ctx.view, path))
+    )
     warnings: tuple[Problem, ...] = ()
     if left := _FOREIGN.search(text):
         message = f"{path} holds commands of the plugin Templater that only Obsidian can run, such as {left[0][:60]}; they stay as text."
         warnings = (Problem("TEMPLATE_COMMANDS", message, path=path.text),)
-    return Proposal(RenderOutput(path=path.text, title=args.title, text=text, unknown=list(rendering.unknown)), warnings=warnings)
+    return Proposal(
+        RenderOutput(path=path.text, title=args.title, text=text, unknown=list(rendering.unknown)),
+        warnings=warnings,
+    )
 
 
 class _Rendering:
@@ -237,7 +309,11 @@ class _Rendering:
         self._args = args
         self._now = ctx.run.now
         self._settings = ctx.run.notes
-        self._when = ctx.run.now if args.when is None else parse_moment(args.when, ctx.run.now) or ctx.run.now
+        self._when = (
+            ctx.run.now
+            if args.when is None
+            else parse_moment(args.when, ctx.run.now) or ctx.run.now
+        )
         self._values = {name.casefold(): text_of(value) for name, value in args.values.items()}
         self.unknown: dict[str, None] = {}
 
@@ -250,9 +326,15 @@ class _Rendering:
             case "title":
                 return self._args.title
             case "date":
-                return format_moment(self._when, found["format"] or self._args.date_format or self._settings.date_format)
+                return format_moment(
+                    self._when,
+                    found["format"] or self._args.date_format or self._settings.date_format,
+                )
             case "time":
-                return format_moment(self._when, found["format"] or self._args.time_format or self._settings.time_format)
+                return format_moment(
+                    self._when,
+                    found["format"] or self._args.time_format or self._settings.time_format,
+                )
             case _:
                 self.unknown[found["name"]] = None
                 return found[0]
@@ -262,12 +344,16 @@ class _Rendering:
         if found["title"]:
             return self._args.title
         days = {"tomorrow": 1, "yesterday": -1}.get(found["day"], 0)
-        moment = parse_moment(self._when.timestamp() * 1000 + days * _DAY_MS, self._now) or self._when
+        moment = (
+            parse_moment(self._when.timestamp() * 1000 + days * _DAY_MS, self._now) or self._when
+        )
         return format_moment(moment, found["format"] or "YYYY-MM-DD")
 
 
 Period = Literal["day", "week", "month", "quarter", "year"]
-_MONTHS: Final = "January|February|March|April|May|June|July|August|September|October|November|December"
+_MONTHS: Final = (
+    "January|February|March|April|May|June|July|August|September|October|November|December"
+)
 _FORMATS: Final[dict[Period, tuple[tuple[str, re.Pattern[str]], ...]]] = {
     "week": (
         ("gggg-[W]ww", re.compile(r"\d{4}-W\d{2}")),
@@ -308,7 +394,9 @@ class NewNamesInput(ToolModel):
         min_length=1,
         description="The new name without extension: {name}, {index}, {mtimeMs|date:YYYY-MM-DD}, {frontmatter.KEY}.",
     )
-    find: str | None = Field(default=None, min_length=1, description="A text to replace in the name first; case counts.")
+    find: str | None = Field(
+        default=None, min_length=1, description="A text to replace in the name first; case counts."
+    )
     replace: str = ""
 
 
@@ -330,7 +418,11 @@ def new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal[NewNamesOutput]
     for index, item in enumerate([item for item in args.items if item is not None], 1):
         path = parse(path_of(item), PathUse.READ)
         name = path.stem.replace(args.find, args.replace) if args.find is not None else path.stem
-        fields = {**(item if isinstance(item, dict) else {}), "name": name, "folder": path.parent.name}
+        fields = {
+            **(item if isinstance(item, dict) else {}),
+            "name": name,
+            "folder": path.parent.name,
+        }
         filled = template.fill(fields, index).strip()
         if not filled:
             raise ToolError(f"{path} would have no name.", path=path.text)
@@ -359,7 +451,9 @@ def slugify_title(args: SlugifyInput, ctx: ToolContext) -> Proposal[SlugifyOutpu
 
 class PeriodNoteInput(ToolModel):
     period: Period
-    offset: Whole = Field(default=0, ge=-400, le=400, description="0 is the current one, 1 the next, -1 the last.")
+    offset: Whole = Field(
+        default=0, ge=-400, le=400, description="0 is the current one, 1 the next, -1 the last."
+    )
 
 
 class PeriodNoteOutput(SparseOutput):
@@ -368,7 +462,9 @@ class PeriodNoteOutput(SparseOutput):
     )
     title: str
     day: str = Field(description="Its first day, YYYY-MM-DD.")
-    template: str | None = Field(default=None, description="The one template whose name says that it is for them.")
+    template: str | None = Field(
+        default=None, description="The one template whose name says that it is for them."
+    )
     bare: bool = Field(description="Whether there is no template.")
 
 
@@ -384,21 +480,38 @@ def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteO
     """Where the note of this day, week, month, quarter or year (or another one) belongs, its title, and its template if there is one."""
     if args.period == "day":
         return Proposal(_daily_note(ctx, int(args.offset)))
-    notes = [entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file" and entry.path.is_note]
+    notes = [
+        entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file" and entry.path.is_note
+    ]
     folders = [entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "folder"]
     habit = _habit(args.period, notes, folders)
     first = _first_day(args.period, ctx.run.now.date(), int(args.offset))
     moment = datetime(first.year, first.month, first.day, tzinfo=ctx.run.now.tzinfo)
     title = format_moment(moment, habit.format)
     parts = [
-        part for part in (habit.folder, format_moment(moment, "gggg" if args.period == "week" else "YYYY") if habit.yearly else "") if part
+        part
+        for part in (
+            habit.folder,
+            format_moment(moment, "gggg" if args.period == "week" else "YYYY")
+            if habit.yearly
+            else "",
+        )
+        if part
     ]
     named = [
-        path for path in notes if _NAMED[args.period].search(path.stem) and _TEMPLATE.search(path.text) and not _matching(args.period, path)
+        path
+        for path in notes
+        if _NAMED[args.period].search(path.stem)
+        and _TEMPLATE.search(path.text)
+        and not _matching(args.period, path)
     ]
     template = named[0].text if len(named) == 1 else None
     path = "/".join([*parts, f"{title}.md"])
-    return Proposal(PeriodNoteOutput(path=path, title=title, day=first.isoformat(), template=template, bare=template is None))
+    return Proposal(
+        PeriodNoteOutput(
+            path=path, title=title, day=first.isoformat(), template=template, bare=template is None
+        )
+    )
 
 
 def _daily_note(ctx: ToolContext, offset: int) -> PeriodNoteOutput:
@@ -406,12 +519,22 @@ def _daily_note(ctx: ToolContext, offset: int) -> PeriodNoteOutput:
     settings = ctx.run.notes
     moment = ctx.run.now + timedelta(days=offset)
     name = format_moment(moment, settings.daily_format)
-    template = None if settings.daily_template is None else settings.daily_template.strip("/").removesuffix(".md") + ".md"
+    template = (
+        None
+        if settings.daily_template is None
+        else settings.daily_template.strip("/").removesuffix(".md") + ".md"
+    )
     if template is not None and ctx.view.locate(parse(template, PathUse.READ)) is None:
         template = None
     path = "/".join(filter(None, [settings.daily_folder, f"{name}.md"]))
     title = name.rpartition("/")[2]
-    return PeriodNoteOutput(path=path, title=title, day=moment.date().isoformat(), template=template, bare=template is None)
+    return PeriodNoteOutput(
+        path=path,
+        title=title,
+        day=moment.date().isoformat(),
+        template=template,
+        bare=template is None,
+    )
 
 
 def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPath]) -> _Habit:
@@ -421,7 +544,9 @@ def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPa
         form = _matching(period, path)
         if form is not None and not _TEMPLATE.search(path.parent.text):
             yearly = bool(_YEAR.fullmatch(path.parent.name)) and path.parent.name in path.stem
-            found[_Habit(path.parent.parent.text if yearly else path.parent.text, yearly, form)] += 1
+            found[
+                _Habit(path.parent.parent.text if yearly else path.parent.text, yearly, form)
+            ] += 1
     if found and not (period == "year" and len(found) > 1):
         return found.most_common(1)[0][0]
     named = [folder.text for folder in folders if _NAMED[period].search(folder.name)]

@@ -19,16 +19,29 @@ from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.rename_links import FileMoves, LinkChanges, LinksAfter, moves_of_delete, moves_of_rename, relink
+from obsidian_agent.vault.refactor.rename_links import (
+    FileMoves,
+    LinkChanges,
+    LinksAfter,
+    moves_of_delete,
+    moves_of_rename,
+    relink,
+)
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
-def find_broken_bases(view: VaultView, index: VaultIndex, moves: FileMoves, entry: Entry) -> Iterator[VaultPath]:
+def find_broken_bases(
+    view: VaultView, index: VaultIndex, moves: FileMoves, entry: Entry
+) -> Iterator[VaultPath]:
     """The bases with a link whose meaning the moves change, or that ask for the folder `entry` by its path."""
     after = LinksAfter(index, moves)
-    folder = re.compile(rb"inFolder\([\"'\\]*+%s[/\"'\\]" % re.escape(entry.path.text.encode())) if entry.kind == "folder" else None
+    folder = (
+        re.compile(rb"inFolder\([\"'\\]*+%s[/\"'\\]" % re.escape(entry.path.text.encode()))
+        if entry.kind == "folder"
+        else None
+    )
     for base in index.bases():
         path = moves.after(base)
         if path is None:
@@ -43,9 +56,18 @@ def find_broken_bases(view: VaultView, index: VaultIndex, moves: FileMoves, entr
             yield path
 
 
-def _is_broken(target: str, base: VaultPath, path: VaultPath, index: VaultIndex, moves: FileMoves, after: LinksAfter) -> bool:
+def _is_broken(
+    target: str,
+    base: VaultPath,
+    path: VaultPath,
+    index: VaultIndex,
+    moves: FileMoves,
+    after: LinksAfter,
+) -> bool:
     before = index.resolve(target, base) if target else None
-    return before is not None and (moves.after(before) is None or after.resolve(target, path) != moves.after(before))
+    return before is not None and (
+        moves.after(before) is None or after.resolve(target, path) != moves.after(before)
+    )
 
 
 NAMED_IN_A_WARNING = 10
@@ -67,7 +89,9 @@ def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdat
     moves = moves_of_rename(ctx.view, entry, target)
     done = relink(ctx.view, index, moves, ctx.run.link_style)
     changes = tuple(ModifyFile(file.path, file.content) for file in done.files)
-    return LinkUpdates(changes, done.links, (*done.problems, *_bases(ctx, moves, entry), *_unread(index)))
+    return LinkUpdates(
+        changes, done.links, (*done.problems, *_bases(ctx, moves, entry), *_unread(index))
+    )
 
 
 def rename_warnings(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
@@ -103,23 +127,39 @@ def _warnings(ctx: ToolContext, moves: FileMoves, path: VaultPath) -> tuple[Prob
             redirected.append(where)
     problems = []
     if lost:
-        problems.append(Problem("LINKS_UNRESOLVED", f"Links in {_listed(lost)} will lead nowhere.", path=path.text))
+        problems.append(
+            Problem(
+                "LINKS_UNRESOLVED", f"Links in {_listed(lost)} will lead nowhere.", path=path.text
+            )
+        )
     if redirected:
-        problems.append(Problem("LINKS_REDIRECTED", f"Links in {_listed(redirected)} will lead to another file.", path=path.text))
+        problems.append(
+            Problem(
+                "LINKS_REDIRECTED",
+                f"Links in {_listed(redirected)} will lead to another file.",
+                path=path.text,
+            )
+        )
     return (*problems, *_unread(index))
 
 
 def _bases(ctx: ToolContext, moves: FileMoves, entry: Entry) -> Iterable[Problem]:
     names = [path.text for path in find_broken_bases(ctx.view, ctx.view.index, moves, entry)]
     if names:
-        message = f"Links in {_listed(names)} will lead elsewhere or nowhere: bases are not changed."
+        message = (
+            f"Links in {_listed(names)} will lead elsewhere or nowhere: bases are not changed."
+        )
         yield Problem("BASE_NOT_UPDATED", message, path=names[0])
 
 
 def _unread(index: VaultIndex) -> Iterable[Problem]:
     names = sorted(index.problems)
     if names:
-        yield Problem(index.problems[names[0]].code, f"Links in {_listed(names)} are not known, as that cannot be read.", path=names[0])
+        yield Problem(
+            index.problems[names[0]].code,
+            f"Links in {_listed(names)} are not known, as that cannot be read.",
+            path=names[0],
+        )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -132,9 +172,14 @@ def _listed(names: Sequence[str]) -> str:
 
 class RenameInput(ToolModel):
     from_: PathText = Field(alias="from", min_length=1)
-    to: PathText = Field(min_length=1, description="The full new path with name and extension, never a folder to move into.")
+    to: PathText = Field(
+        min_length=1,
+        description="The full new path with name and extension, never a folder to move into.",
+    )
     update_links: bool = Field(default=True, description="Rewrite the links that lead there.")
-    overwrite: bool = Field(default=False, description="A file in the way goes to the trash, where deletes are allowed.")
+    overwrite: bool = Field(
+        default=False, description="A file in the way goes to the trash, where deletes are allowed."
+    )
 
 
 class RenameOutput(ToolModel):
@@ -149,15 +194,21 @@ def rename(args: RenameInput, ctx: ToolContext) -> Proposal[RenameOutput]:
     """Rename or move a file or folder; links to it keep working."""
     entry = find_entry(ctx.view, args.from_)
     use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
-    target = _in_existing_spelling(ctx.view, new_path(ctx.view, args.to, use, moved_from=entry.path))
+    target = _in_existing_spelling(
+        ctx.view, new_path(ctx.view, args.to, use, moved_from=entry.path)
+    )
     if target.text == entry.path.text:
         return Proposal(_rename_output(entry.path, target, 0))
     _refuse_bad_target(entry, target, args.overwrite, ctx.view)
     rename = RenameEntry(entry.path, target, overwrite=args.overwrite)
     if not args.update_links:
-        return Proposal(_rename_output(entry.path, target, 0), (rename,), rename_warnings(ctx, entry, target))
+        return Proposal(
+            _rename_output(entry.path, target, 0), (rename,), rename_warnings(ctx, entry, target)
+        )
     links = update_links(ctx, entry, target)
-    return Proposal(_rename_output(entry.path, target, links.count), (rename, *links.changes), links.warnings)
+    return Proposal(
+        _rename_output(entry.path, target, links.count), (rename, *links.changes), links.warnings
+    )
 
 
 def _in_existing_spelling(view: VaultView, path: VaultPath) -> VaultPath:
@@ -182,9 +233,16 @@ def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: V
     in_way = view.locate(twin)
     if in_way is not None and in_way.kind == "folder":
         hint = f"to is the full new path: did you mean {f'{twin}/{entry.path.name}'!r}?"
-        raise ToolError(f"{twin} is a folder that exists.", code="FILE_EXISTS", path=target.text, hint=hint)
+        raise ToolError(
+            f"{twin} is a folder that exists.", code="FILE_EXISTS", path=target.text, hint=hint
+        )
     if not overwrite or entry.kind == "folder":
-        raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
+        raise ToolError(
+            f"{twin} already exists.",
+            code="FILE_EXISTS",
+            path=target.text,
+            hint="Choose another name.",
+        )
 
 
 class DeleteInput(ToolModel):
@@ -204,7 +262,10 @@ def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
     entry = find_entry(ctx.view, args.path)
     if entry.kind == "folder" and not args.recursive and ctx.view.children(entry.path):
         raise ToolError(
-            f"The folder {entry.path} is not empty.", code="FOLDER_NOT_EMPTY", path=entry.path.text, hint="Say recursive: true."
+            f"The folder {entry.path} is not empty.",
+            code="FOLDER_NOT_EMPTY",
+            path=entry.path.text,
+            hint="Say recursive: true.",
         )
     trash = _trash_target(ctx.view, entry.path)
     output = DeleteOutput(path=entry.path.text, deleted=True, trash_path=trash.text)
@@ -213,4 +274,6 @@ def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
 
 def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:
     """The name in the trash: an overlay knows which ones are taken, a bare disk is only asked in tests and look-ups."""
-    return view.trash_target(path) if isinstance(view, OverlayVault) else paths.trash_path(path.name)
+    return (
+        view.trash_target(path) if isinstance(view, OverlayVault) else paths.trash_path(path.name)
+    )

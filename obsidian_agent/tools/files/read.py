@@ -26,7 +26,9 @@ from obsidian_agent.vault.views.view import Entry, VaultView
 class ReadFileInput(ToolModel):
     path: PathText = Field(min_length=1)
     max_bytes: Whole | None = Field(default=None, ge=1, description="Read at most so many bytes.")
-    offset: Whole = Field(default=0, ge=0, description="Start at this byte: nextOffset of the page before.")
+    offset: Whole = Field(
+        default=0, ge=0, description="Start at this byte: nextOffset of the page before."
+    )
 
 
 class ReadFileOutput(SparseOutput):
@@ -114,7 +116,9 @@ class ListFilesInput(ToolModel):
     folder: PathText | None = Field(default=None, description="The vault when absent.")
     recursive: bool = True
     extension: str | None = Field(default=None, description="Without the dot, such as md.")
-    limit: Whole | None = Field(default=None, ge=0, description="At most so many files; all when absent.")
+    limit: Whole | None = Field(
+        default=None, ge=0, description="At most so many files; all when absent."
+    )
     offset: Whole = Field(default=0, ge=0)
 
 
@@ -148,7 +152,10 @@ def _with_extension(entries: Iterable[Entry], extension: str | None) -> Iterable
     if extension is None:
         return files
     if "/" in extension or "*" in extension:
-        raise ToolError(f"{extension!r} is no file extension.", hint="Give it without dot and wildcard, such as md.")
+        raise ToolError(
+            f"{extension!r} is no file extension.",
+            hint="Give it without dot and wildcard, such as md.",
+        )
     suffix = f".{extension.lstrip('.').lower()}"
     return (path for path in files if path.suffix == suffix)
 
@@ -193,11 +200,15 @@ class MetadataOutput(SparseOutput):
     tasks: list[MetadataTask]
     size: int = Field(description="In bytes.")
     mtime_ms: float
-    created_ms: float = Field(description="By its property created where that is a date, else by the file's own time.")
+    created_ms: float = Field(
+        description="By its property created where that is a date, else by the file's own time."
+    )
     hash: str
 
 
-@tool("vault.getMetadata", Risk.READ_ONLY, aliases=("get_file_metadata", "obsidian.get_note_metadata"))
+@tool(
+    "vault.getMetadata", Risk.READ_ONLY, aliases=("get_file_metadata", "obsidian.get_note_metadata")
+)
 def get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal[MetadataOutput]:
     """Properties, tags, aliases, headings, links, tasks, size, time and hash of a file."""
     path = find_file(ctx.view, args.path)
@@ -211,9 +222,14 @@ def get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal[MetadataOutp
         frontmatter=dict(facts.properties),
         tags=list(facts.tags),
         aliases=list(facts.aliases),
-        headings=[MetadataHeading(text=heading.text, level=heading.level, line=heading.line) for heading in note.headings],
+        headings=[
+            MetadataHeading(text=heading.text, level=heading.level, line=heading.line)
+            for heading in note.headings
+        ],
         links=[_link(index, path, link) for link in links],
-        tasks=[MetadataTask(text=task.text, status=task.status, line=task.line) for task in note.tasks],
+        tasks=[
+            MetadataTask(text=task.text, status=task.status, line=task.line) for task in note.tasks
+        ],
         size=len(data),
         mtime_ms=ctx.view.stat(path).mtime_ms,
         created_ms=made_ms(path, facts.properties, ctx),
@@ -237,9 +253,21 @@ def _link(index: VaultIndex, source: VaultPath, link: Link) -> MetadataLink:
 def _warnings(path: VaultPath, note: ScannedNote) -> tuple[Problem, ...]:
     found = []
     if note.lossy:
-        found.append(Problem("NOT_TEXT", f"{path} is not UTF-8; what could be read of it is told.", path=path.text))
+        found.append(
+            Problem(
+                "NOT_TEXT",
+                f"{path} is not UTF-8; what could be read of it is told.",
+                path=path.text,
+            )
+        )
     if note.properties_broken:
-        found.append(Problem("FRONTMATTER_INVALID", f"The properties of {path} are no YAML, so they count as none.", path=path.text))
+        found.append(
+            Problem(
+                "FRONTMATTER_INVALID",
+                f"The properties of {path} are no YAML, so they count as none.",
+                path=path.text,
+            )
+        )
     return tuple(found)
 
 
@@ -270,8 +298,15 @@ def count_words(args: NotesInput, ctx: ToolContext) -> Proposal[CountWordsOutput
     files = []
     for path, text in args.texts(ctx, problems):
         body = without_properties(text).removeprefix(BOM)
-        files.append(CountedNote(path=path.text, words=sum(1 for _ in _WORD.finditer(body)), characters=len(body)))
+        files.append(
+            CountedNote(
+                path=path.text, words=sum(1 for _ in _WORD.finditer(body)), characters=len(body)
+            )
+        )
     output = CountWordsOutput(
-        files=files, words=sum(file.words for file in files), characters=sum(file.characters for file in files), count=len(files)
+        files=files,
+        words=sum(file.words for file in files),
+        characters=sum(file.characters for file in files),
+        count=len(files),
     )
     return Proposal(output, warnings=tuple(problems))

@@ -19,7 +19,14 @@ from obsidian_agent.tools.core.models import Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
-from obsidian_agent.vault.links.link_text import LinkStyle, Shape, markdown_encoded, shape_of, spellings, target_edit
+from obsidian_agent.vault.links.link_text import (
+    LinkStyle,
+    Shape,
+    markdown_encoded,
+    shape_of,
+    spellings,
+    target_edit,
+)
 from obsidian_agent.vault.links.resolve import file_name, link_key
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_text
@@ -42,7 +49,9 @@ class LinkItem(ToolModel):
     text: str = Field(description="What the link shows.")
 
 
-def _answer(items: Iterable[LinkItem], warnings: tuple[Problem, ...] = ()) -> Proposal[Items[LinkItem]]:
+def _answer(
+    items: Iterable[LinkItem], warnings: tuple[Problem, ...] = ()
+) -> Proposal[Items[LinkItem]]:
     found = sorted(items, key=lambda item: (item.path, item.line))
     return Proposal(Items.of(found), warnings=warnings)
 
@@ -66,7 +75,11 @@ def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem
             links = _links(ctx.view, source)
         except VaultError:
             continue
-        items += [_item(source.text, link) for link in links if link.target and index.resolve(link.target, source) == path]
+        items += [
+            _item(source.text, link)
+            for link in links
+            if link.target and index.resolve(link.target, source) == path
+        ]
     return _answer(items, unread(index))
 
 
@@ -92,8 +105,39 @@ _LEAST_ALIKE: Final = 75.0
 _NOT_A_NOTE: Final = frozenset(
     f".{ending}"
     for ending in (
-        *("png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "pdf", "mp3", "mp4", "mov", "mkv", "webm", "wav", "ogg", "m4a"),
-        *("flac", "3gp", "base", "canvas", "csv", "zip", "docx", "xlsx", "pptx", "txt", "json", "excalidraw"),
+        *(
+            "png",
+            "jpg",
+            "jpeg",
+            "gif",
+            "svg",
+            "webp",
+            "avif",
+            "bmp",
+            "pdf",
+            "mp3",
+            "mp4",
+            "mov",
+            "mkv",
+            "webm",
+            "wav",
+            "ogg",
+            "m4a",
+        ),
+        *(
+            "flac",
+            "3gp",
+            "base",
+            "canvas",
+            "csv",
+            "zip",
+            "docx",
+            "xlsx",
+            "pptx",
+            "txt",
+            "json",
+            "excalidraw",
+        ),
     )
 )
 """Endings of what is no note."""
@@ -115,25 +159,35 @@ def _lost(args: NotesInput, ctx: ToolContext, problems: list[Problem]) -> list[_
     for source in args.notes(ctx):
         for link in dead_links(index, source, ctx, problems):
             name = unresolved_name(link.target)
-            lost = found.setdefault(link_key(name), _Lost(name, extension(link.target).lower() not in _NOT_A_NOTE))
+            lost = found.setdefault(
+                link_key(name), _Lost(name, extension(link.target).lower() not in _NOT_A_NOTE)
+            )
             lost.sources[source.text] = lost.sources.get(source.text, 0) + 1
     return sorted(found.values(), key=lambda lost: lost.name.casefold())
 
 
-def dead_links(index: VaultIndex, source: VaultPath, ctx: ToolContext, problems: list[Problem]) -> Iterator[Link]:
+def dead_links(
+    index: VaultIndex, source: VaultPath, ctx: ToolContext, problems: list[Problem]
+) -> Iterator[Link]:
     """The links of a note that lead nowhere; why it could not be read goes to `problems`."""
-    if not any(target and index.resolve(target, source) is None for target in index.facts(source).targets):
+    if not any(
+        target and index.resolve(target, source) is None for target in index.facts(source).targets
+    ):
         return
     try:
         links = links_of(source, ctx.view.read(source))
     except VaultError as error:
         problems.append(left_out(source, error))
         return
-    yield from (link for link in links if link.target and index.resolve(link.target, source) is None)
+    yield from (
+        link for link in links if link.target and index.resolve(link.target, source) is None
+    )
 
 
 class ListUnresolvedInput(NotesInput):
-    files_too: bool = Field(default=False, description="Also missing pictures and other files, not only notes.")
+    files_too: bool = Field(
+        default=False, description="Also missing pictures and other files, not only notes."
+    )
 
 
 class UnresolvedName(ToolModel):
@@ -178,10 +232,21 @@ def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[L
     for lost in _lost(args, ctx, problems):
         wanted = lost.name.rpartition("/")[2]
         best = process.extractOne(
-            wanted, notes if lost.note else others, scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=_LEAST_ALIKE
+            wanted,
+            notes if lost.note else others,
+            scorer=fuzz.ratio,
+            processor=utils.default_process,
+            score_cutoff=_LEAST_ALIKE,
         )
         if best is not None:
-            items.append(LinkSuggestion(name=lost.name, path=best[2], score=round(best[1], 1), sources=list(lost.sources)))
+            items.append(
+                LinkSuggestion(
+                    name=lost.name,
+                    path=best[2],
+                    score=round(best[1], 1),
+                    sources=list(lost.sources),
+                )
+            )
     return Proposal(Items.of(items), warnings=tuple(problems))
 
 
@@ -201,7 +266,11 @@ def link_heading(text: str) -> str:
 
 def subpath_keys(subpath: str) -> list[str]:
     """The headings of `#A#B` as they are compared; a block stays `^id`."""
-    return [part if part.startswith("^") else place_key(part) for part in subpath.split("#") if part.strip()]
+    return [
+        part if part.startswith("^") else place_key(part)
+        for part in subpath.split("#")
+        if part.strip()
+    ]
 
 
 def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
@@ -211,11 +280,24 @@ def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
         return None
     if link.is_markdown:
         end = min(
-            (at for mark in (b">" if link.form == "angle" else b" ", b")") if (at := data.find(mark, start, link.end)) >= 0), default=-1
+            (
+                at
+                for mark in (b">" if link.form == "angle" else b" ", b")")
+                if (at := data.find(mark, start, link.end)) >= 0
+            ),
+            default=-1,
         )
-        written = subpath if link.form == "angle" else markdown_encoded(subpath).replace("(", "%28").replace(")", "%29")
+        written = (
+            subpath
+            if link.form == "angle"
+            else markdown_encoded(subpath).replace("(", "%28").replace(")", "%29")
+        )
     else:
-        ends = (data.find(b"\\|", start, link.end), data.find(b"|", start, link.end), data.find(b"]]", start, link.end))
+        ends = (
+            data.find(b"\\|", start, link.end),
+            data.find(b"|", start, link.end),
+            data.find(b"]]", start, link.end),
+        )
         end = min((at for at in ends if at >= 0), default=-1)
         written = (
             subpath.replace("'", "''")
@@ -264,7 +346,10 @@ class Place:
 
 
 def redirect_links(
-    ctx: ToolContext, note: VaultPath, change: Callable[[str], Place | None], problems: list[Problem]
+    ctx: ToolContext,
+    note: VaultPath,
+    change: Callable[[str], Place | None],
+    problems: list[Problem],
 ) -> dict[VaultPath, tuple[bytes, int]]:
     """The files whose links to places of a note change, with their new bytes and the number of links; `change` gets the subpath."""
     index = ctx.view.index
@@ -285,13 +370,21 @@ def redirect_links(
 
 
 def redirect_in_file(
-    data: bytes, source: VaultPath, note: VaultPath, change: Callable[[str], Place | None], index: VaultIndex, style: LinkStyle
+    data: bytes,
+    source: VaultPath,
+    note: VaultPath,
+    change: Callable[[str], Place | None],
+    index: VaultIndex,
+    style: LinkStyle,
 ) -> tuple[bytes, int]:
     """The bytes of one file with its links to places of `note` changed, and how many there were."""
     edits: list[Edit[bytes]] = []
     count = 0
     for link in links_of(source, data):
-        if not link.subpath or (index.resolve(link.target, source) if link.target else source) != note:
+        if (
+            not link.subpath
+            or (index.resolve(link.target, source) if link.target else source) != note
+        ):
             continue
         place = change(link.subpath)
         if place is None:
@@ -303,11 +396,21 @@ def redirect_in_file(
 
 
 def _place_edits(
-    data: bytes, link: Link, source: VaultPath, note: VaultPath, place: Place, index: VaultIndex, style: LinkStyle
+    data: bytes,
+    link: Link,
+    source: VaultPath,
+    note: VaultPath,
+    place: Place,
+    index: VaultIndex,
+    style: LinkStyle,
 ) -> Iterator[Edit[bytes]]:
     there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
     if place.note != note:
-        shape = shape_of(link.target, note, source, style) if link.target else Shape("name", extension=link.is_markdown)
+        shape = (
+            shape_of(link.target, note, source, style)
+            if link.target
+            else Shape("name", extension=link.is_markdown)
+        )
         edit = link_edit(data, link, shape, place.note, source, index, style)
         if edit is None:
             return
@@ -342,7 +445,14 @@ def copy_text(text: str, source: VaultPath, target: VaultPath | None, ctx: ToolC
     return _with_links_adjusted(text, source, target, ctx, here=_places(text))
 
 
-def move_text(text: str, rest: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext, title: str | None = None) -> MovedText:
+def move_text(
+    text: str,
+    rest: str,
+    source: VaultPath,
+    target: VaultPath | None,
+    ctx: ToolContext,
+    title: str | None = None,
+) -> MovedText:
     """A part of a note that leaves it for another one; `rest` is what remains. Links to the heading `title` lead to the other note itself."""
     if target is None or target == source:
         return MovedText(text, rest)
@@ -353,7 +463,12 @@ def move_text(text: str, rest: str, source: VaultPath, target: VaultPath | None,
         keys = subpath_keys(subpath)
         if not keys or keys[-1] not in gone:
             return None
-        return Place(target, "" if title is not None and keys[-1] == place_key(title) else _subpath_within(subpath, gone))
+        return Place(
+            target,
+            ""
+            if title is not None and keys[-1] == place_key(title)
+            else _subpath_within(subpath, gone),
+        )
 
     index = ctx.view.index
     left, _ = redirect_in_file(rest.encode(), source, source, follow, index, ctx.run.link_style)
@@ -361,31 +476,45 @@ def move_text(text: str, rest: str, source: VaultPath, target: VaultPath | None,
     changes = tuple(ModifyFile(path, data) for path, (data, _) in files.items() if path != source)
     moved = _with_links_adjusted(text, source, target, ctx, here=_places(text))
     if gone:
-        moved = redirect_in_file(moved.encode(), target, source, follow, index, ctx.run.link_style)[0].decode()
+        moved = redirect_in_file(moved.encode(), target, source, follow, index, ctx.run.link_style)[
+            0
+        ].decode()
     return MovedText(moved, left.decode(), changes, tuple(problems))
 
 
 def _subpath_within(subpath: str, places: set[str]) -> str:
     """`#A#B` without the headings over a part of a note that has only these places."""
     parts = [part for part in subpath.split("#") if part.strip()]
-    kept = list(takewhile(lambda part: place_key(part) in places or part in places, reversed(parts)))
+    kept = list(
+        takewhile(lambda part: place_key(part) in places or part in places, reversed(parts))
+    )
     return subpath if len(kept) == len(parts) else "".join(f"#{part}" for part in reversed(kept))
 
 
 def _places(text: str) -> set[str]:
     """The headings and blocks of a text, as links to them are compared."""
     scanned = scan_text(text)
-    return {place_key(heading.text) for heading in scanned.headings} | {f"^{block.name}" for block in scanned.blocks}
+    return {place_key(heading.text) for heading in scanned.headings} | {
+        f"^{block.name}" for block in scanned.blocks
+    }
 
 
-def _with_links_adjusted(text: str, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> str:
+def _with_links_adjusted(
+    text: str, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]
+) -> str:
     """The text with those links written anew that would mean something else in the other note."""
     data = text.encode()
-    edits = [edit for link in scan_text(text).links if (edit := _link_edit(data, link, source, target, ctx, here)) is not None]
+    edits = [
+        edit
+        for link in scan_text(text).links
+        if (edit := _link_edit(data, link, source, target, ctx, here)) is not None
+    ]
     return apply(data, edits).decode() if edits else text
 
 
-def _link_edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> Edit[bytes] | None:
+def _link_edit(
+    data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]
+) -> Edit[bytes] | None:
     index, style = ctx.view.index, ctx.run.link_style
     if not link.target:
         keys = subpath_keys(link.subpath)

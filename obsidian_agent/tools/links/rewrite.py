@@ -13,7 +13,13 @@ from pydantic import Field, model_validator
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.lookup import find_file, left_out
-from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, NotesInput, ToolModel, path_of
+from obsidian_agent.tools.core.models import (
+    ChangedFile,
+    ChangedFiles,
+    NotesInput,
+    ToolModel,
+    path_of,
+)
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links.links import dead_links, link_edit
 from obsidian_agent.vault.index.index import VaultIndex
@@ -50,7 +56,11 @@ class _LinksInput(NotesInput):
         for source in self._sources(ctx, target):
             if name is not None:
                 wanted = link_key(name)
-                links = [link for link in dead_links(index, source, ctx, problems) if link_key(unresolved_name(link.target)) == wanted]
+                links = [
+                    link
+                    for link in dead_links(index, source, ctx, problems)
+                    if link_key(unresolved_name(link.target)) == wanted
+                ]
             else:
                 links = list(_links_to(index, source, target, ctx, problems))
             if links:
@@ -68,7 +78,13 @@ class _LinksInput(NotesInput):
         return sorted(source for source in linking if source.text.startswith(within))
 
 
-def _links_to(index: VaultIndex, source: VaultPath, target: VaultPath | None, ctx: ToolContext, problems: list[Problem]) -> Iterator[Link]:
+def _links_to(
+    index: VaultIndex,
+    source: VaultPath,
+    target: VaultPath | None,
+    ctx: ToolContext,
+    problems: list[Problem],
+) -> Iterator[Link]:
     try:
         data = ctx.view.read(source)
         decode(data, source.text)
@@ -81,7 +97,9 @@ def _links_to(index: VaultIndex, source: VaultPath, target: VaultPath | None, ct
             yield link
 
 
-def _answer(changes: list[ModifyFile], counts: list[ChangedFile], problems: list[Problem], nothing: Problem) -> Proposal[ChangedFiles]:
+def _answer(
+    changes: list[ModifyFile], counts: list[ChangedFile], problems: list[Problem], nothing: Problem
+) -> Proposal[ChangedFiles]:
     if not counts:
         problems.append(nothing)
     return Proposal(ChangedFiles.of(counts), tuple(changes), tuple(problems))
@@ -89,10 +107,15 @@ def _answer(changes: list[ModifyFile], counts: list[ChangedFile], problems: list
 
 class RetargetLinksInput(_LinksInput):
     name: str | None = Field(
-        default=None, min_length=1, description="What links that lead nowhere say, without .md, as vault.listUnresolved tells it."
+        default=None,
+        min_length=1,
+        description="What links that lead nowhere say, without .md, as vault.listUnresolved tells it.",
     )
     from_: PathText | None = Field(
-        default=None, alias="from", min_length=1, description="The file that the links mean now, instead of name."
+        default=None,
+        alias="from",
+        min_length=1,
+        description="The file that the links mean now, instead of name.",
     )
     to: PathText = Field(min_length=1, description="The file that they shall mean.")
 
@@ -119,18 +142,33 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         edits: list[Edit[bytes]] = []
         for link in links:
             edits.append(_retarget(data, link, before, target, source, index, ctx.run.link_style))
-            label = display_edit(data, link, before, target, canvas=source.suffix == CANVAS) if before is not None else None
+            label = (
+                display_edit(data, link, before, target, canvas=source.suffix == CANVAS)
+                if before is not None
+                else None
+            )
             edits += [label] if label is not None else []
         counts.append(ChangedFile(path=source.text, count=len(links)))
         changes.append(ModifyFile(source, apply(data, edits)))
         ctx.show(changes)
         problems += _warnings(links, before, target, source)
     said = f"“{args.name}” leads nowhere" if before is None else f"{before} is there"
-    return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", f"No link to {said}, so nothing is changed.", path=args.path))
+    return _answer(
+        changes,
+        counts,
+        problems,
+        Problem("TEXT_NOT_FOUND", f"No link to {said}, so nothing is changed.", path=args.path),
+    )
 
 
 def _retarget(
-    data: bytes, link: Link, before: VaultPath | None, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle
+    data: bytes,
+    link: Link,
+    before: VaultPath | None,
+    target: VaultPath,
+    source: VaultPath,
+    index: VaultIndex,
+    style: LinkStyle,
 ) -> Edit[bytes]:
     """The link with a target that means the file, written as it was; a new one with bare names before paths. ToolError when none can
     stand there."""
@@ -150,25 +188,41 @@ def _retarget(
     raise ToolError(message, path=source.text)
 
 
-def _warnings(links: list[Link], before: VaultPath | None, target: VaultPath, source: VaultPath) -> Iterator[Problem]:
+def _warnings(
+    links: list[Link], before: VaultPath | None, target: VaultPath, source: VaultPath
+) -> Iterator[Problem]:
     """What a person should look at: headings and blocks that the new file may not have, and texts that still name the old one."""
     places = sorted({link.subpath for link in links if link.subpath})
     if places and target.is_note:
         yield Problem(
-            "LINK_PLACE", f"Links in {source} to {', '.join(places)} keep that place; see whether {target} has it.", path=source.text
+            "LINK_PLACE",
+            f"Links in {source} to {', '.join(places)} keep that place; see whether {target} has it.",
+            path=source.text,
         )
     names = (before.name, before.stem) if before is not None else ()
-    shown = sorted({link.display.strip() for link in links if link.display and link.display.strip() not in names})
+    shown = sorted(
+        {
+            link.display.strip()
+            for link in links
+            if link.display and link.display.strip() not in names
+        }
+    )
     if shown and before is not None:
         said = ", ".join(f"“{text}”" for text in shown)
-        yield Problem("LINK_TEXT", f"Links in {source} to {target} still show {said}.", path=source.text)
+        yield Problem(
+            "LINK_TEXT", f"Links in {source} to {target} still show {said}.", path=source.text
+        )
 
 
 class RemoveLinksInput(_LinksInput):
     to: PathText | None = Field(
-        default=None, min_length=1, description="Only links to this file; all links to files when neither is given."
+        default=None,
+        min_length=1,
+        description="Only links to this file; all links to files when neither is given.",
     )
-    name: str | None = Field(default=None, min_length=1, description="Only links that lead nowhere and say this name.")
+    name: str | None = Field(
+        default=None, min_length=1, description="Only links that lead nowhere and say this name."
+    )
 
     @model_validator(mode="after")
     def _one_target(self) -> RemoveLinksInput:
@@ -197,13 +251,23 @@ def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedFi
             changes.append(ModifyFile(source, content))
             ctx.show(changes)
     said = f" to {target or args.name}" if target or args.name else ""
-    return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", f"There is no link{said}, so nothing is changed.", path=args.path))
+    return _answer(
+        changes,
+        counts,
+        problems,
+        Problem(
+            "TEXT_NOT_FOUND", f"There is no link{said}, so nothing is changed.", path=args.path
+        ),
+    )
 
 
 def _plain(data: bytes, link: Link) -> Edit[bytes]:
     """The link as the text that it shows; the quotes around a property stay."""
     if link.is_markdown:
-        start, end = data.find(b"[", link.start, link.target_start) + 1, data.rfind(b"](", link.start, link.target_start)
+        start, end = (
+            data.find(b"[", link.start, link.target_start) + 1,
+            data.rfind(b"](", link.start, link.target_start),
+        )
         return Edit(link.start, link.end, data[start:end])
     opening = data.rfind(b"[[", link.start, link.target_start)
     closing = data.find(b"]]", link.target_end, link.end) + 2
@@ -211,15 +275,25 @@ def _plain(data: bytes, link: Link) -> Edit[bytes]:
     if pipe >= 0:
         return Edit(opening, closing, data[pipe + 1 : closing - 2].strip())
     whole = data[link.target_start : closing - 2].strip()
-    return Edit(opening, closing, whole if not link.subpath else b" > ".join(part for part in whole.split(b"#") if part))
+    return Edit(
+        opening,
+        closing,
+        whole if not link.subpath else b" > ".join(part for part in whole.split(b"#") if part),
+    )
 
 
 def _check_others_stay(before: bytes, after: bytes, removed: list[Link], source: VaultPath) -> None:
     """The other links are all still there. ToolError when the plain texts make another one, or take one with them."""
     gone = {link.start for link in removed}
-    kept = [(link.kind, link.target, link.subpath) for link in links_in(before) if link.start not in gone]
+    kept = [
+        (link.kind, link.target, link.subpath)
+        for link in links_in(before)
+        if link.start not in gone
+    ]
     if [(link.kind, link.target, link.subpath) for link in links_in(after)] != kept:
-        raise ToolError(f"The links in {source} cannot be turned into plain text one by one.", path=source.text)
+        raise ToolError(
+            f"The links in {source} cannot be turned into plain text one by one.", path=source.text
+        )
 
 
 _WIKI: Final = frozenset(("wikilink", "embed"))
@@ -229,7 +303,9 @@ _UNSAFE_WIKI: Final = re.compile(r"[|\[\]\n\r#^]")
 
 class ConvertLinksInput(ToolModel):
     path: PathText = Field(min_length=1)
-    to: Literal["wikilinks", "markdown"] = Field(description="The form that all links of the note's text get; those in properties stay.")
+    to: Literal["wikilinks", "markdown"] = Field(
+        description="The form that all links of the note's text get; those in properties stay."
+    )
 
 
 class ConvertLinksOutput(ToolModel):
@@ -248,7 +324,11 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
     left: list[str] = []
     for link in links_in(data):
         if link.kind in _WIKI if args.to == "markdown" else link.is_markdown:
-            written = converter.markdown(link) if args.to == "markdown" else converter.wiki(link, _separator(_line_before(data, link)))
+            written = (
+                converter.markdown(link)
+                if args.to == "markdown"
+                else converter.wiki(link, _separator(_line_before(data, link)))
+            )
             if written is None or link.form == "table":
                 left.append(link.shown)
             else:
@@ -256,8 +336,20 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
     content = apply(data, edits)
     if edits:
         converter.prove(data, content)
-    warnings = (Problem("LINKS_LEFT", f"These links stay as they are: {', '.join(left)}.", path=path.text),) if left else ()
-    return Proposal(ConvertLinksOutput(path=path.text, count=len(edits)), (ModifyFile(path, content),) if edits else (), warnings)
+    warnings = (
+        (
+            Problem(
+                "LINKS_LEFT", f"These links stay as they are: {', '.join(left)}.", path=path.text
+            ),
+        )
+        if left
+        else ()
+    )
+    return Proposal(
+        ConvertLinksOutput(path=path.text, count=len(edits)),
+        (ModifyFile(path, content),) if edits else (),
+        warnings,
+    )
 
 
 class _Converter:
@@ -277,9 +369,15 @@ class _Converter:
         if file is not None:
             target = self._relative(file)
         else:
-            target = link.target and (link.target if link.target.lower().endswith(".md") else f"{link.target}.md")
+            target = link.target and (
+                link.target if link.target.lower().endswith(".md") else f"{link.target}.md"
+            )
         destination = _destination(target + link.subpath)
-        return None if destination is None else f"{'!' if link.kind == 'embed' else ''}[{label}]({destination})"
+        return (
+            None
+            if destination is None
+            else f"{'!' if link.kind == 'embed' else ''}[{label}]({destination})"
+        )
 
     def wiki(self, link: Link, separator: str) -> str | None:
         """The link as `[[target|text]]`; None when its target or text cannot stand in one."""
@@ -289,21 +387,38 @@ class _Converter:
         if _UNSAFE_WIKI.search(target) or _UNSAFE_LABEL.search(label) or "|" in label:
             return None
         whole = target + link.subpath
-        shown = "" if label in ("", whole, target.rpartition("/")[2], " > ".join(filter(None, whole.split("#")))) else f"{separator}{label}"
+        shown = (
+            ""
+            if label
+            in ("", whole, target.rpartition("/")[2], " > ".join(filter(None, whole.split("#"))))
+            else f"{separator}{label}"
+        )
         return f"{'!' if link.kind == 'markdown-embed' else ''}[[{whole}{shown}]]"
 
     def prove(self, before: bytes, after: bytes) -> None:
         """Every link is still there and leads where it did. ToolError when one does not."""
         old, new = (
-            [(self._index.resolve(link.target, self._source), link.subpath) for link in links_in(data) if link.target or link.subpath]
+            [
+                (self._index.resolve(link.target, self._source), link.subpath)
+                for link in links_in(data)
+                if link.target or link.subpath
+            ]
             for data in (before, after)
         )
         if old != new:
-            raise ToolError(f"The links of {self._source} cannot all be written in that form.", path=self._source.text)
+            raise ToolError(
+                f"The links of {self._source} cannot all be written in that form.",
+                path=self._source.text,
+            )
 
     def _relative(self, file: VaultPath) -> str:
         """A destination that means the file in Obsidian and in other programs: seen from the note's folder, unless that means another."""
-        for text in (relative_path(file.text, self._source), f"./{relative_path(file.text, self._source)}", file.text, f"/{file.text}"):
+        for text in (
+            relative_path(file.text, self._source),
+            f"./{relative_path(file.text, self._source)}",
+            file.text,
+            f"/{file.text}",
+        ):
             if self._index.resolve(text, self._source) == file:
                 return text
         return file.text
@@ -319,7 +434,13 @@ def _separator(line: str) -> str:
 
 
 def _destination(text: str) -> str | None:
-    written = markdown_encoded(text).replace("<", "%3C").replace(">", "%3E").replace("(", "%28").replace(")", "%29")
+    written = (
+        markdown_encoded(text)
+        .replace("<", "%3C")
+        .replace(">", "%3E")
+        .replace("(", "%28")
+        .replace(")", "%29")
+    )
     return None if re.search(r"[\n\r\\]", written) else written
 
 
@@ -355,7 +476,11 @@ def link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal[LinkBulle
     for bullet, note in zip(items, args.notes, strict=True):
         start = _line_start(args.text, bullet.raw, at)
         made.append(args.text[at:start])
-        made.append(bullet.raw if note is None else _link_bullet(bullet.raw, bullet.text, link(path_of(note))))
+        made.append(
+            bullet.raw
+            if note is None
+            else _link_bullet(bullet.raw, bullet.text, link(path_of(note)))
+        )
         count += note is not None
         at = start + len(bullet.raw)
     return Proposal(LinkBulletsOutput(text="".join([*made, args.text[at:]]), count=count))
@@ -366,7 +491,9 @@ def _line_start(text: str, line: str, start: int) -> int:
     while True:
         found = text.index(line, start)
         after = found + len(line)
-        if (found == 0 or text[found - 1] in "\r\n") and (after == len(text) or text[after] in "\r\n"):
+        if (found == 0 or text[found - 1] in "\r\n") and (
+            after == len(text) or text[after] in "\r\n"
+        ):
             return found
         start = found + 1
 
@@ -377,13 +504,20 @@ def _link_bullet(line: str, text: str, link: str) -> str:
     return line[:start] + link + line[start + len(text) :]
 
 
-_TAKEN: Final = re.compile(r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+|\[\^[^\]\n]*\]|#[^\s#]\S*")
+_TAKEN: Final = re.compile(
+    r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+|\[\^[^\]\n]*\]|#[^\s#]\S*"
+)
 """What holds words that are no plain text: links, code, addresses, footnotes, tags."""
 
 
 class LinkMentionsInput(NotesInput):
-    to: PathText = Field(min_length=1, description="The note that is mentioned: by its name, or by one of its aliases.")
-    occurrences: Literal["all", "first"] = Field(default="all", description="first: only the first one in each note.")
+    to: PathText = Field(
+        min_length=1,
+        description="The note that is mentioned: by its name, or by one of its aliases.",
+    )
+    occurrences: Literal["all", "first"] = Field(
+        default="all", description="first: only the first one in each note."
+    )
     aliases: bool = Field(default=True, description="Whether its aliases count as its name.")
 
 
@@ -412,18 +546,29 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
 
 def _pattern(names: list[str]) -> regex.Pattern[str]:
     """One of the names in any case, long ones first, not as parts of longer words."""
-    each = (r"[ \t]+".join(map(regex.escape, name.split())) for name in sorted(names, key=len, reverse=True))
-    return regex.compile(rf"(?<![\w/#])(?:{'|'.join(each)})(?![\w/])", regex.IGNORECASE | regex.FULLCASE)
+    each = (
+        r"[ \t]+".join(map(regex.escape, name.split()))
+        for name in sorted(names, key=len, reverse=True)
+    )
+    return regex.compile(
+        rf"(?<![\w/#])(?:{'|'.join(each)})(?![\w/])", regex.IGNORECASE | regex.FULLCASE
+    )
 
 
-def _with_links(text: str, pattern: regex.Pattern[str], name: str, *, first: bool) -> tuple[str, int]:
+def _with_links(
+    text: str, pattern: regex.Pattern[str], name: str, *, first: bool
+) -> tuple[str, int]:
     """The text with links in place of mentions. One that would be no link where it stands (in code, say) stays as it is."""
     hidden: set[int] = set()
     while True:
-        mentions = [found for found in _mentions(text, pattern) if found.start() not in hidden][: 1 if first else None]
+        mentions = [found for found in _mentions(text, pattern) if found.start() not in hidden][
+            : 1 if first else None
+        ]
         content, places = _linked_text(text, mentions, name)
         there = {link.start for link in links_in(encode(content))}
-        lost = {found.start() for found, at in zip(mentions, places, strict=True) if at not in there}
+        lost = {
+            found.start() for found, at in zip(mentions, places, strict=True) if at not in there
+        }
         if not lost:
             return content, len(mentions)
         hidden |= lost

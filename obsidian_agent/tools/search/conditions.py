@@ -17,7 +17,13 @@ from pydantic import Field
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_file, find_folder, unread, value_of, without_properties
+from obsidian_agent.tools.core.lookup import (
+    find_file,
+    find_folder,
+    unread,
+    value_of,
+    without_properties,
+)
 from obsidian_agent.tools.core.models import ToolModel
 from obsidian_agent.tools.core.moment import made_ms, moment_ms
 from obsidian_agent.tools.core.patterns import whole_words
@@ -31,7 +37,9 @@ from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
 
-_DAY: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?=(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?(?!\d)|(?!\d))")
+_DAY: Final = re.compile(
+    r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?=(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?(?!\d)|(?!\d))"
+)
 """A day, also the beginning of a moment such as 202403121015."""
 
 _NUMBER: Final = re.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
@@ -49,42 +57,76 @@ class Condition(ToolModel):
     any_: list[Condition] | None = Field(default=None, alias="any", min_length=1)
     not_: Condition | None = Field(default=None, alias="not")
     paths: list[PathText] | None = Field(default=None, description="One of these files.")
-    folder: PathText | None = Field(default=None, description='Somewhere below it; "" is the vault.')
-    directly: bool = Field(default=False, description="With folder: not in a folder below that one.")
-    tag: str | list[str] | None = Field(default=None, description="Has one of these tags, with or without #; nested tags are included.")
+    folder: PathText | None = Field(
+        default=None, description='Somewhere below it; "" is the vault.'
+    )
+    directly: bool = Field(
+        default=False, description="With folder: not in a folder below that one."
+    )
+    tag: str | list[str] | None = Field(
+        default=None,
+        description="Has one of these tags, with or without #; nested tags are included.",
+    )
     property: dict[str, Any] | None = Field(
         default=None,
         description="Property: its value, or a list of which it has one; it may be in the property's list; a link by its target; "
         "null: it is missing or empty.",
     )
-    at_least: dict[str, float | str] | None = Field(default=None, description="Property: a number or date (YYYY-MM-DD) that it reaches.")
-    at_most: dict[str, float | str] | None = Field(default=None, description="Property: a number or date that it does not exceed.")
-    above: dict[str, float | str] | None = Field(default=None, description="As atLeast, but not equal.")
-    below: dict[str, float | str] | None = Field(default=None, description="As atMost, but not equal.")
-    has: list[str] | None = Field(default=None, description="Has all these properties, with a value or without.")
-    name: str | list[str] | None = Field(
-        default=None, description="A part of the name, in any case, or a pattern with * and ?; one of several."
+    at_least: dict[str, float | str] | None = Field(
+        default=None, description="Property: a number or date (YYYY-MM-DD) that it reaches."
     )
-    text: str | None = Field(default=None, min_length=1, description="Holds this text as whole words, in any case.")
+    at_most: dict[str, float | str] | None = Field(
+        default=None, description="Property: a number or date that it does not exceed."
+    )
+    above: dict[str, float | str] | None = Field(
+        default=None, description="As atLeast, but not equal."
+    )
+    below: dict[str, float | str] | None = Field(
+        default=None, description="As atMost, but not equal."
+    )
+    has: list[str] | None = Field(
+        default=None, description="Has all these properties, with a value or without."
+    )
+    name: str | list[str] | None = Field(
+        default=None,
+        description="A part of the name, in any case, or a pattern with * and ?; one of several.",
+    )
+    text: str | None = Field(
+        default=None, min_length=1, description="Holds this text as whole words, in any case."
+    )
     modified_before: str | None = Field(default=None, description=WHEN)
-    modified_after: str | None = Field(default=None, description="As modifiedBefore; the moment itself is included.")
+    modified_after: str | None = Field(
+        default=None, description="As modifiedBefore; the moment itself is included."
+    )
     created_before: str | None = Field(
-        default=None, description="As modifiedBefore; by its property created where that is a date, else by the file's own time."
+        default=None,
+        description="As modifiedBefore; by its property created where that is a date, else by the file's own time.",
     )
     created_after: str | None = None
     dated_before: str | None = Field(
-        default=None, description="A day (YYYY-MM-DD). A note's own day is in its name, or its property date, created, day or published."
+        default=None,
+        description="A day (YYYY-MM-DD). A note's own day is in its name, or its property date, created, day or published.",
     )
-    dated_after: str | None = Field(default=None, description="As datedBefore; the day itself is included.")
+    dated_after: str | None = Field(
+        default=None, description="As datedBefore; the day itself is included."
+    )
     links_to: PathText | None = Field(default=None, description="Links to this file.")
     linked_from: PathText | None = Field(default=None, description="This file links to it.")
     tagged: bool | None = Field(default=None, description="Has any tag, or none.")
     linked: bool | None = Field(default=None, description="Any other file links to it, or none.")
     linking: bool | None = Field(default=None, description="Links to any other file, or to none.")
-    empty: bool | None = Field(default=None, description="Nothing stands below its properties, or something.")
-    tasks: str | None = Field(default=None, pattern=r"^(open|done|any|none)$", description="Has such tasks: open, done, any or none.")
+    empty: bool | None = Field(
+        default=None, description="Nothing stands below its properties, or something."
+    )
+    tasks: str | None = Field(
+        default=None,
+        pattern=r"^(open|done|any|none)$",
+        description="Has such tasks: open, done, any or none.",
+    )
     properties: bool | None = Field(default=None, description="Has any property, or none.")
-    extension: list[str] | None = Field(default=None, description="One of these, without dot, in any case.")
+    extension: list[str] | None = Field(
+        default=None, description="One of these, without dot, in any case."
+    )
 
 
 @dataclass(slots=True)
@@ -113,9 +155,15 @@ class Matcher:
 
     def warnings(self, condition: Condition) -> tuple[Problem, ...]:
         """Why files may be missing from the answer to a condition: those that it does not leave out by their paths."""
-        problems = self.problems | ({each.path: each for each in unread(self.index)} if self.asked_facts else {})
+        problems = self.problems | (
+            {each.path: each for each in unread(self.index)} if self.asked_facts else {}
+        )
         fits = list(_by_path(condition, self.ctx.view)) if problems else []
-        return tuple(problems[path.text] for path in self.index.files() if path.text in problems and all(check(path) for check in fits))
+        return tuple(
+            problems[path.text]
+            for path in self.index.files()
+            if path.text in problems and all(check(path) for check in fits)
+        )
 
     def _checks(self, wanted: Condition) -> Iterator[Check]:
         """The checks of one condition, cheap ones first."""
@@ -170,7 +218,12 @@ class Matcher:
         for name, value in (wanted.property or {}).items():
             self.asked_facts = True
             yield self._property(name, value)
-        for limits, holds in ((wanted.at_least, ge), (wanted.at_most, le), (wanted.above, gt), (wanted.below, lt)):
+        for limits, holds in (
+            (wanted.at_least, ge),
+            (wanted.at_most, le),
+            (wanted.above, gt),
+            (wanted.below, lt),
+        ):
             for name, limit in (limits or {}).items():
                 self.asked_facts = True
                 yield self._compared(name, limit, holds)
@@ -183,7 +236,10 @@ class Matcher:
     def _property(self, name: str, value: Any) -> Check:
         if value is None or value == []:
             return lambda path: value_of(self.index.facts(path).properties, name) in (None, "", [])
-        filters = [PropertyFilter(name, each, self.index) for each in (value if isinstance(value, list) else [value])]
+        filters = [
+            PropertyFilter(name, each, self.index)
+            for each in (value if isinstance(value, list) else [value])
+        ]
         return lambda path: any(each.fits(path) for each in filters)
 
     def _compared(self, name: str, limit: float | str, holds: Callable[[Any, Any], bool]) -> Check:
@@ -192,10 +248,17 @@ class Matcher:
         def fits(path: VaultPath) -> bool:
             value = comparable(value_of(self.index.facts(path).properties, name))
             wanted = comparable(limit)
-            return value is not None and isinstance(value, str) == isinstance(wanted, str) and holds(value, wanted)
+            return (
+                value is not None
+                and isinstance(value, str) == isinstance(wanted, str)
+                and holds(value, wanted)
+            )
 
         if comparable(limit) is None:
-            raise ToolError(f"{limit!r} is neither a number nor a date.", hint="Write a number, or a date like 2026-03-14.")
+            raise ToolError(
+                f"{limit!r} is neither a number nor a date.",
+                hint="Write a number, or a date like 2026-03-14.",
+            )
         return fits
 
     def _dated(self, after: str | None, before: str | None) -> Check:
@@ -203,7 +266,9 @@ class Matcher:
 
         def fits(path: VaultPath) -> bool:
             day = day_of(path, self.index)
-            return day is not None and (first is None or day >= first) and (last is None or day < last)
+            return (
+                day is not None and (first is None or day >= first) and (last is None or day < last)
+            )
 
         return fits
 
@@ -214,7 +279,9 @@ class Matcher:
             yield lambda path: path in sources
         if wanted.linked_from is not None:
             source = find_file(self.ctx.view, wanted.linked_from)
-            targets = frozenset(index.resolve(target, source) for target in index.facts(source).targets)
+            targets = frozenset(
+                index.resolve(target, source) for target in index.facts(source).targets
+            )
             yield lambda path: path in targets
         if wanted.linked is not None:
             yield lambda path: bool(index.linking(path)) == wanted.linked
@@ -222,7 +289,10 @@ class Matcher:
             yield lambda path: self._links_out(path) == wanted.linking
 
     def _links_out(self, path: VaultPath) -> bool:
-        return any(self.index.resolve(target, path) not in (None, path) for target in self.index.facts(path).targets)
+        return any(
+            self.index.resolve(target, path) not in (None, path)
+            for target in self.index.facts(path).targets
+        )
 
     def _by_content(self, wanted: Condition) -> Iterator[Check]:
         if wanted.text is not None:
@@ -235,7 +305,9 @@ class Matcher:
         if wanted.empty is not None:
             yield lambda path: _is_empty(self._text(path)) == wanted.empty
 
-    def holding(self, folder: VaultPath, needle: Needle | None, fits: Callable[[str], bool]) -> frozenset[VaultPath]:
+    def holding(
+        self, folder: VaultPath, needle: Needle | None, fits: Callable[[str], bool]
+    ) -> frozenset[VaultPath]:
         """The notes below a folder whose text fits, looked for among those that may hold a needle."""
         found: list[VaultPath] = []
         for path, data in self.index.texts(folder, needle):
@@ -289,7 +361,13 @@ def day_of(path: VaultPath, index: VaultIndex) -> date | None:
     """The day that a note is about: in its name, else in one of its properties."""
     found = _DAY.search(path.stem)
     properties = index.facts(path).properties
-    texts = [found[0]] if found else [value for key in _DATE_PROPERTIES if isinstance(value := value_of(properties, key), str)]
+    texts = (
+        [found[0]]
+        if found
+        else [
+            value for key in _DATE_PROPERTIES if isinstance(value := value_of(properties, key), str)
+        ]
+    )
     for text in texts:
         match = _DAY.search(text)
         if match:
@@ -306,10 +384,21 @@ def _by_path(wanted: Condition, view: VaultView) -> Iterator[Check]:
         yield lambda path: path in named
     if wanted.folder is not None:
         folder = find_folder(view, wanted.folder or None)
-        yield lambda path: (path.parent == folder) if wanted.directly else folder.is_root or path.within(folder)
+        yield (
+            lambda path: (
+                (path.parent == folder)
+                if wanted.directly
+                else folder.is_root or path.within(folder)
+            )
+        )
     if wanted.name is not None:
-        patterns = [_name_pattern(name) for name in ([wanted.name] if isinstance(wanted.name, str) else wanted.name)]
-        yield lambda path: any(fnmatch.fnmatchcase(path.stem.casefold(), pattern) for pattern in patterns)
+        patterns = [
+            _name_pattern(name)
+            for name in ([wanted.name] if isinstance(wanted.name, str) else wanted.name)
+        ]
+        yield lambda path: any(
+            fnmatch.fnmatchcase(path.stem.casefold(), pattern) for pattern in patterns
+        )
     if wanted.extension is not None:
         endings = frozenset(f".{ending.lstrip('.').lower()}" for ending in wanted.extension)
         yield lambda path: path.suffix.lower() in endings
@@ -331,7 +420,9 @@ def _day(text: str | None, argument: str) -> date | None:
     try:
         return date.fromisoformat(text.strip()[:10])
     except ValueError as error:
-        raise ToolError(f"{argument} {text!r} is no day.", hint="Write it like 2026-03-14.") from error
+        raise ToolError(
+            f"{argument} {text!r} is no day.", hint="Write it like 2026-03-14."
+        ) from error
 
 
 def _is_empty(text: str) -> bool:
@@ -361,7 +452,9 @@ class PropertyFilter:
         if _equal(value, self._wanted):
             return True
         members = value if isinstance(value, list) else [value]
-        return any(_equal(member, self._wanted) or self._is_link(member, path) for member in members)
+        return any(
+            _equal(member, self._wanted) or self._is_link(member, path) for member in members
+        )
 
     def _is_link(self, value: Any, source: VaultPath) -> bool:
         """Whether a value is a link to what is wanted: a link to the same file, its path, or its name."""
@@ -369,7 +462,9 @@ class PropertyFilter:
             return False
         target = _target(value)
         if target is None:
-            return self._wanted_target is not None and link_key(value) == link_key(self._wanted_target)
+            return self._wanted_target is not None and link_key(value) == link_key(
+                self._wanted_target
+            )
         wanted = link_key((self._wanted_target or self._wanted).strip()).removesuffix(_NOTE)
         if link_key(target).removesuffix(_NOTE) == wanted:
             return True

@@ -11,7 +11,14 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import basename
-from obsidian_agent.tools.core.lookup import find_folder, page, sort_key, unread, value_of, without_properties
+from obsidian_agent.tools.core.lookup import (
+    find_folder,
+    page,
+    sort_key,
+    unread,
+    value_of,
+    without_properties,
+)
 from obsidian_agent.tools.core.models import NotesInput, SparseOutput, ToolModel, Whole
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.search.conditions import WHEN, Condition, Matcher, PropertyFilter, day_of
@@ -26,12 +33,17 @@ _NEVER_ATTACHED = frozenset((".canvas", ".base"))
 
 
 class FindInput(ToolModel):
-    where: Condition = Field(default=Condition(), description="What must hold of them; everything when absent.")
+    where: Condition = Field(
+        default=Condition(), description="What must hold of them; everything when absent."
+    )
     kind: Literal["notes", "attachments", "files"] = Field(
-        default="notes", description="Notes; all files that are neither notes, canvases nor bases; or every file."
+        default="notes",
+        description="Notes; all files that are neither notes, canvases nor bases; or every file.",
     )
     sort: str | None = Field(default=None, description=ORDERS)
-    limit: Whole | None = Field(default=None, ge=0, description="At most so many, after sorting; all when absent.")
+    limit: Whole | None = Field(
+        default=None, ge=0, description="At most so many, after sorting; all when absent."
+    )
 
 
 class FoundBriefly(ToolModel):
@@ -75,10 +87,18 @@ def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     """The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not."""
     matcher = Matcher(ctx)
     fits = matcher.check(args.where)
-    found = [path for path in matcher.candidates(args.where) if _is_kind(path, args.kind) and fits(path)]
+    found = [
+        path for path in matcher.candidates(args.where) if _is_kind(path, args.kind) and fits(path)
+    ]
     shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, 0)
-    files = [FoundNote.of(path, ctx, matcher, file=path.name, extension=path.suffix.lower().lstrip(".")) for path in shown]
-    return Proposal(FindOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings(args.where))
+    files = [
+        FoundNote.of(path, ctx, matcher, file=path.name, extension=path.suffix.lower().lstrip("."))
+        for path in shown
+    ]
+    return Proposal(
+        FindOutput(files=files, count=len(files), has_more=more),
+        warnings=matcher.warnings(args.where),
+    )
 
 
 def _is_kind(path: VaultPath, kind: str) -> bool:
@@ -91,7 +111,9 @@ def _is_kind(path: VaultPath, kind: str) -> bool:
             return True
 
 
-def sort_files(paths: list[VaultPath], sort: str | None, ctx: ToolContext, matcher: Matcher) -> list[VaultPath]:
+def sort_files(
+    paths: list[VaultPath], sort: str | None, ctx: ToolContext, matcher: Matcher
+) -> list[VaultPath]:
     """The files in the order asked for (None: by path); equal ones by path, those without the value last, whichever way round."""
     sort = sort or "path"
     key, reverse = (sort[1:], True) if sort.startswith("-") else (sort, False)
@@ -104,9 +126,14 @@ def sort_files(paths: list[VaultPath], sort: str | None, ctx: ToolContext, match
         "day": lambda path: day_of(path, matcher.index),
     }
     if key.startswith(_PROPERTY) and len(key) > len(_PROPERTY):
-        measures[key] = lambda path: sort_key(value_of(matcher.index.facts(path).properties, key.removeprefix(_PROPERTY)))
+        measures[key] = lambda path: sort_key(
+            value_of(matcher.index.facts(path).properties, key.removeprefix(_PROPERTY))
+        )
     if key not in measures:
-        raise ToolError(f"{sort!r} is no order.", hint="Use path, name, modified, created, day, size or frontmatter.KEY, or - and one.")
+        raise ToolError(
+            f"{sort!r} is no order.",
+            hint="Use path, name, modified, created, day, size or frontmatter.KEY, or - and one.",
+        )
     values = {path: measures[key](path) for path in sorted(paths)}
     with_value = [path for path, value in values.items() if value is not None]
     with_value.sort(key=lambda path: values[path], reverse=reverse)
@@ -114,21 +141,37 @@ def sort_files(paths: list[VaultPath], sort: str | None, ctx: ToolContext, match
 
 
 class QueryInput(ToolModel):
-    folder: PathText | None = Field(default=None, description="Only notes below it; the vault when absent.")
-    tag: str | None = Field(default=None, min_length=1, description="With or without #; nested tags are included.")
-    frontmatter: dict[str, Any] | None = Field(
-        default=None, description="Property: the value it equals or, as a list, holds; a link by its target; null: it has none."
+    folder: PathText | None = Field(
+        default=None, description="Only notes below it; the vault when absent."
     )
-    name: str | None = Field(default=None, min_length=1, description="A part of the name, in any case, or a pattern with * and ?.")
-    text: str | None = Field(default=None, min_length=1, description="A text that the note holds, in any case.")
+    tag: str | None = Field(
+        default=None, min_length=1, description="With or without #; nested tags are included."
+    )
+    frontmatter: dict[str, Any] | None = Field(
+        default=None,
+        description="Property: the value it equals or, as a list, holds; a link by its target; null: it has none.",
+    )
+    name: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A part of the name, in any case, or a pattern with * and ?.",
+    )
+    text: str | None = Field(
+        default=None, min_length=1, description="A text that the note holds, in any case."
+    )
     modified_before: str | None = Field(default=None, description=WHEN)
-    modified_after: str | None = Field(default=None, description="As modifiedBefore; the moment itself is included.")
+    modified_after: str | None = Field(
+        default=None, description="As modifiedBefore; the moment itself is included."
+    )
     created_before: str | None = Field(
-        default=None, description="As modifiedBefore; by its property created where that is a date, else by the file's own time."
+        default=None,
+        description="As modifiedBefore; by its property created where that is a date, else by the file's own time.",
     )
     created_after: str | None = None
     sort: str | None = Field(default=None, description=ORDERS)
-    limit: Whole | None = Field(default=None, ge=0, description="At most so many notes; all when absent.")
+    limit: Whole | None = Field(
+        default=None, ge=0, description="At most so many notes; all when absent."
+    )
     offset: Whole = Field(default=0, ge=0)
 
 
@@ -143,7 +186,15 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
     """The notes that meet all conditions: folder, tag, properties, name, text, dates."""
     matcher = Matcher(ctx)
     folder = find_folder(ctx.view, args.folder)
-    shared = ("folder", "tag", "name", "modified_before", "modified_after", "created_before", "created_after")
+    shared = (
+        "folder",
+        "tag",
+        "name",
+        "modified_before",
+        "modified_after",
+        "created_before",
+        "created_after",
+    )
     where = Condition(**{name: getattr(args, name) for name in shared})
     fits = matcher.check(where)
     found = [path for path in matcher.index.notes(folder) if fits(path)]
@@ -153,16 +204,22 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
         found = [path for path in found if wanted.fits(path)]
     if args.text is not None:
         text = args.text.casefold()
-        holding = matcher.holding(folder, folded_needle(args.text), lambda content: text in content.casefold())
+        holding = matcher.holding(
+            folder, folded_needle(args.text), lambda content: text in content.casefold()
+        )
         found = [path for path in found if path in holding]
     shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, args.offset)
     files = [FoundBriefly.of(path, ctx, matcher) for path in shown]
-    return Proposal(QueryOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings(where))
+    return Proposal(
+        QueryOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings(where)
+    )
 
 
 class SearchInput(ToolModel):
     query: str = Field(min_length=1)
-    limit: Whole | None = Field(default=None, ge=0, description="At most so many items; all when absent.")
+    limit: Whole | None = Field(
+        default=None, ge=0, description="At most so many items; all when absent."
+    )
     offset: Whole = Field(default=0, ge=0)
 
 
@@ -170,7 +227,10 @@ class FoundFile(SparseOutput):
     path: str
     name: str = Field(description="Without folder and extension.")
     score: float | None = Field(default=None, description="From 0 to 100.")
-    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
+    alias: str | None = Field(
+        default=None,
+        description="The alias of the note that answers the query, where its path does less.",
+    )
 
 
 class SearchOutput(ToolModel):
@@ -185,8 +245,15 @@ def search_name(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
     wanted = None if args.limit is None else args.offset + args.limit
     found = ctx.view.index.names().search(args.query, wanted)
     hits, _ = page(found.hits, args.limit, args.offset)
-    items = [FoundFile(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias) for hit in hits]
-    return Proposal(SearchOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
+    items = [
+        FoundFile(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias)
+        for hit in hits
+    ]
+    return Proposal(
+        SearchOutput(
+            items=items, total=found.total, has_more=args.offset + len(items) < found.total
+        )
+    )
 
 
 @tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
@@ -196,15 +263,22 @@ def search_tag(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
     found = tagged(index, args.query, ROOT)
     shown, more = page(found, args.limit, args.offset)
     items = [FoundFile(path=path.text, name=path.stem) for path in shown]
-    return Proposal(SearchOutput(items=items, total=len(found), has_more=more), warnings=unread(index))
+    return Proposal(
+        SearchOutput(items=items, total=len(found), has_more=more), warnings=unread(index)
+    )
 
 
 class SearchTextInput(ToolModel):
-    query: str = Field(min_length=1, description="A text, or with regex a regular expression of Python; lines are searched one by one.")
+    query: str = Field(
+        min_length=1,
+        description="A text, or with regex a regular expression of Python; lines are searched one by one.",
+    )
     folder: PathText | None = Field(default=None, description="The vault when absent.")
     regex: bool = False
     case_sensitive: bool = False
-    limit: Whole | None = Field(default=None, ge=0, description="At most so many matches; all when absent.")
+    limit: Whole | None = Field(
+        default=None, ge=0, description="At most so many matches; all when absent."
+    )
     offset: Whole = Field(default=0, ge=0)
 
 
@@ -221,7 +295,11 @@ class SearchTextOutput(ToolModel):
     scanned: int = Field(description="The number of notes that were read.")
 
 
-@tool("vault.searchText", Risk.READ_ONLY, aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"))
+@tool(
+    "vault.searchText",
+    Risk.READ_ONLY,
+    aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"),
+)
 def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
     """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
     question = LineQuery(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
@@ -230,7 +308,10 @@ def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextO
     warnings: list[Problem] = []
     index = ctx.view.index
     for path, text in read_texts(index, folder, question.needle, warnings):
-        hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
+        hits += (
+            TextMatch(path=path.text, line=number, preview=preview(line, span))
+            for number, line, span in question.lines(text)
+        )
     found, more = page(hits, args.limit, args.offset)
     scanned = index.note_count(folder) - len(warnings)
     output = SearchTextOutput(matches=list(found), total=len(hits), has_more=more, scanned=scanned)
@@ -239,7 +320,8 @@ def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextO
 
 class FindDuplicatesInput(NotesInput):
     by: Literal["content", "name"] = Field(
-        default="content", description="The text below the properties, blanks at its ends aside; or the name."
+        default="content",
+        description="The text below the properties, blanks at its ends aside; or the name.",
     )
 
 
@@ -276,7 +358,9 @@ def find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal[Fin
                 alike[body].append(path)
     groups = [_group(paths) for paths in alike.values() if len(paths) > 1]
     groups.sort(key=lambda group: group.key.casefold())
-    output = FindDuplicatesOutput(groups=groups, count=len(groups), notes=sum(group.count for group in groups))
+    output = FindDuplicatesOutput(
+        groups=groups, count=len(groups), notes=sum(group.count for group in groups)
+    )
     return Proposal(output, warnings=tuple(problems))
 
 

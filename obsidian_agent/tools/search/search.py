@@ -14,7 +14,13 @@ from obsidian_agent.tools.core.lookup import unread
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.index.index import VaultIndex, tag_key
-from obsidian_agent.vault.index.text_search import Needle, exact_needle, folded_needle, lines_with, required_text
+from obsidian_agent.vault.index.text_search import (
+    Needle,
+    exact_needle,
+    folded_needle,
+    lines_with,
+    required_text,
+)
 from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.text import decode
@@ -38,11 +44,15 @@ SearchMode = Literal["name", "content", "tag", "all"]
 def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
     """The notes with a tag or one nested below it. ARGUMENT_INVALID for a text that can be no tag."""
     if not tag_key(tag):
-        raise ToolError(f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha.")
+        raise ToolError(
+            f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha."
+        )
     return index.tagged(tag, folder)
 
 
-def read_texts(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
+def read_texts(
+    index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]
+) -> Iterator[tuple[VaultPath, str]]:
     """The texts of the notes below a folder that may hold a needle; a warning for each that cannot be read."""
     for path, data in index.texts(folder, needle):
         problem = data if isinstance(data, Problem) else None
@@ -52,7 +62,9 @@ def read_texts(index: VaultIndex, folder: VaultPath, needle: Needle | None, warn
             except VaultError as error:
                 problem = error.problem()
         if problem is not None:
-            warnings.append(Problem(problem.code, f"{path} is not searched: {problem.message}", path=path.text))
+            warnings.append(
+                Problem(problem.code, f"{path} is not searched: {problem.message}", path=path.text)
+            )
 
 
 class LineQuery:
@@ -145,10 +157,14 @@ class SearchRequest:
     case_sensitive: bool = False
 
 
-def search(index: VaultIndex, request: SearchRequest, cancelled: Callable[[], bool] = lambda: False) -> SearchPage:
+def search(
+    index: VaultIndex, request: SearchRequest, cancelled: Callable[[], bool] = lambda: False
+) -> SearchPage:
     """A page of hits. ARGUMENT_INVALID for a page that cannot be, a bad expression, or a text that is no tag."""
     if not 0 <= request.limit <= LARGEST_PAGE:
-        raise ToolError(f"The limit {request.limit} is out of range.", hint=f"It may be 0 to {LARGEST_PAGE}.")
+        raise ToolError(
+            f"The limit {request.limit} is out of range.", hint=f"It may be 0 to {LARGEST_PAGE}."
+        )
     if request.offset < 0:
         raise ToolError(f"The offset {request.offset} is negative.")
     warnings: list[Problem] = []
@@ -168,7 +184,10 @@ def search(index: VaultIndex, request: SearchRequest, cancelled: Callable[[], bo
                 contents = _by_content(index, request, warnings, cancelled)
                 found = [*names, *(item for item in contents if _path(item) not in known)]
         end = request.offset + request.limit
-        items = tuple(item if isinstance(item, SearchItem) else _of_note(index, item) for item in found[request.offset : end])
+        items = tuple(
+            item if isinstance(item, SearchItem) else _of_note(index, item)
+            for item in found[request.offset : end]
+        )
     return SearchPage(items, len(found), end < len(found), tuple(warnings))
 
 
@@ -177,18 +196,29 @@ def _path(item: SearchItem | RankedNote) -> str:
 
 
 def _by_name(index: VaultIndex, query: str) -> list[SearchItem]:
-    return [SearchItem(hit.path, preview=hit.alias, score=hit.score) for hit in index.names().search(query).hits]
+    return [
+        SearchItem(hit.path, preview=hit.alias, score=hit.score)
+        for hit in index.names().search(query).hits
+    ]
 
 
 def _by_content(
-    index: VaultIndex, request: SearchRequest, warnings: list[Problem], cancelled: Callable[[], bool]
+    index: VaultIndex,
+    request: SearchRequest,
+    warnings: list[Problem],
+    cancelled: Callable[[], bool],
 ) -> Sequence[SearchItem | RankedNote]:
     if not request.regex and not request.literal and words_of(request.query):
         return ranked(index, ROOT, request.query, cancelled)
     return list(_lines(index, request, warnings, cancelled))
 
 
-def _lines(index: VaultIndex, request: SearchRequest, warnings: list[Problem], cancelled: Callable[[], bool]) -> Iterator[SearchItem]:
+def _lines(
+    index: VaultIndex,
+    request: SearchRequest,
+    warnings: list[Problem],
+    cancelled: Callable[[], bool],
+) -> Iterator[SearchItem]:
     question = LineQuery(request.query, regex=request.regex, case_sensitive=request.case_sensitive)
     for path, text in read_texts(index, ROOT, question.needle, warnings):
         if cancelled():
@@ -206,4 +236,9 @@ def _of_note(index: VaultIndex, note: RankedNote) -> SearchItem:
     end = text.find("\n", first)
     line = text[start : len(text) if end < 0 else end].rstrip("\r")
     at = first - start
-    return SearchItem(note.path.text, text.count("\n", 0, start) + 1, preview(line, (at, at)), round(note.score, 3))
+    return SearchItem(
+        note.path.text,
+        text.count("\n", 0, start) + 1,
+        preview(line, (at, at)),
+        round(note.score, 3),
+    )

@@ -52,7 +52,11 @@ class Mark:
     def of(cls, line: str) -> Mark | None:
         """The mark of a line; None when it is no list item."""
         found = _ITEM.match(line)
-        return None if found is None else cls(found["indent"], found["marker"], found["gap"], found["box"] or "")
+        return (
+            None
+            if found is None
+            else cls(found["indent"], found["marker"], found["gap"], found["box"] or "")
+        )
 
     @property
     def text(self) -> str:
@@ -92,7 +96,12 @@ class Blocks:
         headings = frozenset(
             number
             for heading in edits.headings(text)
-            for number in range(heading.line, heading.line + text.count("\n", heading.start, heading.end) + (text[heading.end - 1] != "\n"))
+            for number in range(
+                heading.line,
+                heading.line
+                + text.count("\n", heading.start, heading.end)
+                + (text[heading.end - 1] != "\n"),
+            )
         )
         return cls(lines, scanned, headings, frozenset(_rows(scanned)))
 
@@ -115,17 +124,25 @@ class Blocks:
         own = columns(self.lines[number - 1])
         end = number + 1
         if self.scanned[number - 1].depth is not None:
-            while end <= len(self.lines) and self.lines[end - 1].strip() and columns(self.lines[end - 1]) > own:
+            while (
+                end <= len(self.lines)
+                and self.lines[end - 1].strip()
+                and columns(self.lines[end - 1]) > own
+            ):
                 end += 1
         return range(number, end)
 
     def holding(self, wanted: str, numbers: Iterable[int], kinds: Sequence[LineKind]) -> list[int]:
         """The lines of these kinds that hold a text as whole words, in any case; when none does, those with all of its words."""
-        there = [number for number in numbers if number <= len(self.lines) and self.kind(number) in kinds]
+        there = [
+            number for number in numbers if number <= len(self.lines) and self.kind(number) in kinds
+        ]
         pattern = whole_words(wanted)
         found = [number for number in there if pattern.search(self.lines[number - 1])]
         words = _words(wanted)
-        return found or [number for number in there if words and words <= _words(self.lines[number - 1])]
+        return found or [
+            number for number in there if words and words <= _words(self.lines[number - 1])
+        ]
 
 
 def section_lines(text: str, heading: str | None) -> range:
@@ -135,7 +152,9 @@ def section_lines(text: str, heading: str | None) -> range:
     section = edits.section(text, heading)
     first = text.count("\n", 0, section.start) + 1
     last = text.count("\n", 0, section.text_end)
-    return range(first, last + 1 + (section.text_end > 0 and not text[: section.text_end].endswith("\n")))
+    return range(
+        first, last + 1 + (section.text_end > 0 and not text[: section.text_end].endswith("\n"))
+    )
 
 
 def columns(line: str) -> int:
@@ -178,14 +197,21 @@ def _rows(scanned: Sequence[Line]) -> Iterator[int]:
             inside = False
         elif inside:
             yield line.number
-        elif "|" in above.body and "|" in line.body and TABLE_RULE.fullmatch(line.body) and not above.hidden:
+        elif (
+            "|" in above.body
+            and "|" in line.body
+            and TABLE_RULE.fullmatch(line.body)
+            and not above.hidden
+        ):
             inside = True
 
 
 def _words(text: str) -> frozenset[str]:
     """The words of a text that tell something, without case and plural."""
     found = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(word.removesuffix("s") if len(word) > 3 else word for word in found if word not in _SMALL)
+    return frozenset(
+        word.removesuffix("s") if len(word) > 3 else word for word in found if word not in _SMALL
+    )
 
 
 _DEFAULT: Final = "-"
@@ -200,15 +226,21 @@ class AddedLinesOutput(ToolModel):
 
 def _proposal(path: VaultPath, before: str, after: str, line: int) -> Proposal[AddedLinesOutput]:
     data = encode(after)
-    output = AddedLinesOutput(path=path.text, line=line, changed=after != before, hash=content_hash(data))
+    output = AddedLinesOutput(
+        path=path.text, line=line, changed=after != before, hash=content_hash(data)
+    )
     return Proposal(output, (ModifyFile(path, data),) if after != before else ())
 
 
 class AddLinesInput(ToolModel):
     path: PathText = Field(min_length=1)
-    content: LongText = Field(min_length=1, description="List items get the marker and indentation of the list that they join.")
+    content: LongText = Field(
+        min_length=1,
+        description="List items get the marker and indentation of the list that they join.",
+    )
     heading: str | None = Field(
-        default=None, description="In the section below this heading (its text, without #); without one in the whole note."
+        default=None,
+        description="In the section below this heading (its text, without #); without one in the whole note.",
     )
     at: Literal["end", "start"] = "end"
     as_item: bool | Literal["pure"] = Field(
@@ -226,7 +258,9 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
     numbers = section_lines(text, args.heading)
     content = args.content.replace("\r\n", "\n").rstrip("\n")
     neighbour = _neighbour(blocks, numbers, last=args.at == "end")
-    as_item = args.as_item is True or (args.as_item == "pure" and "\n" not in content and _is_list(blocks, numbers))
+    as_item = args.as_item is True or (
+        args.as_item == "pure" and "\n" not in content and _is_list(blocks, numbers)
+    )
     if neighbour is None or not (as_item or Mark.of(content) is not None):
         return _add_text(path, text, _in_marker_style(content, blocks), args)
     mark = Mark.of(blocks.lines[neighbour - 1])
@@ -245,7 +279,11 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
 def _is_list(blocks: Blocks, numbers: range) -> bool:
     """Whether these lines are a list, but for headings and blank lines; tables, code and text are none."""
     filled = [
-        number for number in numbers if number <= len(blocks.lines) and blocks.lines[number - 1].strip() and number not in blocks.headings
+        number
+        for number in numbers
+        if number <= len(blocks.lines)
+        and blocks.lines[number - 1].strip()
+        and number not in blocks.headings
     ]
     body = [number for number in filled if not _is_property(blocks, number)]
     inside = {each for number in body if _is_outer(blocks, number) for each in blocks.whole(number)}
@@ -254,30 +292,50 @@ def _is_list(blocks: Blocks, numbers: range) -> bool:
 
 def _is_property(blocks: Blocks, number: int) -> bool:
     """Whether a line belongs to the properties, which only blank lines and themselves can stand before."""
-    return all(line.hidden or not line.body.strip() for line in blocks.scanned[:number]) and blocks.scanned[0].body.strip() == "---"
+    return (
+        all(line.hidden or not line.body.strip() for line in blocks.scanned[:number])
+        and blocks.scanned[0].body.strip() == "---"
+    )
 
 
 def _outer_marks(blocks: Blocks, numbers: range) -> list[Mark]:
-    found = (Mark.of(blocks.lines[number - 1]) for number in numbers if number <= len(blocks.lines) and _is_outer(blocks, number))
+    found = (
+        Mark.of(blocks.lines[number - 1])
+        for number in numbers
+        if number <= len(blocks.lines) and _is_outer(blocks, number)
+    )
     return [mark for mark in found if mark is not None]
 
 
-def _add_text(path: VaultPath, text: str, content: str, args: AddLinesInput) -> Proposal[AddedLinesOutput]:
+def _add_text(
+    path: VaultPath, text: str, content: str, args: AddLinesInput
+) -> Proposal[AddedLinesOutput]:
     """What `vault.updateFile` does with mode append or prepend."""
     content += "\n"
     if args.at == "end":
-        after = edits.append(text, content) if args.heading is None else edits.append_to_section(text, args.heading, content)
+        after = (
+            edits.append(text, content)
+            if args.heading is None
+            else edits.append_to_section(text, args.heading, content)
+        )
     elif args.heading is None:
         after = edits.prepend_below_frontmatter(text, content)
     else:
         after = edits.prepend_below_heading(text, args.heading, content)
-    same = next((at for at, (old, new) in enumerate(zip(text, after, strict=False)) if old != new), min(len(text), len(after)))
+    same = next(
+        (at for at, (old, new) in enumerate(zip(text, after, strict=False)) if old != new),
+        min(len(text), len(after)),
+    )
     return _proposal(path, text, after, after.count("\n", 0, same) + 1)
 
 
 def _neighbour(blocks: Blocks, numbers: range, *, last: bool) -> int | None:
     """The list item of the outermost level that new ones would join: that of the list which these lines end with (or begin with)."""
-    filled = [number for number in numbers if number <= len(blocks.lines) and blocks.lines[number - 1].strip()]
+    filled = [
+        number
+        for number in numbers
+        if number <= len(blocks.lines) and blocks.lines[number - 1].strip()
+    ]
     shown = [number for number in filled if not (blocks.scanned[number - 1].hidden and not last)]
     outer = [number for number in shown if _is_outer(blocks, number)]
     if not outer:
@@ -289,7 +347,11 @@ def _neighbour(blocks: Blocks, numbers: range, *, last: bool) -> int | None:
 
 def _is_outer(blocks: Blocks, number: int) -> bool:
     line = blocks.scanned[number - 1]
-    return line.depth == 0 and not line.quotes and Mark.of(blocks.lines[number - 1].removeprefix(BOM)) is not None
+    return (
+        line.depth == 0
+        and not line.quotes
+        and Mark.of(blocks.lines[number - 1].removeprefix(BOM)) is not None
+    )
 
 
 def _as_items(content: str, mark: Mark) -> list[str]:
@@ -310,14 +372,20 @@ def _as_items(content: str, mark: Mark) -> list[str]:
 def _in_marker_style(content: str, blocks: Blocks) -> str:
     """Bullets with the marker that most bullets of the note have, where they join no list."""
     markers = [
-        mark.marker for line in blocks.scanned if line.depth is not None and (mark := Mark.of(line.body)) is not None and not mark.numbered
+        mark.marker
+        for line in blocks.scanned
+        if line.depth is not None and (mark := Mark.of(line.body)) is not None and not mark.numbered
     ]
     usual = max(dict.fromkeys(markers), key=markers.count, default=_DEFAULT)
     made = []
     for line in content.split("\n"):
         own = Mark.of(line)
         bullet = own is not None and not own.numbered and own.marker == _DEFAULT
-        made.append(f"{own.indent}{usual}{line[len(own.indent) + 1 :]}" if own is not None and bullet else line)
+        made.append(
+            f"{own.indent}{usual}{line[len(own.indent) + 1 :]}"
+            if own is not None and bullet
+            else line
+        )
     return "\n".join(made)
 
 
@@ -340,13 +408,28 @@ _KINDS: Final[dict[str, tuple[LineKind, ...]]] = {
 
 class TakeLinesInput(ToolModel):
     path: PathText = Field(min_length=1)
-    text: str | None = Field(default=None, min_length=1, description="Lines that hold this text as whole words, or else all of its words.")
-    line: Whole | None = Field(default=None, ge=1, description="Or the line of this number, from 1; with heading: from its first line.")
-    kind: Literal["line", "item", "task", "row"] = Field(default="line", description="Only list items, tasks, or rows of tables.")
-    heading: str | None = Field(default=None, description="Only below this heading (its text, without #).")
-    expect_count: Whole | None = Field(default=None, ge=0, description="How many lines there must be; the first step to say which.")
+    text: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Lines that hold this text as whole words, or else all of its words.",
+    )
+    line: Whole | None = Field(
+        default=None,
+        ge=1,
+        description="Or the line of this number, from 1; with heading: from its first line.",
+    )
+    kind: Literal["line", "item", "task", "row"] = Field(
+        default="line", description="Only list items, tasks, or rows of tables."
+    )
+    heading: str | None = Field(
+        default=None, description="Only below this heading (its text, without #)."
+    )
+    expect_count: Whole | None = Field(
+        default=None, ge=0, description="How many lines there must be; the first step to say which."
+    )
     replacement: LongText | None = Field(
-        default=None, description="A text in its place; a list item keeps its marker, checkbox and what is nested in it."
+        default=None,
+        description="A text in its place; a list item keeps its marker, checkbox and what is nested in it.",
     )
 
     into: PathText | None = Field(default=None, description=INTO)
@@ -380,14 +463,36 @@ def take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal[TakeLinesOutp
     found = _find_lines(args, path, text, blocks)
     if args.expect_count is not None and len(found) != args.expect_count:
         message = f"{path} has {len(found)} such lines, not {args.expect_count}."
-        raise ToolError(message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the line.")
-    items = [_taken_line([blocks.lines[each - 1] for each in blocks.whole(number)]) for number in found]
+        raise ToolError(
+            message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the line."
+        )
+    items = [
+        _taken_line([blocks.lines[each - 1] for each in blocks.whole(number)]) for number in found
+    ]
     lines = (
-        _replace_lines(blocks, found, args.replacement, newline_of(text)) if args.replacement is not None else _remove_lines(blocks, found)
+        _replace_lines(blocks, found, args.replacement, newline_of(text))
+        if args.replacement is not None
+        else _remove_lines(blocks, found)
     )
-    warnings = () if found else (Problem("TEXT_NOT_FOUND", f"No such line of {path} holds “{args.text}”.", path=path.text),)
-    carried = links.move_text("\n".join(item.raw for item in items), "".join(lines), path, links.find_destination(args.into, ctx), ctx)
-    changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if carried.rest != text else ()
+    warnings = (
+        ()
+        if found
+        else (
+            Problem(
+                "TEXT_NOT_FOUND", f"No such line of {path} holds “{args.text}”.", path=path.text
+            ),
+        )
+    )
+    carried = links.move_text(
+        "\n".join(item.raw for item in items),
+        "".join(lines),
+        path,
+        links.find_destination(args.into, ctx),
+        ctx,
+    )
+    changes = (
+        (ModifyFile(path, encode(carried.rest)), *carried.changes) if carried.rest != text else ()
+    )
     output = TakeLinesOutput(path=path.text, items=items, text=carried.text, count=len(items))
     return Proposal(output, changes, (*warnings, *carried.problems))
 
@@ -397,12 +502,20 @@ def _find_lines(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks
     numbers = section_lines(text, args.heading)
     if args.line is not None:
         number = numbers.start + args.line - 1
-        if number not in numbers or number > len(blocks.lines) or blocks.kind(number) not in _KINDS[args.kind]:
-            raise ToolError(f"{path} has no such line {args.line}.", code="MARKER_NOT_FOUND", path=path.text)
+        if (
+            number not in numbers
+            or number > len(blocks.lines)
+            or blocks.kind(number) not in _KINDS[args.kind]
+        ):
+            raise ToolError(
+                f"{path} has no such line {args.line}.", code="MARKER_NOT_FOUND", path=path.text
+            )
         return [number]
     found = blocks.holding(args.text or "", numbers, _KINDS[args.kind])
     if not found and args.expect_count:
-        raise ToolError(f"No such line of {path} holds “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text)
+        raise ToolError(
+            f"No such line of {path} holds “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text
+        )
     inner = {each for number in found for each in blocks.whole(number)[1:]}
     return [number for number in found if number not in inner]
 
@@ -412,7 +525,9 @@ def _taken_line(lines: list[str]) -> TakenLine:
     return TakenLine(text=lines[0][len(mark.text) if mark else 0 :].strip(), raw=dedented(lines))
 
 
-def _replace_lines(blocks: Blocks, found: Iterable[int], replacement: str, newline: str) -> list[str]:
+def _replace_lines(
+    blocks: Blocks, found: Iterable[int], replacement: str, newline: str
+) -> list[str]:
     lines = [*blocks.lines]
     for number in found:
         old = lines[number - 1]
@@ -421,7 +536,9 @@ def _replace_lines(blocks: Blocks, found: Iterable[int], replacement: str, newli
         if mark is None and blocks.kind(number) == "text":
             lead = old[: len(old) - len(old.lstrip(" \t>"))]
         ending = newline if old.endswith("\n") else ""
-        lines[number - 1] = lead + replacement.strip("\r\n").replace("\r\n", "\n").replace("\n", newline) + ending
+        lines[number - 1] = (
+            lead + replacement.strip("\r\n").replace("\r\n", "\n").replace("\n", newline) + ending
+        )
     return lines
 
 

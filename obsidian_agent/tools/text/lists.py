@@ -30,11 +30,19 @@ _PIECE: Final = re.compile(r"\d+|\D+")
 
 class ArrangeOptions(ToolModel):
     sort: Literal["az", "za", "openFirst"] | None = Field(
-        default=None, description="By their texts, without regard to case and with numbers by size, or open tasks before done ones."
+        default=None,
+        description="By their texts, without regard to case and with numbers by size, or open tasks before done ones.",
     )
-    unique: bool = Field(default=False, description="Leave out items that are equal to one before them, with what is nested in them.")
-    marker: Literal["-", "*", "+", "1.", "1)"] | None = Field(default=None, description="The marker of all items of the outermost level.")
-    checkboxes: Literal["add", "remove"] | None = Field(default=None, description="Give the items an open checkbox, or take it away.")
+    unique: bool = Field(
+        default=False,
+        description="Leave out items that are equal to one before them, with what is nested in them.",
+    )
+    marker: Literal["-", "*", "+", "1.", "1)"] | None = Field(
+        default=None, description="The marker of all items of the outermost level."
+    )
+    checkboxes: Literal["add", "remove"] | None = Field(
+        default=None, description="Give the items an open checkbox, or take it away."
+    )
 
     @model_validator(mode="after")
     def _something(self) -> ArrangeOptions:
@@ -75,12 +83,25 @@ def _find_lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Ite
     at = numbers.start
     while at < numbers.stop:
         start, items = at, list[_Item]()
-        while at < numbers.stop and (mark := _outermost_mark(blocks, at, items[0].mark if items else None)) is not None:
+        while (
+            at < numbers.stop
+            and (mark := _outermost_mark(blocks, at, items[0].mark if items else None)) is not None
+        ):
             whole = blocks.whole(at)
             end = whole.stop
-            while end < numbers.stop and end <= len(blocks.lines) and not blocks.lines[end - 1].strip():
+            while (
+                end < numbers.stop
+                and end <= len(blocks.lines)
+                and not blocks.lines[end - 1].strip()
+            ):
                 end += 1
-            items.append(_Item(mark, [blocks.lines[number - 1] for number in whole], blocks.lines[whole.stop - 1 : end - 1]))
+            items.append(
+                _Item(
+                    mark,
+                    [blocks.lines[number - 1] for number in whole],
+                    blocks.lines[whole.stop - 1 : end - 1],
+                )
+            )
             at = end
         if items:
             yield start, items
@@ -91,8 +112,17 @@ def _find_lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Ite
 def _outermost_mark(blocks: Blocks, number: int, like: Mark | None) -> Mark | None:
     """The mark of an item of the outermost level, in the same list as `like`."""
     line = blocks.scanned[number - 1] if number <= len(blocks.lines) else None
-    mark = Mark.of(blocks.lines[number - 1]) if line is not None and line.depth == 0 and not line.quotes else None
-    return mark if mark is not None and (like is None or (mark.indent, mark.numbered) == (like.indent, like.numbered)) else None
+    mark = (
+        Mark.of(blocks.lines[number - 1])
+        if line is not None and line.depth == 0 and not line.quotes
+        else None
+    )
+    return (
+        mark
+        if mark is not None
+        and (like is None or (mark.indent, mark.numbered) == (like.indent, like.numbered))
+        else None
+    )
 
 
 def _arrange_items(items: list[_Item], options: ArrangeOptions, newline: str) -> list[str]:
@@ -102,7 +132,11 @@ def _arrange_items(items: list[_Item], options: ArrangeOptions, newline: str) ->
     blanks = [item.blank for item in items]
     gaps = [*blanks[: len(ordered) - 1], blanks[-1]]
     lines: list[str] = []
-    number = int(first.marker[:-1]) if first.numbered and not (options.marker and options.marker[0] != "1") else 1
+    number = (
+        int(first.marker[:-1])
+        if first.numbered and not (options.marker and options.marker[0] != "1")
+        else 1
+    )
     for count, (item, gap) in enumerate(zip(ordered, gaps, strict=True)):
         mark = _new_mark(item.mark, options, number + count)
         lines += _with_mark(item, mark, newline)
@@ -123,7 +157,9 @@ def _without_repetitions(items: list[_Item]) -> list[_Item]:
 def _sort_items(items: list[_Item], options: ArrangeOptions) -> list[_Item]:
     match options.sort:
         case "az" | "za":
-            return sorted(items, key=lambda item: _sort_key(item.text), reverse=options.sort == "za")
+            return sorted(
+                items, key=lambda item: _sort_key(item.text), reverse=options.sort == "za"
+            )
         case "openFirst":
             return sorted(items, key=lambda item: bool(item.mark.box) and item.mark.box[1] != " ")
         case None:
@@ -133,7 +169,10 @@ def _sort_items(items: list[_Item], options: ArrangeOptions) -> list[_Item]:
 def _sort_key(text: str) -> list[tuple[bool, int, str]]:
     """Texts as people sort them: what links show, without marks and case, numbers by their size."""
     plain = _MARKS.sub("", text).casefold().strip()
-    return [(not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in _PIECE.findall(plain)]
+    return [
+        (not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece)
+        for piece in _PIECE.findall(plain)
+    ]
 
 
 def _new_mark(mark: Mark, options: ArrangeOptions, number: int) -> Mark:
@@ -150,15 +189,22 @@ def _with_mark(item: _Item, mark: Mark, newline: str) -> list[str]:
     """An item's lines behind another mark; what is nested moves in where it would not be nested any more."""
     first = mark.text + item.lines[0][len(item.mark.text) :]
     needed = len(f"{mark.indent}{mark.marker} ".expandtabs(4))
-    lacking = needed - min((columns(line) for line in item.lines[1:] if line.strip()), default=needed)
+    lacking = needed - min(
+        (columns(line) for line in item.lines[1:] if line.strip()), default=needed
+    )
     wider = len(mark.marker) > len(item.mark.marker)
-    moved = [" " * lacking + line if wider and lacking > 0 and not line.startswith("\t") else line for line in item.lines[1:]]
+    moved = [
+        " " * lacking + line if wider and lacking > 0 and not line.startswith("\t") else line
+        for line in item.lines[1:]
+    ]
     return [line if line.endswith("\n") else line + newline for line in (first, *moved)]
 
 
 class ArrangeListsInput(ArrangeOptions):
     path: PathText = Field(min_length=1)
-    heading: str | None = Field(default=None, description="Only the lists below this heading (its text, without #).")
+    heading: str | None = Field(
+        default=None, description="Only the lists below this heading (its text, without #)."
+    )
 
 
 class ArrangeListsOutput(ToolModel):
@@ -173,7 +219,11 @@ def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[Arrange
     path, text = open_note(ctx, args.path)
     after, lists = arrange_text(text, section_lines(text, args.heading), args)
     output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
-    warnings = () if lists else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
+    warnings = (
+        ()
+        if lists
+        else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
+    )
     return Proposal(output, written(path, text, after), warnings)
 
 
@@ -207,14 +257,22 @@ class BulletItem(SparseOutput):
 def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[Items[BulletItem]]:
     """The list items of a text, bulleted and numbered."""
     items = [
-        BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=slug(bullet.text), checked=bullet.checked)
+        BulletItem(
+            text=bullet.text,
+            raw=bullet.raw,
+            depth=bullet.depth,
+            slug=slug(bullet.text),
+            checked=bullet.checked,
+        )
         for bullet in bullets(args.text)
     ]
     return Proposal(Items.of(items))
 
 
 class ItemsInput(ToolModel):
-    items: list[Any] = Field(description="Items of another step, such as $steps.find.files; null ones (skipped instances) are left out.")
+    items: list[Any] = Field(
+        description="Items of another step, such as $steps.find.files; null ones (skipped instances) are left out."
+    )
 
     def present(self) -> list[Any]:
         """The items that are not null."""
@@ -230,7 +288,10 @@ def field_value(item: Any, field: str | None) -> Any:
 
 
 class SortItemsInput(ItemsInput):
-    by: str | None = Field(default=None, description="A field such as name or frontmatter.year; the items themselves when absent.")
+    by: str | None = Field(
+        default=None,
+        description="A field such as name or frontmatter.year; the items themselves when absent.",
+    )
     descending: bool = False
 
 
@@ -238,7 +299,11 @@ class SortItemsInput(ItemsInput):
 def sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal[Items[Any]]:
     """Items in the order of a field, numbers before texts, those without it last."""
     keys = [(sort_key(field_value(item, args.by)), item) for item in args.present()]
-    known = sorted(((key, item) for key, item in keys if key is not None), key=itemgetter(0), reverse=args.descending)
+    known = sorted(
+        ((key, item) for key, item in keys if key is not None),
+        key=itemgetter(0),
+        reverse=args.descending,
+    )
     ordered = [item for _, item in known] + [item for key, item in keys if key is None]
     return Proposal(Items.of(ordered))
 
@@ -263,9 +328,16 @@ def _members(value: Any) -> Iterator[Any]:
 
 
 class GroupItemsInput(ItemsInput):
-    by: str = Field(min_length=1, description="A field; an item with a list of values is in the group of each.")
-    none: str = Field(default="Other", description="The name of the group of items without a value, which comes last.")
-    template: LongText | None = Field(default=None, description="One item as in util.formatList; then each group has a text.")
+    by: str = Field(
+        min_length=1, description="A field; an item with a list of values is in the group of each."
+    )
+    none: str = Field(
+        default="Other",
+        description="The name of the group of items without a value, which comes last.",
+    )
+    template: LongText | None = Field(
+        default=None, description="One item as in util.formatList; then each group has a text."
+    )
     separator: str = "\n"
 
 
@@ -273,7 +345,9 @@ class ItemGroup(ToolModel):
     key: str
     items: list[Any]
     count: int
-    text: str = Field(description="The items as the template says, joined; empty without a template.")
+    text: str = Field(
+        description="The items as the template says, joined; empty without a template."
+    )
 
 
 class GroupMember(ToolModel):
@@ -283,7 +357,9 @@ class GroupMember(ToolModel):
 
 class GroupItemsOutput(ToolModel):
     groups: list[ItemGroup]
-    members: list[GroupMember] = Field(description="Each item that has a value, once, in the order of the items.")
+    members: list[GroupMember] = Field(
+        description="Each item that has a value, once, in the order of the items."
+    )
     count: int
 
 
@@ -294,7 +370,9 @@ def group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal[GroupItemsO
     rest: list[Any] = []
     members: list[GroupMember] = []
     for item in args.present():
-        names = list(dict.fromkeys(filter(None, map(_group_name, _members(field_value(item, args.by))))))
+        names = list(
+            dict.fromkeys(filter(None, map(_group_name, _members(field_value(item, args.by)))))
+        )
         for name in names:
             groups.setdefault(name.casefold(), (name, []))[1].append(item)
         if names:
@@ -302,13 +380,21 @@ def group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal[GroupItemsO
         else:
             rest.append(item)
     ordered = [groups[key] for key in sorted(groups)] + ([(args.none, rest)] if rest else [])
-    template = ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now)) if args.template is not None else None
+    template = (
+        ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now))
+        if args.template is not None
+        else None
+    )
     made = [
         ItemGroup(
             key=name,
             items=items,
             count=len(items),
-            text="" if template is None else args.separator.join(template.fill(item, index) for index, item in enumerate(items)),
+            text=""
+            if template is None
+            else args.separator.join(
+                template.fill(item, index) for index, item in enumerate(items)
+            ),
         )
         for name, items in ordered
     ]
@@ -328,7 +414,9 @@ def _group_name(value: Any) -> str:
 
 class FormatListInput(ToolModel):
     items: list[Any]
-    template: LongText = Field(description="One item: {field}, {field|filter}, {item} and {index} (from 0), such as - {path|link}")
+    template: LongText = Field(
+        description="One item: {field}, {field|filter}, {item} and {index} (from 0), such as - {path|link}"
+    )
     separator: str = "\n"
 
 
@@ -341,20 +429,35 @@ class FormatListOutput(ToolModel):
 def format_list(args: FormatListInput, ctx: ToolContext) -> Proposal[FormatListOutput]:
     """Join items into one text; items that are null (skipped instances) are left out."""
     template = ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now))
-    texts = [template.fill(item, index) for index, item in enumerate(args.items) if item is not None]
+    texts = [
+        template.fill(item, index) for index, item in enumerate(args.items) if item is not None
+    ]
     return Proposal(FormatListOutput(text=args.separator.join(texts), count=len(texts)))
 
 
 _NUMBER: Final = re.compile(r"[-−]?\d[\d.,'’  ]*")
 _AFFIX: Final = re.compile(r"[^\W\d_]{0,4}[€$£¥%]?\.?", re.UNICODE)
 _PROPERTIES: Final = "frontmatter"
-_USUAL: Final = ("amount", "total", "sum", "price", "cost", "costs", "value", "betrag", "preis", "summe")
+_USUAL: Final = (
+    "amount",
+    "total",
+    "sum",
+    "price",
+    "cost",
+    "costs",
+    "value",
+    "betrag",
+    "preis",
+    "summe",
+)
 """Fields that are meant where several are numbers and none is named."""
 
 
 class SummarizeInput(ItemsInput):
     by: str | None = Field(
-        default=None, min_length=1, description="A field such as frontmatter.amount; without it the one property that is a number in most."
+        default=None,
+        min_length=1,
+        description="A field such as frontmatter.amount; without it the one property that is a number in most.",
     )
 
 
@@ -366,7 +469,9 @@ class Measured(ToolModel):
 class SummarizeOutput(SparseOutput):
     by: str
     count: int = Field(description="The number of items that have a number there.")
-    items: list[Measured] = Field(description="Those items with their numbers, in the order of the items.")
+    items: list[Measured] = Field(
+        description="Those items with their numbers, in the order of the items."
+    )
     sum: int | float
     average: int | float | None = Field(default=None, description="Rounded to two places.")
     least: list[Measured] = Field(description="The items with the smallest number.")
@@ -458,6 +563,10 @@ def _guess_field(items: list[Any]) -> str:
     chosen = often if len(often) == 1 else usual
     if len(chosen) != 1:
         names = ", ".join(sorted(often))
-        message = f"The numbers could be those of {names}." if often else "None of the properties is a number."
+        message = (
+            f"The numbers could be those of {names}."
+            if often
+            else "None of the properties is a number."
+        )
         raise ToolError(message, code="ARGUMENT_INVALID", hint="Say which property is meant.")
     return f"{_PROPERTIES}.{chosen[0]}"

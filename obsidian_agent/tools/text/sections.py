@@ -8,11 +8,23 @@ from typing import Final
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import find_file, open_note, read_text, without_properties, written
+from obsidian_agent.tools.core.lookup import (
+    find_file,
+    open_note,
+    read_text,
+    without_properties,
+    written,
+)
 from obsidian_agent.tools.core.models import INTO, Items, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import links as anchors
-from obsidian_agent.tools.links.links import Place, link_heading, place_key, redirect_links, subpath_keys
+from obsidian_agent.tools.links.links import (
+    Place,
+    link_heading,
+    place_key,
+    redirect_links,
+    subpath_keys,
+)
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Heading
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
@@ -26,7 +38,9 @@ _CLOSING: Final = re.compile(r"[ \t]+#+[ \t]*$")
 
 
 class ParseHeadingsInput(TextOrPath):
-    level: Whole | None = Field(default=None, ge=1, le=6, description="Only headings of this level.")
+    level: Whole | None = Field(
+        default=None, ge=1, le=6, description="Only headings of this level."
+    )
 
 
 class HeadingItem(ToolModel):
@@ -66,15 +80,22 @@ def _without_blank_lines(body: str) -> str:
 class OutlineInput(TextOrPath):
     min_level: Whole = Field(default=1, ge=1, le=6)
     max_level: Whole = Field(default=6, ge=1, le=6)
-    skip: list[str] = Field(default=[], description="Headings that are left out, such as that of the outline itself.")
-    skip_title: bool = Field(default=False, description="Leave out a first heading that is the only one of the highest level.")
+    skip: list[str] = Field(
+        default=[], description="Headings that are left out, such as that of the outline itself."
+    )
+    skip_title: bool = Field(
+        default=False,
+        description="Leave out a first heading that is the only one of the highest level.",
+    )
     links: bool = Field(default=True, description="Items as links to the headings; else as text.")
 
 
 class OutlineOutput(ToolModel):
     text: str
     count: int
-    title: str = Field(description='The heading that is the note\'s title: the only one of its level, before all others; "" without one.')
+    title: str = Field(
+        description='The heading that is the note\'s title: the only one of its level, before all others; "" without one.'
+    )
     bare: bool = Field(description="Whether there is no title.")
 
 
@@ -84,14 +105,20 @@ def outline(args: OutlineInput, ctx: ToolContext) -> Proposal[OutlineOutput]:
     skipped = {heading.casefold() for heading in args.skip}
     there = edits.headings(args.read(ctx))
     levels = [heading.level for heading in there]
-    title = bool(there) and len(there) > 1 and levels[0] == min(levels) and levels.count(levels[0]) == 1
+    title = (
+        bool(there) and len(there) > 1 and levels[0] == min(levels) and levels.count(levels[0]) == 1
+    )
     found = [
         heading
         for heading in there[int(args.skip_title and title) :]
-        if args.min_level <= heading.level <= args.max_level and heading.text and heading.text.casefold() not in skipped
+        if args.min_level <= heading.level <= args.max_level
+        and heading.text
+        and heading.text.casefold() not in skipped
     ]
     top = min((heading.level for heading in found), default=1)
-    lines = [f"{'    ' * (heading.level - top)}- {_item(heading.text, args.links)}" for heading in found]
+    lines = [
+        f"{'    ' * (heading.level - top)}- {_item(heading.text, args.links)}" for heading in found
+    ]
     own = there[0].text if title else ""
     return Proposal(OutlineOutput(text="\n".join(lines), count=len(lines), title=own, bare=not own))
 
@@ -108,27 +135,47 @@ def _item(heading: str, link: bool) -> str:
 
 class NoteBodyInput(ToolModel):
     path: PathText = Field(min_length=1)
-    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
+    into: PathText | None = Field(
+        default=None,
+        description="The note that the text will be put into: links in it lead where they did.",
+    )
 
 
 class NoteBodyOutput(ToolModel):
     path: str
-    body: str = Field(description="The text below the properties, without blank lines at both ends.")
+    body: str = Field(
+        description="The text below the properties, without blank lines at both ends."
+    )
 
 
 @tool("util.noteBody", Risk.READ_ONLY)
 def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]:
     """The text of a note without its properties."""
     path = find_file(ctx.view, args.path)
-    body = anchors.copy_text(without_properties(read_text(ctx.view, path)), path, anchors.find_destination(args.into, ctx), ctx)
+    body = anchors.copy_text(
+        without_properties(read_text(ctx.view, path)),
+        path,
+        anchors.find_destination(args.into, ctx),
+        ctx,
+    )
     return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
 
 
 class ChangeHeadingInput(ToolModel):
     path: PathText = Field(min_length=1)
     heading: str = Field(min_length=1, description="Its text, without #; the first one that fits.")
-    to: str | None = Field(default=None, min_length=1, pattern=r"^[^\r\n]*$", description="Its new text; links to it follow.")
-    level: Whole | None = Field(default=None, ge=1, le=6, description="Its new level; those below it in its section keep their distance.")
+    to: str | None = Field(
+        default=None,
+        min_length=1,
+        pattern=r"^[^\r\n]*$",
+        description="Its new text; links to it follow.",
+    )
+    level: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=6,
+        description="Its new level; those below it in its section keep their distance.",
+    )
 
     @model_validator(mode="after")
     def _something(self) -> ChangeHeadingInput:
@@ -156,22 +203,35 @@ def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[Chang
     if title is not None and place_key(title) != place_key(found.text):
         old = place_key(found.text)
         if any(place_key(each.text) == place_key(title) for each in edits.headings(text)):
-            problems.append(Problem("LINK_PLACE", f"{path} has a heading “{title}” already; links mean the first one.", path=path.text))
+            problems.append(
+                Problem(
+                    "LINK_PLACE",
+                    f"{path} has a heading “{title}” already; links mean the first one.",
+                    path=path.text,
+                )
+            )
         if sum(place_key(each.text) == old for each in edits.headings(text)) == 1:
-            files = redirect_links(ctx, path, lambda subpath: _renamed_place(path, subpath, old, title), problems)
+            files = redirect_links(
+                ctx, path, lambda subpath: _renamed_place(path, subpath, old, title), problems
+            )
     content = decode(files[path][0], path.text) if path in files else text
     content = _shift_section(content, args.heading, level - found.level, title)
     count = sum(links for _, links in files.values())
     changes = [ModifyFile(source, data) for source, (data, _) in files.items() if source != path]
     changes += [ModifyFile(path, encode(content))] if content != text else []
-    output = ChangeHeadingOutput(path=path.text, heading=title or found.text, level=level, links_updated=count)
+    output = ChangeHeadingOutput(
+        path=path.text, heading=title or found.text, level=level, links_updated=count
+    )
     return Proposal(output, tuple(changes), tuple(problems))
 
 
 def _renamed_place(path: VaultPath, subpath: str, old: str, title: str) -> Place | None:
     if old not in subpath_keys(subpath):
         return None
-    parts = (link_heading(title) if place_key(part) == old and not part.startswith("^") else part for part in subpath.split("#")[1:])
+    parts = (
+        link_heading(title) if place_key(part) == old and not part.startswith("^") else part
+        for part in subpath.split("#")[1:]
+    )
     return Place(path, "#" + "#".join(parts))
 
 
@@ -180,18 +240,31 @@ def _shift_section(text: str, heading: str, by: int, title: str | None) -> str:
     inner = [each for each in edits.headings(text) if found.start < each.start < found.section_end]
     for each in reversed(inner if by else []):
         text = _with_heading(text, each, min(6, max(1, each.level + by)), None)
-    return _with_heading(text, found, min(6, max(1, found.level + by)), title) if by or title is not None else text
+    return (
+        _with_heading(text, found, min(6, max(1, found.level + by)), title)
+        if by or title is not None
+        else text
+    )
 
 
 class ShiftHeadingsInput(ToolModel):
     path: PathText = Field(min_length=1)
-    by: Whole | None = Field(default=None, ge=-5, le=5, description="Levels: 1 makes every # a ##, -1 the other way round.")
-    from_level: Whole | None = Field(default=None, ge=1, le=6, description="Or only the headings of this level …")
+    by: Whole | None = Field(
+        default=None,
+        ge=-5,
+        le=5,
+        description="Levels: 1 makes every # a ##, -1 the other way round.",
+    )
+    from_level: Whole | None = Field(
+        default=None, ge=1, le=6, description="Or only the headings of this level …"
+    )
     to_level: Whole | None = Field(default=None, ge=1, le=6, description="… to this one.")
 
     @model_validator(mode="after")
     def _one_way(self) -> ShiftHeadingsInput:
-        if (self.by is None) == (self.from_level is None) or (self.from_level is None) != (self.to_level is None):
+        if (self.by is None) == (self.from_level is None) or (self.from_level is None) != (
+            self.to_level is None
+        ):
             raise ValueError("give by, or fromLevel and toLevel")
         return self
 
@@ -206,14 +279,24 @@ def shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal[Shift
     """Shift the levels of all headings of a note, or give those of one level another one."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = after = read_text(ctx.view, path)
-    meant = [each for each in edits.headings(text) if args.from_level is None or each.level == args.from_level]
+    meant = [
+        each
+        for each in edits.headings(text)
+        if args.from_level is None or each.level == args.from_level
+    ]
     for heading in reversed(meant):
         level = args.to_level if args.to_level is not None else heading.level + (args.by or 0)
         if not 1 <= level <= 6:
             message = f"“{heading.text}” would be of level {level}; there are six."
-            raise ToolError(message, path=path.text, hint="Shift by fewer levels, or only headings of one level.")
+            raise ToolError(
+                message,
+                path=path.text,
+                hint="Shift by fewer levels, or only headings of one level.",
+            )
         after = _with_heading(after, heading, level, None)
-    return Proposal(ShiftHeadingsOutput(path=path.text, count=len(meant)), written(path, text, after))
+    return Proposal(
+        ShiftHeadingsOutput(path=path.text, count=len(meant)), written(path, text, after)
+    )
 
 
 def _with_heading(text: str, heading: Heading, level: int, title: str | None) -> str:
@@ -222,7 +305,12 @@ def _with_heading(text: str, heading: Heading, level: int, title: str | None) ->
     whole = text[heading.start : heading.end]
     first, ended, _ = whole.partition("\n")
     line = _heading_line(first.rstrip("\r") if _ATX.match(first) else heading.text, level, title)
-    return text[: heading.start] + line + (newline if ended or whole.endswith("\n") else "") + text[heading.end :]
+    return (
+        text[: heading.start]
+        + line
+        + (newline if ended or whole.endswith("\n") else "")
+        + text[heading.end :]
+    )
 
 
 def _heading_line(line: str, level: int, text: str | None) -> str:
@@ -230,17 +318,26 @@ def _heading_line(line: str, level: int, text: str | None) -> str:
     found = _ATX.match(line)
     if found is None:
         return f"{'#' * level} {line.strip() if text is None else text}"
-    rest = found["rest"] if text is None else f" {text}{closing[0] if (closing := _CLOSING.search(found['rest'])) else ''}"
+    rest = (
+        found["rest"]
+        if text is None
+        else f" {text}{closing[0] if (closing := _CLOSING.search(found['rest'])) else ''}"
+    )
     return f"{found['lead']}{'#' * level}{rest}"
 
 
 class TakeSectionInput(ToolModel):
     path: PathText = Field(min_length=1)
-    heading: str = Field(min_length=1, description="The text of its heading, without #; the first one that fits.")
-    replacement: LongText | None = Field(default=None, description="A text that takes its place, such as a link to where it goes.")
+    heading: str = Field(
+        min_length=1, description="The text of its heading, without #; the first one that fits."
+    )
+    replacement: LongText | None = Field(
+        default=None, description="A text that takes its place, such as a link to where it goes."
+    )
     into: PathText | None = Field(default=None, description=INTO)
     as_note: bool = Field(
-        default=False, description="With into: the section becomes that note, so links to its own heading lead to the note."
+        default=False,
+        description="With into: the section becomes that note, so links to its own heading lead to the note.",
     )
 
 
@@ -248,7 +345,9 @@ class TakeSectionOutput(ToolModel):
     path: str
     heading: str
     level: int
-    text: str = Field(description="The heading and what stands below it, without blank lines at the end.")
+    text: str = Field(
+        description="The heading and what stands below it, without blank lines at the end."
+    )
     content: str = Field(description="What stands below it, without blank lines at both ends.")
 
 
@@ -263,9 +362,16 @@ def take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal[TakeSecti
     if args.replacement is not None:
         newline = newline_of(text)
         left = with_newlines(args.replacement.strip("\n"), newline) + newline
-        rest = text[:start] + left + (newline if text[found.end :].strip() else "") + text[found.end :]
+        rest = (
+            text[:start] + left + (newline if text[found.end :].strip() else "") + text[found.end :]
+        )
     carried = anchors.move_text(
-        taken, rest, path, anchors.find_destination(args.into, ctx), ctx, found.heading.text if args.as_note else None
+        taken,
+        rest,
+        path,
+        anchors.find_destination(args.into, ctx),
+        ctx,
+        found.heading.text if args.as_note else None,
     )
     output = TakeSectionOutput(
         path=path.text,
@@ -274,7 +380,9 @@ def take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal[TakeSecti
         text=carried.text.rstrip().replace("\r\n", "\n"),
         content=_body_of(carried.text).strip("\r\n").rstrip().replace("\r\n", "\n"),
     )
-    return Proposal(output, (ModifyFile(path, encode(carried.rest)), *carried.changes), carried.problems)
+    return Proposal(
+        output, (ModifyFile(path, encode(carried.rest)), *carried.changes), carried.problems
+    )
 
 
 def _body_of(section: str) -> str:

@@ -47,7 +47,10 @@ def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput
             break
         found = [*cells(line.body), *([""] * len(columns))][: len(columns)]
         if any(found):
-            named = {name or f"column{number}": cell for number, (name, cell) in enumerate(zip(columns, found, strict=True), 1)}
+            named = {
+                name or f"column{number}": cell
+                for number, (name, cell) in enumerate(zip(columns, found, strict=True), 1)
+            }
             rows.append(TableRow(first=found[0], cells=named, line=line.number))
     return Proposal(ParseTableOutput(items=rows, columns=columns, count=len(rows)))
 
@@ -55,7 +58,12 @@ def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput
 def find_rule(lines: Sequence[Line]) -> int | None:
     """The number of the line that parts the first table's head from its rows; None without a table."""
     for above, rule in zip(lines, lines[1:], strict=False):
-        if not rule.hidden and "|" in above.body and TABLE_RULE.fullmatch(rule.body) and len(cells(above.body)) == len(cells(rule.body)):
+        if (
+            not rule.hidden
+            and "|" in above.body
+            and TABLE_RULE.fullmatch(rule.body)
+            and len(cells(above.body)) == len(cells(rule.body))
+        ):
             return rule.number
     return None
 
@@ -76,7 +84,10 @@ def _split_row(row: str) -> Iterator[str]:
 
 class FormatTableInput(ToolModel):
     items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
-    columns: list[str] = Field(min_length=1, description="Properties, one column each, after a first one with links to the files.")
+    columns: list[str] = Field(
+        min_length=1,
+        description="Properties, one column each, after a first one with links to the files.",
+    )
 
 
 class FormatTableOutput(ToolModel):
@@ -94,8 +105,13 @@ def format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal[FormatTab
             continue
         properties = item.get("frontmatter", {}) if isinstance(item, dict) else {}
         values = [value_of(properties, column) for column in args.columns]
-        rows.append([writer(path_of(item)), *("" if value is None else _cell(value) for value in values)])
-    lines = (f"| {' | '.join(cell.replace('|', chr(92) + '|').replace(chr(10), ' ') for cell in row)} |" for row in rows)
+        rows.append(
+            [writer(path_of(item)), *("" if value is None else _cell(value) for value in values)]
+        )
+    lines = (
+        f"| {' | '.join(cell.replace('|', chr(92) + '|').replace(chr(10), ' ') for cell in row)} |"
+        for row in rows
+    )
     return Proposal(FormatTableOutput(text="\n".join(lines), count=len(rows) - 2))
 
 
@@ -103,17 +119,25 @@ def _cell(value: Any) -> str:
     return ", ".join(map(_cell, value)) if isinstance(value, list) else text_of(value)
 
 
-_PARTS: Final = re.compile(r"((?:\[\[[^\]]*\]\]|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?=\s*(?:[,;|]|$))|[^,;|])+)")
+_PARTS: Final = re.compile(
+    r"((?:\[\[[^\]]*\]\]|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?=\s*(?:[,;|]|$))|[^,;|])+)"
+)
 _WORD: Final = re.compile(r"[^\W_]+")
 _BAR: Final = re.compile(r"(?<!\\)\|")
 
 
 class AddTableRowInput(ToolModel):
     path: PathText = Field(min_length=1)
-    heading: str | None = Field(default=None, description="The first table below this heading; else of the note.")
-    cells: dict[str, str] | None = Field(default=None, description="The text of each cell by column; columns left out stay empty.")
+    heading: str | None = Field(
+        default=None, description="The first table below this heading; else of the note."
+    )
+    cells: dict[str, str] | None = Field(
+        default=None, description="The text of each cell by column; columns left out stay empty."
+    )
     text: str | None = Field(
-        default=None, min_length=1, description="Or the cells in one text, between commas: in order, or each behind its column's name."
+        default=None,
+        min_length=1,
+        description="Or the cells in one text, between commas: in order, or each behind its column's name.",
     )
     at: Literal["end", "start"] = "end"
 
@@ -140,7 +164,11 @@ def add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal[AddTable
     if rule is None:
         raise ToolError(f"There is no table in {path}.", code="MARKER_NOT_FOUND", path=path.text)
     columns = cells(blocks.scanned[rule - 2].body)
-    values = _by_column(columns, args.cells) if args.cells is not None else _parse_cells(columns, args.text or "")
+    values = (
+        _by_column(columns, args.cells)
+        if args.cells is not None
+        else _parse_cells(columns, args.text or "")
+    )
     last = rule
     while last < len(blocks.lines) and last + 1 in blocks.rows:
         last += 1
@@ -169,13 +197,23 @@ def _by_column(columns: list[str], wanted: dict[str, str]) -> list[str]:
 
 def _parse_cells(columns: list[str], text: str) -> list[str]:
     """The cells of a text. Where most parts begin with the name of a column, the others begin with another word for theirs."""
-    parts = [part.strip().removeprefix("and ").strip() for part in _PARTS.findall(text) if part.strip()]
+    parts = [
+        part.strip().removeprefix("and ").strip() for part in _PARTS.findall(text) if part.strip()
+    ]
     if len(parts) > len(columns):
-        raise ToolError(f"The table has {len(columns)} columns, but the text has {len(parts)} parts.", code="ARGUMENT_INVALID")
+        raise ToolError(
+            f"The table has {len(columns)} columns, but the text has {len(parts)} parts.",
+            code="ARGUMENT_INVALID",
+        )
     named = [_find_column(columns, part) for part in parts]
-    by_name = sum(each is not None for each in named) * 2 >= len(parts) and any(each is not None for each in named)
+    by_name = sum(each is not None for each in named) * 2 >= len(parts) and any(
+        each is not None for each in named
+    )
     if by_name and any(each is None for each in named) and len(parts) < len(columns):
-        raise ToolError(f"The columns are {', '.join(columns)}; say for each cell which one it is.", code="ARGUMENT_INVALID")
+        raise ToolError(
+            f"The columns are {', '.join(columns)}; say for each cell which one it is.",
+            code="ARGUMENT_INVALID",
+        )
     values = [""] * len(columns)
     for number, (part, found) in enumerate(zip(parts, named, strict=True)):
         if found is not None:
@@ -189,7 +227,15 @@ def _find_column(columns: list[str], part: str) -> tuple[int, str] | None:
     """The column that a part begins with, and what stands behind its name."""
     for number, column in sorted(enumerate(columns), key=lambda each: len(each[1]), reverse=True):
         words = _WORD.findall(column)
-        found = re.match(r"[\W_]*".join(map(re.escape, words)) + r"(?:\s*[:=]\s*|\s+)(?=\S)", part, re.IGNORECASE) if words else None
+        found = (
+            re.match(
+                r"[\W_]*".join(map(re.escape, words)) + r"(?:\s*[:=]\s*|\s+)(?=\S)",
+                part,
+                re.IGNORECASE,
+            )
+            if words
+            else None
+        )
         if found is not None:
             return number, part[found.end() :]
     return None
@@ -217,5 +263,7 @@ def _format_row(values: list[str], like: str) -> str:
         width = widths[number] - 2 if padded and number < len(widths) else 0
         cells_made.append(f" {cell.ljust(max(width, 0))} ")
     return (
-        f"{lead}{'|' if opened else ''}{'|'.join(cells_made)}{'|' if closed else ''}".rstrip() if opened else "|".join(cells_made).strip()
+        f"{lead}{'|' if opened else ''}{'|'.join(cells_made)}{'|' if closed else ''}".rstrip()
+        if opened
+        else "|".join(cells_made).strip()
     )

@@ -14,11 +14,26 @@ from pydantic import Field, field_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, open_note, read_text
-from obsidian_agent.tools.core.models import INTO, Items, NotesInput, SparseOutput, TextOrPath, ToolModel, Whole
+from obsidian_agent.tools.core.models import (
+    INTO,
+    Items,
+    NotesInput,
+    SparseOutput,
+    TextOrPath,
+    ToolModel,
+    Whole,
+)
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import links
-from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, Blocks, add_lines, dedented, section_lines
+from obsidian_agent.tools.text.lines import (
+    AddedLinesOutput,
+    AddLinesInput,
+    Blocks,
+    add_lines,
+    dedented,
+    section_lines,
+)
 from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Task, tasks
@@ -28,9 +43,13 @@ from obsidian_agent.vault.views.changes import ModifyFile
 
 DateStyle = Literal["emoji", "field"]
 Priority = Literal["highest", "high", "medium", "low", "lowest"]
-_DUE: Final = re.compile(r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]|@due\((\d{4}-\d{2}-\d{2})\)")
+_DUE: Final = re.compile(
+    r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]|@due\((\d{4}-\d{2}-\d{2})\)"
+)
 
-_DONE_DAY: Final = re.compile(r"\s*(?:✅\ufe0f?\s*\d{4}-\d{2}-\d{2}|[\[(]completion::\s*\d{4}-\d{2}-\d{2}\s*[\])])")
+_DONE_DAY: Final = re.compile(
+    r"\s*(?:✅\ufe0f?\s*\d{4}-\d{2}-\d{2}|[\[(]completion::\s*\d{4}-\d{2}-\d{2}\s*[\])])"
+)
 
 _EMOJI: Final = re.compile(r"[📅📆🗓⏳⌛🛫➕✅🔁🔺⏫🔼🔽⏬]")
 
@@ -40,7 +59,13 @@ _RECURRING: Final = re.compile(r"🔁|[\[(]repeat::")
 
 _BLOCK_ID: Final = re.compile(r"[ \t]+\^[A-Za-z0-9-]+$")
 
-_PRIORITIES: Final[Mapping[str, str]] = {"highest": "🔺", "high": "⏫", "medium": "🔼", "low": "🔽", "lowest": "⏬"}
+_PRIORITIES: Final[Mapping[str, str]] = {
+    "highest": "🔺",
+    "high": "⏫",
+    "medium": "🔼",
+    "low": "🔽",
+    "lowest": "⏬",
+}
 _NEIGHBOURS: Final = 50
 """Notes of the same folder that are looked at where a note itself tells nothing."""
 
@@ -65,16 +90,31 @@ class TaskItem(ToolModel):
 @tool("util.parseTasks", Risk.READ_ONLY)
 def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[Items[TaskItem]]:
     """The list items with a checkbox of a text or a file."""
-    items = [TaskItem(text=task.text, status=task.status, line=task.line) for task in tasks(args.read(ctx))]
+    items = [
+        TaskItem(text=task.text, status=task.status, line=task.line)
+        for task in tasks(args.read(ctx))
+    ]
     return Proposal(Items.of(items))
 
 
 class ListTasksInput(NotesInput):
-    status: Literal["open", "done", "all"] = Field(default="open", description="open: neither done (x) nor cancelled (-).")
-    tag: str | None = Field(default=None, min_length=1, description="Only tasks with this tag in their own line; nested tags are included.")
-    text: str | None = Field(default=None, min_length=1, description="Only tasks that hold this text as whole words, in any case.")
+    status: Literal["open", "done", "all"] = Field(
+        default="open", description="open: neither done (x) nor cancelled (-)."
+    )
+    tag: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Only tasks with this tag in their own line; nested tags are included.",
+    )
+    text: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Only tasks that hold this text as whole words, in any case.",
+    )
     heading: str | None = Field(default=None, description="Only tasks below this heading.")
-    due_before: str | None = Field(default=None, description="Only tasks due before this day (YYYY-MM-DD).")
+    due_before: str | None = Field(
+        default=None, description="Only tasks due before this day (YYYY-MM-DD)."
+    )
     due_after: str | None = Field(default=None, description="Only tasks due on this day or later.")
 
 
@@ -85,14 +125,21 @@ class ListedTask(SparseOutput):
     status: str = Field(description="The character in the checkbox.")
     line: int = Field(description="From 1.")
     tags: list[str]
-    due: str | None = Field(default=None, description="YYYY-MM-DD, as the Tasks plugin or Dataview has it.")
+    due: str | None = Field(
+        default=None, description="YYYY-MM-DD, as the Tasks plugin or Dataview has it."
+    )
 
 
 @tool("vault.listTasks", Risk.READ_ONLY)
 def list_tasks(args: ListTasksInput, ctx: ToolContext) -> Proposal[Items[ListedTask]]:
     """The tasks of a note, of some notes or of a folder, by status, tag, text, heading and due date."""
     problems: list[Problem] = []
-    items = [item for path, text in args.texts(ctx, problems) for item in _of_note(args, path, text) if _is_wanted(args, item)]
+    items = [
+        item
+        for path, text in args.texts(ctx, problems)
+        for item in _of_note(args, path, text)
+        if _is_wanted(args, item)
+    ]
     return Proposal(Items.of(items), warnings=tuple(problems))
 
 
@@ -117,9 +164,15 @@ def _of_note(args: ListTasksInput, path: VaultPath, text: str) -> Iterator[Liste
 
 
 def _is_wanted(args: ListTasksInput, item: ListedTask) -> bool:
-    if args.status != "all" and ("done" if item.status in _TICKED else "cancelled" if item.status == "-" else "open") != args.status:
+    if (
+        args.status != "all"
+        and ("done" if item.status in _TICKED else "cancelled" if item.status == "-" else "open")
+        != args.status
+    ):
         return False
-    if args.tag is not None and not any(tag_within(tag_key(tag), tag_key(args.tag)) for tag in item.tags):
+    if args.tag is not None and not any(
+        tag_within(tag_key(tag), tag_key(args.tag)) for tag in item.tags
+    ):
         return False
     if args.text is not None and not whole_words(args.text).search(item.text):
         return False
@@ -136,13 +189,22 @@ def _tasks(text: str, heading: str | None) -> Iterator[Task]:
 
 class TasksOfInput(ToolModel):
     path: PathText = Field(min_length=1)
-    heading: str | None = Field(default=None, description="Only tasks below this heading (its text, without #).")
+    heading: str | None = Field(
+        default=None, description="Only tasks below this heading (its text, without #)."
+    )
 
 
 class MarkTasksInput(TasksOfInput):
-    status: str = Field(default="x", min_length=1, max_length=1, pattern=r"[^\]\r\n]", description="The character for the checkbox.")
+    status: str = Field(
+        default="x",
+        min_length=1,
+        max_length=1,
+        pattern=r"[^\]\r\n]",
+        description="The character for the checkbox.",
+    )
     only: str | None = Field(
-        default=None, description="The characters of the tasks that are marked: by default the open ones, or to open them the done ones."
+        default=None,
+        description="The characters of the tasks that are marked: by default the open ones, or to open them the done ones.",
     )
 
     text: str | None = Field(
@@ -151,9 +213,12 @@ class MarkTasksInput(TasksOfInput):
         description="Only the tasks whose whole text it is, in any case; or else that hold it as whole words; or else all of its words.",
     )
     done_date: Literal["asThere", "always", "never"] = Field(
-        default="asThere", description="Write the day behind done tasks (✅): where the done tasks around have it, always, or never."
+        default="asThere",
+        description="Write the day behind done tasks (✅): where the done tasks around have it, always, or never.",
     )
-    expect_count: Whole | None = Field(default=None, ge=0, description="The number of tasks that there must be to mark.")
+    expect_count: Whole | None = Field(
+        default=None, ge=0, description="The number of tasks that there must be to mark."
+    )
 
 
 class MarkTasksOutput(ToolModel):
@@ -170,18 +235,28 @@ def mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal[MarkTasksOutp
     marked = [
         task
         for task in _tasks(text, args.heading)
-        if task.status in _markable(args) and task.status != args.status and (wanted is None or task.line in wanted)
+        if task.status in _markable(args)
+        and task.status != args.status
+        and (wanted is None or task.line in wanted)
     ]
     if args.expect_count is not None and len(marked) != args.expect_count:
         told = f" with “{args.text}”" if args.text is not None else ""
         message = f"{path} has {len(marked)} such tasks{told}, not {args.expect_count}."
-        raise ToolError(message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the task's text.")
+        raise ToolError(
+            message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the task's text."
+        )
     dated = bool(marked) and _gets_done_day(args, text, path, ctx)
     style = _date_style(text, path, ctx) if dated else "emoji"
     for task in marked:
         line = _BOX.sub(f"[{args.status}]".replace("\\", r"\\"), lines[task.line - 1], count=1)
         body = line.rstrip("\r\n")
-        made = _with_done(body, ctx.run.now.date().isoformat(), style) if dated else _DONE_DAY.sub("", body) if args.status == " " else body
+        made = (
+            _with_done(body, ctx.run.now.date().isoformat(), style)
+            if dated
+            else _DONE_DAY.sub("", body)
+            if args.status == " "
+            else body
+        )
         lines[task.line - 1] = made + line[len(body) :]
     changes = (ModifyFile(path, encode("".join(lines))),) if marked else ()
     recurring = args.status in _TICKED and any(_RECURRING.search(task.text) for task in marked)
@@ -199,12 +274,20 @@ def _wanted(args: MarkTasksInput, text: str) -> frozenset[int] | None:
     """The lines of the tasks with such a mark that are meant (`_meant`). None: any task."""
     if args.text is None:
         return None
-    return frozenset(_meant(args.text, [task for task in tasks(text) if task.status in _markable(args)], Blocks.of(text)))
+    return frozenset(
+        _meant(
+            args.text,
+            [task for task in tasks(text) if task.status in _markable(args)],
+            Blocks.of(text),
+        )
+    )
 
 
 def _meant(wanted: str, among: Sequence[Task], blocks: Blocks) -> list[int]:
     """The lines of the tasks whose text it is, in any case; where there is none, of those that hold it (`Blocks.holding`)."""
-    whole = [task.line for task in among if task.text.strip().casefold() == wanted.strip().casefold()]
+    whole = [
+        task.line for task in among if task.text.strip().casefold() == wanted.strip().casefold()
+    ]
     return whole or blocks.holding(wanted, [task.line for task in among], ("task",))
 
 
@@ -220,11 +303,15 @@ class TakeTasksInput(TasksOfInput):
 
 class TakenTask(ToolModel):
     text: str
-    raw: str = Field(description="Its line and the deeper indented ones below it, without its own indentation.")
+    raw: str = Field(
+        description="Its line and the deeper indented ones below it, without its own indentation."
+    )
 
 
 class TakenGroup(ToolModel):
-    heading: str = Field(description="The heading they stood under, where the note that they go into has it too; else empty.")
+    heading: str = Field(
+        description="The heading they stood under, where the note that they go into has it too; else empty."
+    )
     text: str = Field(description="Its tasks as a list, without a line end behind the last.")
 
 
@@ -244,15 +331,25 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     lines = blocks.lines
     target = links.find_destination(args.into, ctx)
     entry = ctx.view.locate(target) if target is not None else None
-    there = {each.text for each in edits.headings(read_text(ctx.view, entry.path))} if entry is not None and entry.kind == "file" else set()
+    there = (
+        {each.text for each in edits.headings(read_text(ctx.view, entry.path))}
+        if entry is not None and entry.kind == "file"
+        else set()
+    )
     taken: list[TakenTask] = []
     places: list[str | None] = []
     gone: set[int] = set()
     for task in _tasks(text, args.heading):
-        if task.status in _OPEN and task.line not in gone and not lines[task.line - 1].lstrip().startswith(">"):
+        if (
+            task.status in _OPEN
+            and task.line not in gone
+            and not lines[task.line - 1].lstrip().startswith(">")
+        ):
             block = blocks.whole(task.line)
             gone.update(block)
-            taken.append(TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block])))
+            taken.append(
+                TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block]))
+            )
             places.append(_common_heading(text, task.line, there))
     kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
     carried = links.move_text("\n".join(task.raw for task in taken), kept, path, target, ctx)
@@ -261,14 +358,22 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     carried_lines = iter(carried.text.split("\n"))
     for each, heading in zip(taken, places, strict=True):
         groups.setdefault(heading, []).extend(islice(carried_lines, each.raw.count("\n") + 1))
-    grouped = [TakenGroup(heading=heading or "", text="\n".join(body)) for heading, body in groups.items()]
-    output = TakeTasksOutput(path=path.text, items=taken, groups=grouped, text=carried.text, count=len(taken))
+    grouped = [
+        TakenGroup(heading=heading or "", text="\n".join(body)) for heading, body in groups.items()
+    ]
+    output = TakeTasksOutput(
+        path=path.text, items=taken, groups=grouped, text=carried.text, count=len(taken)
+    )
     return Proposal(output, changes, carried.problems)
 
 
 def _common_heading(text: str, line: int, there: Container[str]) -> str | None:
     """The innermost heading over a line that another note has too."""
-    over = [each for each in edits.headings(text) if each.line < line <= text.count("\n", 0, each.section_end) + 1 and each.text in there]
+    over = [
+        each
+        for each in edits.headings(text)
+        if each.line < line <= text.count("\n", 0, each.section_end) + 1 and each.text in there
+    ]
     return over[-1].text if over else None
 
 
@@ -282,10 +387,13 @@ class AddTaskInput(ToolModel):
     path: PathText = Field(min_length=1)
     text: LongText = Field(min_length=1, description="The task, without list marker and checkbox.")
     heading: str | None = Field(
-        default=None, description="In the section below this heading (its text, without #); else in the whole note."
+        default=None,
+        description="In the section below this heading (its text, without #); else in the whole note.",
     )
     at: Literal["end", "start"] = "end"
-    due: str | None = Field(default=None, description=f"{_DAY} Written as the tasks around write it: 📅, or [due:: ].")
+    due: str | None = Field(
+        default=None, description=f"{_DAY} Written as the tasks around write it: 📅, or [due:: ]."
+    )
     priority: Priority | None = None
 
     _check = field_validator("due")(_checked_day)
@@ -300,20 +408,35 @@ def add_task(args: AddTaskInput, ctx: ToolContext) -> Proposal[AddedLinesOutput]
         style = _date_style(note, path, ctx)
         first, newline, rest = text.partition("\n")
         text = _with_marks(first, style, priority=args.priority, due=args.due) + newline + rest
-    return add_lines.propose(AddLinesInput(path=path.text, content=f"- [ ] {text}", heading=args.heading or _home(note), at=args.at), ctx)
+    return add_lines.propose(
+        AddLinesInput(
+            path=path.text, content=f"- [ ] {text}", heading=args.heading or _home(note), at=args.at
+        ),
+        ctx,
+    )
 
 
 def _home(note: str) -> str | None:
     """The heading of the section that all tasks of a note are in, and at whose end a list stands; None where they are spread."""
     headings = edits.headings(note)
-    places = {next((heading.text for heading in reversed(headings) if heading.line < task.line), None) for task in tasks(note)}
+    places = {
+        next((heading.text for heading in reversed(headings) if heading.line < task.line), None)
+        for task in tasks(note)
+    }
     home = places.pop() if len(places) == 1 else None
-    return home if home is not None and sum(heading.text == home for heading in headings) == 1 else None
+    return (
+        home
+        if home is not None and sum(heading.text == home for heading in headings) == 1
+        else None
+    )
 
 
 class SetTaskDueInput(ToolModel):
     path: PathText = Field(min_length=1)
-    text: str = Field(min_length=1, description="The one task that holds this text as whole words, or else all of its words.")
+    text: str = Field(
+        min_length=1,
+        description="The one task that holds this text as whole words, or else all of its words.",
+    )
     heading: str | None = Field(default=None, description="Only below this heading.")
     due: str = Field(description=_DAY)
 
@@ -333,10 +456,14 @@ def set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal[SetTaskDue
     blocks = Blocks.of(text)
     found = _meant(args.text, [*_tasks(text, args.heading)], blocks)
     if not found:
-        raise ToolError(f"No task of {path} holds “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text)
+        raise ToolError(
+            f"No task of {path} holds “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text
+        )
     if len(found) > 1:
         message = f"{len(found)} tasks of {path} hold “{args.text}”."
-        raise ToolError(message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the task's text.")
+        raise ToolError(
+            message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the task's text."
+        )
     lines = [*blocks.lines]
     old = lines[found[0] - 1]
     body = old.rstrip("\r\n")
@@ -348,7 +475,11 @@ def set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal[SetTaskDue
 
 def _with_done(line: str, day: str, style: DateStyle) -> str:
     """The line of a task (without line end) with the day on which it was done; one that is there stays."""
-    return line if _DONE_DAY.search(line) else _with_mark(line, f"✅ {day}" if style == "emoji" else f"[completion:: {day}]")
+    return (
+        line
+        if _DONE_DAY.search(line)
+        else _with_mark(line, f"✅ {day}" if style == "emoji" else f"[completion:: {day}]")
+    )
 
 
 def _with_due(line: str, day: str, style: DateStyle) -> str:
@@ -360,10 +491,14 @@ def _with_due(line: str, day: str, style: DateStyle) -> str:
     return line[: found.start(number)] + day + line[found.end(number) :]
 
 
-def _with_marks(text: str, style: DateStyle, *, priority: Priority | None = None, due: str | None = None) -> str:
+def _with_marks(
+    text: str, style: DateStyle, *, priority: Priority | None = None, due: str | None = None
+) -> str:
     """The text of a new task with its priority and due date."""
     if priority is not None:
-        text = _with_mark(text, _PRIORITIES[priority] if style == "emoji" else f"[priority:: {priority}]")
+        text = _with_mark(
+            text, _PRIORITIES[priority] if style == "emoji" else f"[priority:: {priority}]"
+        )
     return text if due is None else _with_due(text, due, style)
 
 
@@ -378,7 +513,9 @@ def _date_style(text: str, path: VaultPath, ctx: ToolContext) -> DateStyle:
     """How a note's tasks have their dates: most of its own, else those of its folder; as the plugin Tasks has them where nothing tells."""
     for each in _texts_around(text, path, ctx):
         lines = [task.text for task in tasks(each)]
-        emoji, field = (sum(pattern.search(line) is not None for line in lines) for pattern in (_EMOJI, _FIELD))
+        emoji, field = (
+            sum(pattern.search(line) is not None for line in lines) for pattern in (_EMOJI, _FIELD)
+        )
         if emoji != field:
             return "emoji" if emoji > field else "field"
     return "emoji"
@@ -396,7 +533,11 @@ def _has_done_days(text: str, path: VaultPath, ctx: ToolContext) -> bool:
 
 def _texts_around(text: str, path: VaultPath, ctx: ToolContext) -> Iterator[str]:
     yield text
-    others = (entry.path for entry in ctx.view.children(path.parent) if entry.kind == "file" and entry.path.is_note and entry.path != path)
+    others = (
+        entry.path
+        for entry in ctx.view.children(path.parent)
+        if entry.kind == "file" and entry.path.is_note and entry.path != path
+    )
     for other in islice(others, _NEIGHBOURS):
         try:
             yield read_text(ctx.view, other)

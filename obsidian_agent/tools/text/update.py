@@ -10,7 +10,14 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, notes_below, read_text, written
+from obsidian_agent.tools.core.lookup import (
+    find_file,
+    find_folder,
+    not_found,
+    notes_below,
+    read_text,
+    written,
+)
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, ToolModel, Whole
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
@@ -27,10 +34,17 @@ class UpdateFileInput(ToolModel):
     path: PathText = Field(min_length=1)
     mode: Literal["append", "prepend", "insert", "replace"]
     content: LongText
-    line: Whole | None = Field(default=None, ge=1, description="insert: before this line, from 1; the number of lines + 1 is the end.")
-    marker: str | None = Field(default=None, description="insert: behind the one line that equals this.")
+    line: Whole | None = Field(
+        default=None,
+        ge=1,
+        description="insert: before this line, from 1; the number of lines + 1 is the end.",
+    )
+    marker: str | None = Field(
+        default=None, description="insert: behind the one line that equals this."
+    )
     heading: str | None = Field(
-        default=None, description="append, prepend, replace: in the section below this heading (its text, without #)."
+        default=None,
+        description="append, prepend, replace: in the section below this heading (its text, without #).",
     )
     create: bool = Field(default=False, description="Make the file when it is missing.")
 
@@ -64,14 +78,22 @@ def update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal[UpdateFileO
     after = _edit(before or "", args)
     changes = written(path, before, after)
     warnings = new_file_warnings(ctx, path) if before is None else ()
-    return Proposal(UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(encode(after))), changes, warnings)
+    return Proposal(
+        UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(encode(after))),
+        changes,
+        warnings,
+    )
 
 
 def _edit(text: str, args: UpdateFileInput) -> str:
     content, heading = args.content, args.heading
     match args.mode:
         case "append":
-            return edits.append(text, content) if heading is None else edits.append_to_section(text, heading, content)
+            return (
+                edits.append(text, content)
+                if heading is None
+                else edits.append_to_section(text, heading, content)
+            )
         case "prepend":
             if heading is None:
                 return edits.prepend_below_frontmatter(text, content)
@@ -81,7 +103,11 @@ def _edit(text: str, args: UpdateFileInput) -> str:
                 return edits.insert_line(text, args.line, content)
             return edits.insert_after_marker(text, args.marker or "", content)
         case "replace":
-            return _replace_all(text, content) if heading is None else edits.replace_section_body(text, heading, content)
+            return (
+                _replace_all(text, content)
+                if heading is None
+                else edits.replace_section_body(text, heading, content)
+            )
         case _:
             assert_never(args.mode)
 
@@ -94,14 +120,21 @@ def _replace_all(text: str, content: str) -> str:
 
 
 class ReplaceTextInput(ToolModel):
-    find: str = Field(min_length=1, description="A text, or with regex a regular expression of Python (MULTILINE).")
-    replace: str = Field(description="With regex, $1 is a group and $$ a dollar sign; else literal.")
+    find: str = Field(
+        min_length=1,
+        description="A text, or with regex a regular expression of Python (MULTILINE).",
+    )
+    replace: str = Field(
+        description="With regex, $1 is a group and $$ a dollar sign; else literal."
+    )
     path: PathText | None = None
     folder: PathText | None = None
     paths: list[PathText] | None = None
     regex: bool = False
     case_sensitive: bool = True
-    expect_count: Whole | None = Field(default=None, ge=0, description="The total number of matches that there must be.")
+    expect_count: Whole | None = Field(
+        default=None, ge=0, description="The total number of matches that there must be."
+    )
 
     @model_validator(mode="after")
     def _one_place(self) -> ReplaceTextInput:
@@ -127,7 +160,9 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
         except VaultError as error:
             if args.path is not None or args.paths is not None:
                 raise
-            warnings.append(Problem(error.code, f"{path} is left alone: {error.message}", path=path.text))
+            warnings.append(
+                Problem(error.code, f"{path} is left alone: {error.message}", path=path.text)
+            )
             continue
         if count:
             files.append(ChangedFile(path=path.text, count=count))
@@ -140,7 +175,13 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
             hint="Look with vault.searchText, then correct find or expectCount.",
         )
     if not total:
-        warnings.append(Problem("TEXT_NOT_FOUND", f"{args.find[:80]!r} occurs nowhere, so nothing is replaced.", path=args.path))
+        warnings.append(
+            Problem(
+                "TEXT_NOT_FOUND",
+                f"{args.find[:80]!r} occurs nowhere, so nothing is replaced.",
+                path=args.path,
+            )
+        )
     return Proposal(ChangedFiles(files=files, total=total), tuple(changes), tuple(warnings))
 
 
@@ -152,7 +193,10 @@ def _find_notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]
     for path in found:
         if not path.is_note:
             raise ToolError(
-                f"{path} is no Markdown file.", code="NOT_TEXT", path=path.text, hint="vault.replaceText changes .md files only."
+                f"{path} is no Markdown file.",
+                code="NOT_TEXT",
+                path=path.text,
+                hint="vault.replaceText changes .md files only.",
             )
     return sorted(found)
 
@@ -189,7 +233,9 @@ class _Replacement:
         self._expands = regex
         plain = not regex and case_sensitive
         self._pattern: TimedPattern | None = (
-            None if plain else compile_pattern(self._find, literal=not regex, case_sensitive=case_sensitive)
+            None
+            if plain
+            else compile_pattern(self._find, literal=not regex, case_sensitive=case_sensitive)
         )
 
     def apply(self, text: str) -> tuple[str, int]:
@@ -213,5 +259,9 @@ class _Replacement:
                 start = flat.find(self._find, stop)
             return
         for found in self._pattern.finditer(flat):
-            inserted = expand(self._replace, found, self._pattern.groups) if self._expands else self._replace
+            inserted = (
+                expand(self._replace, found, self._pattern.groups)
+                if self._expands
+                else self._replace
+            )
             yield found.start(), found.end(), inserted

@@ -43,7 +43,11 @@ class ActionList(ChoiceList):
         return not isinstance(row, str)
 
     def draw_row(self, row: Row, width: int) -> Content:
-        return Content.styled(row, "bold $quiet") if isinstance(row, str) else super().draw_row(row, width)
+        return (
+            Content.styled(row, "bold $quiet")
+            if isinstance(row, str)
+            else super().draw_row(row, width)
+        )
 
 
 class Actions(Finder):
@@ -87,15 +91,27 @@ class Actions(Finder):
             found = [
                 Choice(each.name, each.title, each.description)
                 for each in self._recipes
-                if each.subject == subject != SAVED and _holds(words, subject, each.title, each.description, *each.examples)
+                if each.subject == subject != SAVED
+                and _holds(words, subject, each.title, each.description, *each.examples)
             ]
             if subject == SAVED:
-                width = max((len(_STANDINGS[macro.standing][0]) for macro in self._macros), default=0)
-                found = [_choice(each, width) for each in self._macros if _holds(words, subject, each.name, each.description or "")]
+                width = max(
+                    (len(_STANDINGS[macro.standing][0]) for macro in self._macros), default=0
+                )
+                found = [
+                    _choice(each, width)
+                    for each in self._macros
+                    if _holds(words, subject, each.name, each.description or "")
+                ]
                 if not self._macros and not words:
-                    rows += [subject, f" Nothing is saved yet. After a run, {shown(self, 'result.save')} saves its plan as an action."]
+                    rows += [
+                        subject,
+                        f" Nothing is saved yet. After a run, {shown(self, 'result.save')} saves its plan as an action.",
+                    ]
             rows += [subject, *found] if found else []
-        cursor = next((at for at, row in enumerate(rows) if isinstance(row, Choice) and row.key == keep), 0)
+        cursor = next(
+            (at for at, row in enumerate(rows) if isinstance(row, Choice) and row.key == keep), 0
+        )
         self.query_one(ActionList).set_rows(rows, cursor)  # type: ignore[arg-type]
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -108,7 +124,9 @@ class Actions(Finder):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are letters while they are typed."""
         typing = isinstance(self.focused, LineEntry)
-        return not (typing and action in ("rename", "change", "delete", "export", "import_file", "search"))
+        return not (
+            typing and action in ("rename", "change", "delete", "export", "import_file", "search")
+        )
 
     def action_rename(self) -> None:
         self._with_current(self._rename)
@@ -132,10 +150,14 @@ class Actions(Finder):
             self.problem("")
             self.run_flow("saved", partial(work, choice.key.removeprefix(MACRO)))
         else:
-            self.problem(f"This one comes with the program. Those that you save ({shown(self, 'result.save')} after a run) can be changed.")
+            self.problem(
+                f"This one comes with the program. Those that you save ({shown(self, 'result.save')} after a run) can be changed."
+            )
 
     async def _rename(self, name: str) -> None:
-        values = await self.app.push_screen_wait(ValuesForm("Rename the action", [Field("name", value=name)]))
+        values = await self.app.push_screen_wait(
+            ValuesForm("Rename the action", [Field("name", value=name)])
+        )
         new_name = values["name"].strip() if values else name
         if new_name not in (name, terminal_text.line(name)):
             await asyncio.to_thread(self._session.saved.rename, name, new_name)
@@ -143,9 +165,13 @@ class Actions(Finder):
 
     async def _change(self, name: str) -> None:
         macro = next(each for each in self._macros if each.name == name)
-        head = "Change the action. What runs is previewed first, as ever; ${name} stands for an input."
+        head = (
+            "Change the action. What runs is previewed first, as ever; ${name} stands for an input."
+        )
         saved = self._session.saved
-        editor = JsonEditor(head, macro.to_json(), kept="The action is as it was.", check=saved.judge)
+        editor = JsonEditor(
+            head, macro.to_json(), kept="The action is as it was.", check=saved.judge
+        )
         document = await self.app.push_screen_wait(editor)
         if document is not None:
             changed = await asyncio.to_thread(saved.edit, name, document)
@@ -158,11 +184,15 @@ class Actions(Finder):
             await self._reload()
 
     async def _export(self, name: str) -> None:
-        field = Field("file", description="A path on this computer; an existing file is not replaced")
+        field = Field(
+            "file", description="A path on this computer; an existing file is not replaced"
+        )
         values = await self.app.push_screen_wait(ValuesForm("Export the action", [field]))
         if values:
             await asyncio.to_thread(self._session.saved.export, name, values["file"].strip())
-            self.app.notify(f"Exported to {terminal_text.shortened(values['file'], 200)}", markup=False)
+            self.app.notify(
+                f"Exported to {terminal_text.shortened(values['file'], 200)}", markup=False
+            )
 
     async def _import(self) -> None:
         field = Field("file", description="A JSON file; it is checked, nothing runs")
@@ -171,8 +201,15 @@ class Actions(Finder):
             return
         saved = self._session.saved
         imported = await asyncio.to_thread(saved.read, values["file"].strip())
-        taken = any(macro.name.casefold() == imported.macro.name.casefold() for macro in self._macros)
-        question = Confirm("Import this action?", _description(imported, taken), "Replace" if taken else "Import", danger=taken)
+        taken = any(
+            macro.name.casefold() == imported.macro.name.casefold() for macro in self._macros
+        )
+        question = Confirm(
+            "Import this action?",
+            _description(imported, taken),
+            "Replace" if taken else "Import",
+            danger=taken,
+        )
         if await self.app.push_screen_wait(question):
             await asyncio.to_thread(saved.keep, imported, replacing=taken)
             await self._reload(imported.macro.name)
@@ -181,14 +218,21 @@ class Actions(Finder):
 def _description(imported: Imported, taken: bool) -> str:
     """What a person should see before a foreign action is kept. Nothing of it runs by that."""
     plan = imported.macro.plan
-    lines = [f"“{terminal_text.shortened(imported.macro.name, 120)}”: {terminal_text.shortened(plan.goal, 200)}", ""]
+    lines = [
+        f"“{terminal_text.shortened(imported.macro.name, 120)}”: {terminal_text.shortened(plan.goal, 200)}",
+        "",
+    ]
     lines += [
         f"{number}. {terminal_text.shortened(step.preview or step.tool, 100)}  ({step.tool})"
         for number, step in enumerate(plan.steps[:8], 1)
     ]
     lines += [f"… {len(plan.steps) - 8} more steps"] if len(plan.steps) > 8 else []
-    lines += [f"▲ {terminal_text.shortened(warning.message, 200)}" for warning in imported.warnings[:6]]
-    return "\n".join([*lines, "", "An action of this name exists and is replaced."] if taken else lines)
+    lines += [
+        f"▲ {terminal_text.shortened(warning.message, 200)}" for warning in imported.warnings[:6]
+    ]
+    return "\n".join(
+        [*lines, "", "An action of this name exists and is replaced."] if taken else lines
+    )
 
 
 def _holds(words: Sequence[str], *texts: str) -> bool:
@@ -196,11 +240,17 @@ def _holds(words: Sequence[str], *texts: str) -> bool:
     return all(word in folded for word in words)
 
 
-_STANDINGS = {"trusted": ("", "$primary"), "new": ("○ not trusted", "$warning"), "changed": ("▲ changed", "$warning")}
+_STANDINGS = {
+    "trusted": ("", "$primary"),
+    "new": ("○ not trusted", "$warning"),
+    "changed": ("▲ changed", "$warning"),
+}
 
 
 def _choice(macro: Macro, width: int) -> Choice:
     inputs = ", ".join(macro.plan.parameters)
-    note = " · ".join(part for part in (macro.description or "", f"asks for {inputs}" if inputs else "") if part)
+    note = " · ".join(
+        part for part in (macro.description or "", f"asks for {inputs}" if inputs else "") if part
+    )
     word, style = _STANDINGS[macro.standing]
     return Choice(f"{MACRO}{macro.name}", macro.name, note, word, style, word_width=width)

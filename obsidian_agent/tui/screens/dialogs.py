@@ -56,9 +56,13 @@ class Modal(ModalScreen[R | None], Generic[R]):
         shown.update(Content(terminal_text.block(text)))
         shown.display = bool(text)
 
-    def run_flow(self, group: str, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool = False) -> None:
+    def run_flow(
+        self, group: str, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool = False
+    ) -> None:
         """Work of this screen, which ends with it; an error of the core is shown in it."""
-        _: Worker[None] = self.run_worker(work, group=group, exclusive=exclusive, exit_on_error=False)
+        _: Worker[None] = self.run_worker(
+            work, group=group, exclusive=exclusive, exit_on_error=False
+        )
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR and isinstance(event.worker.error, ObsidianAgentError):
@@ -82,7 +86,9 @@ class Confirm(Modal[bool]):
 
     BINDINGS = bindings("confirm")
 
-    def __init__(self, title: str, text: str, yes: str, no: str = "Cancel", *, danger: bool = True) -> None:
+    def __init__(
+        self, title: str, text: str, yes: str, no: str = "Cancel", *, danger: bool = True
+    ) -> None:
         super().__init__(title)
         self._text, self._yes, self._no, self._danger = text, yes, no, danger
 
@@ -90,7 +96,12 @@ class Confirm(Modal[bool]):
         yield Static(Content(terminal_text.block(self._text)), markup=False)
         yield Buttons(
             Button(Content(self._no), compact=True, id="no"),
-            Button(Content(self._yes), compact=True, id="yes", variant="error" if self._danger else "default"),
+            Button(
+                Content(self._yes),
+                compact=True,
+                id="yes",
+                variant="error" if self._danger else "default",
+            ),
         )
 
     def on_mount(self) -> None:
@@ -129,7 +140,14 @@ class Pick(Finder):
     """
 
     def __init__(
-        self, title: str, rows: Sequence[tuple[str, str]], *, hint: str = "", empty: str = "", free: bool = False, typed: str = ""
+        self,
+        title: str,
+        rows: Sequence[tuple[str, str]],
+        *,
+        hint: str = "",
+        empty: str = "",
+        free: bool = False,
+        typed: str = "",
     ) -> None:
         super().__init__(title, hint)
         self._rows = rows
@@ -150,7 +168,11 @@ class Pick(Finder):
 
     def _find(self, query: str) -> None:
         words = query.casefold().split()
-        found = [(key, note) for key, note in self._rows if all(word in f"{key} {note}".casefold() for word in words)]
+        found = [
+            (key, note)
+            for key, note in self._rows
+            if all(word in f"{key} {note}".casefold() for word in words)
+        ]
         rows = [Choice(key, key, note) for key, note in found]
         self.query_one(ChoiceList).set_choices(rows, 0)
 
@@ -202,7 +224,9 @@ class Report(Modal[None]):
     def on_mount(self) -> None:
         listing = self.query_one(ReportList)
         listing.focus()
-        listing.set_rows(wrapped(self._lines, max(30, min(WIDTH, self.app.size.width * 94 // 100 - 10))), 0)
+        listing.set_rows(
+            wrapped(self._lines, max(30, min(WIDTH, self.app.size.width * 94 // 100 - 10))), 0
+        )
 
 
 def wrapped(lines: Sequence[Line], width: int) -> list[Line]:
@@ -234,7 +258,11 @@ class DiffScreen(ModalScreen[None]):
         signs = ""
         if isinstance(self._content, Diff):
             signs = f"  +{self._content.added:,} -{self._content.removed:,}"
-        yield Static(Content.assemble((terminal_text.line(self._title), "bold"), (signs, "$quiet")), id="head", markup=False)
+        yield Static(
+            Content.assemble((terminal_text.line(self._title), "bold"), (signs, "$quiet")),
+            id="head",
+            markup=False,
+        )
         if isinstance(self._content, Diff):
             yield DiffView(id="whole-diff")
         else:

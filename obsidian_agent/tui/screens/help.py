@@ -33,7 +33,9 @@ class Help(Modal[None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        self.query_one("#keys", Static).update(self._table(self.query_one(VerticalScroll).scrollable_content_region.width))
+        self.query_one("#keys", Static).update(
+            self._table(self.query_one(VerticalScroll).scrollable_content_region.width)
+        )
 
     def _table(self, width: int) -> Content:
         intro = "You see every file and every line first; nothing is written before you approve, and all of it can be undone."

@@ -33,7 +33,9 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
     CSS_PATH = STYLES
     BINDINGS = [*bindings("editor"), HELP]
 
-    def __init__(self, head: str, document: Mapping[str, Any], *, kept: str, check: Check = _accept) -> None:
+    def __init__(
+        self, head: str, document: Mapping[str, Any], *, kept: str, check: Check = _accept
+    ) -> None:
         super().__init__()
         self._head = head
         self._document = document
@@ -50,7 +52,9 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
         try:
             document = json.loads(self.query_one(TextEntry).text)
         except json.JSONDecodeError as error:
-            self._say(f"This is not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}.")
+            self._say(
+                f"This is not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}."
+            )
             self.query_one(TextEntry).move_cursor((error.lineno - 1, max(error.colno - 1, 0)))
             return
         except (RecursionError, ValueError):
@@ -70,7 +74,12 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
         if self.query_one(TextEntry).text == editable(self._document):
             self.dismiss(None)
             return
-        question = Confirm("Leave the editor?", f"What you edited here is thrown away. {self._kept}", "Throw it away", "Go on editing")
+        question = Confirm(
+            "Leave the editor?",
+            f"What you edited here is thrown away. {self._kept}",
+            "Throw it away",
+            "Go on editing",
+        )
 
         def answered(yes: bool | None) -> None:
             if yes:
@@ -87,7 +96,10 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
 def editable(document: Mapping[str, Any]) -> str:
     """JSON in which every character that a terminal would obey or hide is written as an escape."""
     text = json.dumps(document, ensure_ascii=False, indent=2)
-    return "".join(char if char == "\n" or terminal_text.line(char) == char else _escaped(char) for char in text)
+    return "".join(
+        char if char == "\n" or terminal_text.line(char) == char else _escaped(char)
+        for char in text
+    )
 
 
 def _escaped(char: str) -> str:

@@ -38,7 +38,13 @@ class MacroActions(Workspace):
     """Actions of the menu, the person's own among them, are chosen, filled in and previewed."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
-        Command("actions", "Show all actions", "Yours among them: find, run, change, delete, import", "actions", "[WORDS]"),
+        Command(
+            "actions",
+            "Show all actions",
+            "Yours among them: find, run, change, delete, import",
+            "actions",
+            "[WORDS]",
+        ),
     )
 
     def action_actions(self, query: str = "") -> None:
@@ -79,7 +85,9 @@ class MacroActions(Workspace):
         self.freeze_focus()
         values = await self._filled(name, {})
         if values is not None:
-            recipe = next(each for each in await asyncio.to_thread(self.session.recipes) if each.name == name)
+            recipe = next(
+                each for each in await asyncio.to_thread(self.session.recipes) if each.name == name
+            )
             self._start_recipe(recipe.title, name, values, None)
 
     async def fill_in(self, candidate: Candidate, said: str) -> None:
@@ -89,15 +97,21 @@ class MacroActions(Workspace):
             self.panes.chat.prompt.accept(said)
             self._start_recipe(said, candidate.recipe, values, said)
 
-    def _start_recipe(self, said: str, recipe: str, values: Mapping[str, str], message: str | None) -> None:
+    def _start_recipe(
+        self, said: str, recipe: str, values: Mapping[str, str], message: str | None
+    ) -> None:
         if not self.is_idle():
             return
         self.freeze_focus()
         self.say("you", said)
-        self.turn.forget_plan(macro=recipe.removeprefix(MACRO) if recipe.startswith(MACRO) else None, message=message)
+        self.turn.forget_plan(
+            macro=recipe.removeprefix(MACRO) if recipe.startswith(MACRO) else None, message=message
+        )
         self.turn.start(self.session.run_recipe(recipe, values, message), "Computing the preview")
 
-    async def _filled(self, name: str, values: Mapping[str, str], *, always: bool = True) -> Mapping[str, str] | None:
+    async def _filled(
+        self, name: str, values: Mapping[str, str], *, always: bool = True
+    ) -> Mapping[str, str] | None:
         """The values of an action as the person gives them; None when they left, or something must be there first.
 
         `values` stand in the form. Without `always` it is shown only where something is missing.
@@ -113,11 +127,16 @@ class MacroActions(Workspace):
 
     async def _accepted(self, macro: Macro) -> bool:
         """Show a macro whole, and trust it as it was shown if the person wants that."""
-        changed, new = "It has changed since you trusted it.", "It came with the vault; you have not trusted it here."
+        changed, new = (
+            "It has changed since you trusted it.",
+            "It came with the vault; you have not trusted it here.",
+        )
         hint = f"{changed if macro.standing == 'changed' else new} Nothing runs by that."
         text = terminal_text.block(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
         lines = [(line, "$foreground") for line in text.split("\n")]
-        if not await self.app.push_screen_wait(Reading(macro.name, lines, trusted=False, hint=hint)):
+        if not await self.app.push_screen_wait(
+            Reading(macro.name, lines, trusted=False, hint=hint)
+        ):
             return False
         await asyncio.to_thread(self.session.saved.accept, macro.name, macro.sha256)
         return True
@@ -128,11 +147,20 @@ class MacroActions(Workspace):
         problem = ""
         while wanted := await self.app.push_screen_wait(SaveMacro(plan, problem)):
             try:
-                await asyncio.to_thread(self.session.saved.save, run_id, wanted.name, wanted.description, wanted.parameters)
+                await asyncio.to_thread(
+                    self.session.saved.save,
+                    run_id,
+                    wanted.name,
+                    wanted.description,
+                    wanted.parameters,
+                )
             except ObsidianAgentError as error:
                 problem = error.problem().message
                 continue
-            self.say("good", f"Saved as “{terminal_text.line(wanted.name)}”. {self.key('main.saved')} shows all actions.")
+            self.say(
+                "good",
+                f"Saved as “{terminal_text.line(wanted.name)}”. {self.key('main.saved')} shows all actions.",
+            )
             return
 
     # --- what a message lacks ---------------------------------------------------------------------------------------------------
@@ -153,8 +181,12 @@ class MacroActions(Workspace):
             values = await self._filled(chosen.recipe, chosen.values, always=change)
             chosen = replace(chosen, values={})
         elif missing:
-            declared = chosen.plan.parameters if chosen is not None and chosen.plan is not None else {}
-            values = await self.app.push_screen_wait(ValuesForm(chosen.title if chosen else event.message, plain(missing, declared)))
+            declared = (
+                chosen.plan.parameters if chosen is not None and chosen.plan is not None else {}
+            )
+            values = await self.app.push_screen_wait(
+                ValuesForm(chosen.title if chosen else event.message, plain(missing, declared))
+            )
         if values is None:
             self.say("note", "Nothing was changed.")
             return
@@ -208,7 +240,11 @@ class SaveMacro(Modal[SaveRequest]):
             found = ", ".join(terminal_text.line(name) for name in self._plan.parameters)
             yield Static(Content(f"Asks for: {found}"), classes="label", markup=False)
         if self._literals:
-            yield Static("Texts of the plan; Enter makes one a parameter that is asked for", classes="label", markup=False)
+            yield Static(
+                "Texts of the plan; Enter makes one a parameter that is asked for",
+                classes="label",
+                markup=False,
+            )
             yield ChoiceList()
         yield Buttons(Button(Content("Save"), compact=True, id="save"))
 
@@ -220,7 +256,13 @@ class SaveMacro(Modal[SaveRequest]):
     def _draw(self) -> None:
         names = {text: name for name, text in self._made.items()}
         choices = [
-            Choice(text, text, f"asked as {names[text]}" if text in names else "", "◆" if text in names else "◇") for text in self._literals
+            Choice(
+                text,
+                text,
+                f"asked as {names[text]}" if text in names else "",
+                "◆" if text in names else "◇",
+            )
+            for text in self._literals
         ]
         self.query_one(ChoiceList).set_choices(choices)
 
@@ -234,14 +276,21 @@ class SaveMacro(Modal[SaveRequest]):
             self._draw()
             return
         form = ValuesForm(
-            f"Ask for “{terminal_text.shortened(text, 100)}” as", [Field("name", description="letters, digits and _, e.g. folderName")]
+            f"Ask for “{terminal_text.shortened(text, 100)}” as",
+            [Field("name", description="letters, digits and _, e.g. folderName")],
         )
         values = await self.app.push_screen_wait(form)
         if not values:
             return
         wanted = values["name"].strip()
-        if not _IDENTIFIER.fullmatch(wanted) or wanted in self._made or wanted in self._plan.parameters:
-            self.problem(f"“{wanted}” cannot be used: a letter first, then letters, digits and _, and not twice.")
+        if (
+            not _IDENTIFIER.fullmatch(wanted)
+            or wanted in self._made
+            or wanted in self._plan.parameters
+        ):
+            self.problem(
+                f"“{wanted}” cannot be used: a letter first, then letters, digits and _, and not twice."
+            )
             return
         self.problem("")
         self._made[wanted] = text
@@ -258,7 +307,13 @@ class SaveMacro(Modal[SaveRequest]):
         if not name:
             self.problem("The action needs a name.")
             return
-        self.dismiss(SaveRequest(name, self.query_one("#description", LineEntry).value.strip() or None, dict(self._made)))
+        self.dismiss(
+            SaveRequest(
+                name,
+                self.query_one("#description", LineEntry).value.strip() or None,
+                dict(self._made),
+            )
+        )
 
 
 SHOWN = 3
@@ -289,7 +344,9 @@ class Candidates(Modal[Picked]):
         self.hint = f"Nothing runs yet: what is missing is asked, then the plan is previewed. None of these? {leave}"
         if self._message:
             yield Static(Content(terminal_text.folded(self._message, 4)), markup=False)
-        yield ChoiceList([_choice(number, candidate) for number, candidate in enumerate(self._candidates, 1)])
+        yield ChoiceList(
+            [_choice(number, candidate) for number, candidate in enumerate(self._candidates, 1)]
+        )
         yield Static("", id="slots", markup=False)
 
     def on_virtual_list_highlighted(self, event: ChoiceList.Highlighted) -> None:
@@ -304,11 +361,17 @@ class Candidates(Modal[Picked]):
         candidate = self._candidates[index]
         parts: list[tuple[str, str]] = [("\n", "")]
         for name, value in candidate.values.items():
-            parts += [(f" {terminal_text.line(name)}  ", "$quiet"), (f"{terminal_text.shortened(str(value), 200)}\n", "$foreground")]
+            parts += [
+                (f" {terminal_text.line(name)}  ", "$quiet"),
+                (f"{terminal_text.shortened(str(value), 200)}\n", "$foreground"),
+            ]
         if candidate.doubt:
             parts.append((f" {terminal_text.shortened(candidate.doubt, 300)}\n", "$warning"))
         for name in candidate.missing:
-            parts += [(f" {terminal_text.line(name)}  ", "$quiet"), ("missing, asked next\n", "$warning")]
+            parts += [
+                (f" {terminal_text.line(name)}  ", "$quiet"),
+                ("missing, asked next\n", "$warning"),
+            ]
         self.query_one("#slots", Static).update(Content.assemble(*parts).rstrip())
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:

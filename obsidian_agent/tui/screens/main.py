@@ -50,7 +50,9 @@ TIDY_SECONDS: Final = 20.0
 WARM_UP_SECONDS: Final = 0.5
 """After the first frame: what a model needs is imported while the person reads the screen."""
 
-_ABOUT_SELECTION: Final = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I)
+_ABOUT_SELECTION: Final = re.compile(
+    r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I
+)
 
 
 class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
@@ -59,11 +61,21 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command("help", "Help", "All keys and commands", "app.help"),
         Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", "tasks"),
-        Command("repair", "Repair what did not come out", "The model looks at it and proposes how", "repair"),
+        Command(
+            "repair",
+            "Repair what did not come out",
+            "The model looks at it and proposes how",
+            "repair",
+        ),
         Command("open", "Open note", "Find a note by a few letters", "open_note"),
         Command("plan", "Bring back the last plan", "Preview it again", "bring_back_plan"),
         Command("retry", "Say the last message again", "After an error, for example", "say_again"),
-        Command("selection", "Use the selection, or don't", "Of the note, in the next message", "toggle_selection"),
+        Command(
+            "selection",
+            "Use the selection, or don't",
+            "Of the note, in the next message",
+            "toggle_selection",
+        ),
         Command("clear", "Clear conversation", "On the screen only", "clear"),
         Command("quit", "Quit", "Asks first while a plan is being applied", "app.quit"),
     )
@@ -93,7 +105,15 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             super().__init__()
             self.status = status
 
-    def __init__(self, backend: Backend, signals: Signals, keyboard: Keyboard, ask: Ask, *, first_start: bool = False) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        signals: Signals,
+        keyboard: Keyboard,
+        ask: Ask,
+        *,
+        first_start: bool = False,
+    ) -> None:
         super().__init__(backend, signals, keyboard, ask)
         self._first_start = first_start
         self.waiting: dict[str, Pending] = {}
@@ -106,7 +126,9 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def compose(self) -> ComposeResult:
         # Textual sets these classes with the first resize, which is one frame too late.
         width, height = self.app.size
-        self.add_class(max((at, name) for at, name in self.HORIZONTAL_BREAKPOINTS if at <= width)[1])
+        self.add_class(
+            max((at, name) for at, name in self.HORIZONTAL_BREAKPOINTS if at <= width)[1]
+        )
         self.add_class(max((at, name) for at, name in self.VERTICAL_BREAKPOINTS if at <= height)[1])
         yield TopBar(self.backend.vault)
         yield self.panes
@@ -215,7 +237,10 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         """What goes on, or the pane in front, has changed."""
         if self.is_mounted:
             bar = self.query_one(TopBar)
-            bar.mark(self.panes.front, waiting=self.turn.pending is not None and self.turn.phase == "idle")
+            bar.mark(
+                self.panes.front,
+                waiting=self.turn.pending is not None and self.turn.phase == "idle",
+            )
             bar.name_conversation(self.thread.title)
             seen = (self.thread.id, self.turn.phase)
             if self.backend.is_open:
@@ -250,7 +275,9 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             self.hint("Type what should happen with the selection." if selection else no_text)
         elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
             self._warned_about = text
-            self.hint(f"{no_text}\n{self.key('prompt.send')} once more sends the message without a selection.")
+            self.hint(
+                f"{no_text}\n{self.key('prompt.send')} once more sends the message without a selection."
+            )
         else:
             self._warned_about = None
             self.hint("")
@@ -271,7 +298,14 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     def action_say_again(self) -> None:
         """The last message once more."""
-        last = next((text for text in reversed(self.panes.chat.prompt.said) if called(text, self.commands()) is None), None)
+        last = next(
+            (
+                text
+                for text in reversed(self.panes.chat.prompt.said)
+                if called(text, self.commands()) is None
+            ),
+            None,
+        )
         if last is not None:
             self.take(last)
         else:
@@ -301,7 +335,10 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self._proposals.show_next()
 
     def _show_proposal(self, client: ClientPlan) -> None:
-        self.say("note", f"“{terminal_text.shortened(client.proposal.client, 60)}” proposes a plan. Nothing happens before you decide.")
+        self.say(
+            "note",
+            f"“{terminal_text.shortened(client.proposal.client, 60)}” proposes a plan. Nothing happens before you decide.",
+        )
         self.freeze_focus()
         self.turn.preview(client.proposal.plan, frozenset(), {}, client=client)
 
@@ -329,7 +366,9 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         def edited(document: Mapping[str, Any] | None) -> None:
             if document is not None:
                 values = pending.preview.context.params
-                self.turn.preview(document, frozenset(), values, message=pending.message, client=pending.client)
+                self.turn.preview(
+                    document, frozenset(), values, message=pending.message, client=pending.client
+                )
 
         self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
 
@@ -360,7 +399,9 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def action_bring_back_plan(self) -> None:
         """Preview the plan again that was rejected or applied last. Not in the place of one that waits."""
         if self.turn.pending is not None:
-            self.hint("A plan waits already. Approve or reject it; then /plan brings back the last one.")
+            self.hint(
+                "A plan waits already. Approve or reject it; then /plan brings back the last one."
+            )
         elif self.turn.last is None or self.turn.phase != "idle":
             self.hint("There is no earlier plan.")
         else:

@@ -34,10 +34,33 @@ class ModelActions(ReportActions, SettingActions):
     """Models, keys and agents are chosen."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
-        Command("model", "Choose a model", "For this conversation", "choose_model", "[PROVIDER/NAME or offline]"),
-        Command("key", "Keep a key", "For a service, where no vault and no log sees it", "keep_key", "[PROVIDER]"),
-        Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", "trust"),
-        Command("agent", "Choose an agent", "Of the vault, or a program such as opencode", "choose_agent", "[NAME or none]"),
+        Command(
+            "model",
+            "Choose a model",
+            "For this conversation",
+            "choose_model",
+            "[PROVIDER/NAME or offline]",
+        ),
+        Command(
+            "key",
+            "Keep a key",
+            "For a service, where no vault and no log sees it",
+            "keep_key",
+            "[PROVIDER]",
+        ),
+        Command(
+            "trust",
+            "Agents, skills and instructions",
+            "Of this vault: trust them, or don't",
+            "trust",
+        ),
+        Command(
+            "agent",
+            "Choose an agent",
+            "Of the vault, or a program such as opencode",
+            "choose_agent",
+            "[NAME or none]",
+        ),
     )
 
     @work(group="choice", exclusive=True, exit_on_error=False)
@@ -45,9 +68,14 @@ class ModelActions(ReportActions, SettingActions):
         """Another model for this conversation; without a name the person picks one."""
         wanted = name
         if not wanted:
-            rows = [(DEFAULT, "the one of the settings again"), *await asyncio.to_thread(self.services.known_models)]
+            rows = [
+                (DEFAULT, "the one of the settings again"),
+                *await asyncio.to_thread(self.services.known_models),
+            ]
             hint = "PROVIDER/NAME, such as openai/gpt-5 or ollama/qwen3. It takes effect with the next message of this conversation."
-            picked = await self.app.push_screen_wait(Pick("Choose a model", rows, hint=hint, free=True))
+            picked = await self.app.push_screen_wait(
+                Pick("Choose a model", rows, hint=hint, free=True)
+            )
             wanted = picked or ""
             if wanted.endswith("/"):
                 wanted = await self._model_of_service(wanted)
@@ -70,7 +98,11 @@ class ModelActions(ReportActions, SettingActions):
             rows, hint = [], f"{error.problem().message} Type the name."
         finally:
             self.hint("")
-        picked = await self.app.push_screen_wait(Pick("Choose a model", rows, hint=terminal_text.folded(hint, 3), free=True, typed=vendor))
+        picked = await self.app.push_screen_wait(
+            Pick(
+                "Choose a model", rows, hint=terminal_text.folded(hint, 3), free=True, typed=vendor
+            )
+        )
         return picked if picked and not picked.endswith("/") else ""
 
     # --- keys -------------------------------------------------------------------------------------------------------------------
@@ -88,7 +120,9 @@ class ModelActions(ReportActions, SettingActions):
 
     async def _keep_key(self, vendor: str) -> None:
         title = f"The key for {terminal_text.shortened(vendor, 60)}"
-        secret = await self.app.push_screen_wait(Secret(title, "Empty forgets the one that is kept."))
+        secret = await self.app.push_screen_wait(
+            Secret(title, "Empty forgets the one that is kept.")
+        )
         if secret is not None:
             self.say("note", await asyncio.to_thread(self.services.keep_key, vendor, secret))
 
@@ -105,7 +139,11 @@ class ModelActions(ReportActions, SettingActions):
         others = self.services.other_agents()
         wanted = name
         if not wanted:
-            rows = [(NOBODY, "nobody in particular"), *((key, agent.head.description) for key, agent in agents.items()), *others.items()]
+            rows = [
+                (NOBODY, "nobody in particular"),
+                *((key, agent.head.description) for key, agent in agents.items()),
+                *others.items(),
+            ]
             hint = "Of the vault's agents only those that you trust are here; /trust shows all."
             picked = await self.app.push_screen_wait(Pick("Choose an agent", rows, hint=hint))
             wanted = picked or ""
@@ -114,12 +152,20 @@ class ModelActions(ReportActions, SettingActions):
         if wanted in others and wanted not in agents:
             self.action_choose_model(f"acp/{wanted}")
         elif wanted != NOBODY and wanted not in agents:
-            self.hint(f"There is no agent {wanted} that you trust or have a command for. /trust shows what the vault has.")
+            self.hint(
+                f"There is no agent {wanted} that you trust or have a command for. /trust shows what the vault has."
+            )
         elif self.thread.id is None:
             self.hint("Say something first: an agent is chosen for a conversation.")
         else:
-            await asyncio.to_thread(self.threads.choose_assistant, self.thread.id, None if wanted == NOBODY else wanted)
-            who = "Nobody in particular answers" if wanted == NOBODY else f"{terminal_text.shortened(wanted, 80)} answers"
+            await asyncio.to_thread(
+                self.threads.choose_assistant, self.thread.id, None if wanted == NOBODY else wanted
+            )
+            who = (
+                "Nobody in particular answers"
+                if wanted == NOBODY
+                else f"{terminal_text.shortened(wanted, 80)} answers"
+            )
             self.say("note", f"{who} from the next message on.")
             self.show_usage()
 
@@ -134,7 +180,9 @@ class ModelActions(ReportActions, SettingActions):
             return
         if found.offer is None:
             actions = f"what you say is looked for among the actions, and {self.key('main.saved')} has them all"
-            self.panes.chat.tell_without_model(f"No model is chosen: {actions}. /key and /model use a service.")
+            self.panes.chat.tell_without_model(
+                f"No model is chosen: {actions}. /key and /model use a service."
+            )
             return
         match await self.app.push_screen_wait(FirstStart(found.offer)):
             case "use":
@@ -155,7 +203,15 @@ class ModelActions(ReportActions, SettingActions):
             if chosen
             else f"No model is used: {self.key('main.saved')} has all actions."
         )
-        self.say("note", "\n".join([f"{used} /model and the settings ({self.key('main.settings')}) change it.", *remarks]))
+        self.say(
+            "note",
+            "\n".join(
+                [
+                    f"{used} /model and the settings ({self.key('main.settings')}) change it.",
+                    *remarks,
+                ]
+            ),
+        )
         self.signals.setting_changed.publish("model")
 
     async def _use_service(self) -> None:
@@ -179,14 +235,14 @@ class FirstStart(Modal[str]):
 
     def body(self) -> ComposeResult:
         settings, close = shown(self, "main.settings"), shown(self, "dialog.close")
-        self.hint = (
-            f"Nothing is downloaded. /model and the settings ({settings}) change it at any time. {close}: asked again at the next start."
-        )
+        self.hint = f"Nothing is downloaded. /model and the settings ({settings}) change it at any time. {close}: asked again at the next start."
         yield ChoiceList(
             [
                 Choice(USE, "Use it", "it picks from the actions, in any language", "1"),
                 Choice(MENU, "Only the menu", "what is certain at once, forms for the rest", "2"),
-                Choice(SERVICE, "A service with a key", "OpenAI, Anthropic, Gemini and others", "3"),
+                Choice(
+                    SERVICE, "A service with a key", "OpenAI, Anthropic, Gemini and others", "3"
+                ),
             ]
         )
 

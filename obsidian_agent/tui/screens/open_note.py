@@ -49,7 +49,11 @@ class OpenNote(Finder):
             return
         self.query_one(ChoiceList).set_choices([_choice(path) for path in paths], 0)
         self.query_one("#found", Static).update(
-            Content(f"{len(paths):,} note{'s' if len(paths) != 1 else ''}" if paths else "No note has these letters in its name.")
+            Content(
+                f"{len(paths):,} note{'s' if len(paths) != 1 else ''}"
+                if paths
+                else "No note has these letters in its name."
+            )
         )
 
 

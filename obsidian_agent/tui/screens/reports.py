@@ -25,15 +25,39 @@ class ReportActions(Workspace):
     """Each gets its data in the background and shows it."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
-        Command("context", "What would be sent", "Exactly, with its size and price", "show_context", "[MESSAGE]"),
+        Command(
+            "context",
+            "What would be sent",
+            "Exactly, with its size and price",
+            "show_context",
+            "[MESSAGE]",
+        ),
         Command("compact", "Make room now", "Older turns are summarised for the model", "compact"),
         Command("sent", "What was sent", "To which model, of which notes", "show_sent"),
-        Command("record", "The record", "What was done, sent, approved, refused and denied", "show_record"),
+        Command(
+            "record",
+            "The record",
+            "What was done, sent, approved, refused and denied",
+            "show_record",
+        ),
         Command("files", "Notes read in this conversation", "Enter opens one", "show_files"),
         Command("log", "The log", "What went wrong in the program itself", "show_log"),
         Command("stats", "Statistics", "Tokens, cost and times", "show_stats"),
-        Command("cache", "What is kept ready", "/cache clear puts away what nobody uses", "show_cache", "[clear]"),
-        Command("plugins", "Search community plugins", "Nothing is installed", "search_plugins", "WORDS", needs=True),
+        Command(
+            "cache",
+            "What is kept ready",
+            "/cache clear puts away what nobody uses",
+            "show_cache",
+            "[clear]",
+        ),
+        Command(
+            "plugins",
+            "Search community plugins",
+            "Nothing is installed",
+            "search_plugins",
+            "WORDS",
+            needs=True,
+        ),
     )
 
     def _report(self, title: str, lines: Sequence[Line]) -> None:
@@ -42,14 +66,21 @@ class ReportActions(Workspace):
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_sent(self) -> None:
         """What was sent to which model, of which notes."""
-        self._report("What was sent", report_lines.sent_lines(await asyncio.to_thread(self.services.ledger.entries), self.thread.id))
+        self._report(
+            "What was sent",
+            report_lines.sent_lines(
+                await asyncio.to_thread(self.services.ledger.entries), self.thread.id
+            ),
+        )
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_record(self) -> None:
         """Every entry of the record, newest first; letters find the ones that hold them."""
         entries = await asyncio.to_thread(self.services.ledger.record.entries)
         rows = report_lines.record_rows(entries)
-        self.app.push_screen(Pick("The record of this vault", rows, empty=" Nothing was done and nothing was sent."))
+        self.app.push_screen(
+            Pick("The record of this vault", rows, empty=" Nothing was done and nothing was sent.")
+        )
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_log(self) -> None:
@@ -64,20 +95,28 @@ class ReportActions(Workspace):
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_stats(self) -> None:
         """Tokens, cost and times."""
-        self._report("Statistics", report_lines.usage_lines(*await asyncio.to_thread(self.services.usage, self.thread.id)))
+        self._report(
+            "Statistics",
+            report_lines.usage_lines(*await asyncio.to_thread(self.services.usage, self.thread.id)),
+        )
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_cache(self, what: str = "") -> None:
         """What is kept ready; `clear` puts away what nobody uses."""
         if what == "clear":
             await asyncio.to_thread(self.threads.tidy)
-        self._report("What is kept ready", report_lines.kept_lines(await asyncio.to_thread(self.services.kept)))
+        self._report(
+            "What is kept ready",
+            report_lines.kept_lines(await asyncio.to_thread(self.services.kept)),
+        )
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_context(self, draft: str = "") -> None:
         """What a message would send."""
         self.freeze_focus()
-        found = await self.services.preview_request(self.thread.id, draft or self.panes.chat.prompt.text)
+        found = await self.services.preview_request(
+            self.thread.id, draft or self.panes.chat.prompt.text
+        )
         self._report("What would be sent", report_lines.outlook_lines(found))
 
     @work(group="report", exclusive=True, exit_on_error=False)
@@ -88,15 +127,22 @@ class ReportActions(Workspace):
             found = await self.services.plugins(query)
         finally:
             self.hint("")
-        self._report(f"Community plugins: {terminal_text.shortened(query, 60)}", report_lines.plugin_lines(found))
+        self._report(
+            f"Community plugins: {terminal_text.shortened(query, 60)}",
+            report_lines.plugin_lines(found),
+        )
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_files(self) -> None:
         """The notes of which something went to a model in this conversation; one can be opened."""
         found = await asyncio.to_thread(self.services.ledger.files_read, self.thread.id or "")
-        rows = [(each.path, f"{report_lines.LEVELS[each.shared]} · {each.times}×") for each in found]
+        rows = [
+            (each.path, f"{report_lines.LEVELS[each.shared]} · {each.times}×") for each in found
+        ]
         empty = " No model was shown anything in this conversation."
-        path = await self.app.push_screen_wait(Pick("Notes read in this conversation", rows, empty=empty))
+        path = await self.app.push_screen_wait(
+            Pick("Notes read in this conversation", rows, empty=empty)
+        )
         if path is not None:
             self.show_note(path)
 
@@ -117,7 +163,11 @@ class ReportActions(Workspace):
             outlook = None
         if thread_id == self.thread.id:
             gauge = f"ctx {report_lines.gauge(outlook.use, 8)}" if outlook is not None else ""
-            line.show(report_lines.usage_in_a_line(turns), gauge, full=outlook is not None and outlook.use.full)
+            line.show(
+                report_lines.usage_in_a_line(turns),
+                gauge,
+                full=outlook is not None and outlook.use.full,
+            )
 
     def action_compact(self) -> None:
         """Summarise the older turns of the conversation for the model, and say what that did."""

@@ -53,7 +53,10 @@ class StreamedAnswer:
         stripped = self._text.lstrip()
         if stripped.startswith(("{", "```json", "<")) or "```".startswith(stripped[:3]):
             return ""
-        end = min((at for start in _PLAN_STARTS if (at := self._text.find(start)) >= 0), default=len(self._text))
+        end = min(
+            (at for start in _PLAN_STARTS if (at := self._text.find(start)) >= 0),
+            default=len(self._text),
+        )
         fresh = self._text[self._shown : end]
         self._shown = max(self._shown, end)
         return fresh
@@ -71,7 +74,9 @@ class Router:
     def show(self, event: AgentEvent) -> None:
         """Show one event."""
         turn, chat = self._turn, self._panes.chat
-        if isinstance(event, Answer | NeedsInput | PreviewReady | TurnFailed | RoundsUsedUp | RunFinished):
+        if isinstance(
+            event, Answer | NeedsInput | PreviewReady | TurnFailed | RoundsUsedUp | RunFinished
+        ):
             turn.concluded = True
         match event:
             case TurnStarted():
@@ -82,7 +87,10 @@ class Router:
                 chat.transcript.end_stream(keep=False)
                 self._answer = StreamedAnswer()
                 why = event.problems[0].message if event.problems else "no plan in it"
-                chat.transcript.say("note", f"The answer was no valid plan: {why} Asking again ({event.attempt} of {event.attempts}).")
+                chat.transcript.say(
+                    "note",
+                    f"The answer was no valid plan: {why} Asking again ({event.attempt} of {event.attempts}).",
+                )
             case Answer():
                 chat.transcript.end_stream(event.text)
                 chat.transcript.cite(Cited(event.sources, event.besides))
@@ -100,9 +108,25 @@ class Router:
             case TurnFailed():
                 chat.transcript.end_stream(mark="broke off here")
                 turn.failed(event.problem, event.problems)
-            case ToolCallStarted() | ToolCallFinished() | ShareRequested() | ShareDecided() | Notice() | TokensUsed() | RoundsUsedUp():
+            case (
+                ToolCallStarted()
+                | ToolCallFinished()
+                | ShareRequested()
+                | ShareDecided()
+                | Notice()
+                | TokensUsed()
+                | RoundsUsedUp()
+            ):
                 self._look(event)
-            case RunStarted() | StepStarted() | StepFinished() | StepSkipped() | StepRetrying() | StepFailed() | RunFinished():
+            case (
+                RunStarted()
+                | StepStarted()
+                | StepFinished()
+                | StepSkipped()
+                | StepRetrying()
+                | StepFailed()
+                | RunFinished()
+            ):
                 self._run(event)
             case _:
                 assert_never(event)
@@ -130,18 +154,28 @@ class Router:
                     activity.start("Looking around")
                     return
                 if event.request.text:
-                    transcript.say("note", "Allowed." if event.decision.scope != "no" else "Not allowed.")
+                    transcript.say(
+                        "note", "Allowed." if event.decision.scope != "no" else "Not allowed."
+                    )
                     activity.start("Thinking")
                     return
                 sent, asked = len(event.decision.chosen(event.request)), len(event.request.items)
-                transcript.say("note", f"Sent {sent} of {asked} to {event.request.provider}." if sent else "Nothing was sent.")
+                transcript.say(
+                    "note",
+                    f"Sent {sent} of {asked} to {event.request.provider}."
+                    if sent
+                    else "Nothing was sent.",
+                )
                 activity.start("Thinking")
             case Notice():
                 transcript.say("bad" if event.alarm else "note", event.problem.message)
             case TokensUsed():
                 activity.tokens(event.prompt + event.completion)
             case RoundsUsedUp():
-                transcript.say("note", f"{event.rounds} rounds of looking around without an answer. Say anything to let it go on.")
+                transcript.say(
+                    "note",
+                    f"{event.rounds} rounds of looking around without an answer. Say anything to let it go on.",
+                )
             case _:
                 assert_never(event)
 

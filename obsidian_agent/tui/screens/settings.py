@@ -45,7 +45,11 @@ class SettingsList(VirtualList["Row"]):
         if isinstance(row, str):
             return Content.styled(row, "bold $primary")
         changed = row.value != row.default
-        told = {"vault": "  for this vault", "environment": f"  from {row.variable}", "option": "  from the command line"}
+        told = {
+            "vault": "  for this vault",
+            "environment": f"  from {row.variable}",
+            "option": "  from the command line",
+        }
         return Content.assemble(
             (f" {terminal_text.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
             (terminal_text.shortened(shown(row.value), 200), "bold" if changed else "$quiet"),
@@ -59,7 +63,10 @@ class SettingsScreen(Modal[None]):
     BINDINGS = bindings("settings")
 
     def __init__(self, settings: LiveSettings, changed: Signal[str]) -> None:
-        super().__init__("Settings", "Values in bold are not the default. Keys and passwords are never kept here.")
+        super().__init__(
+            "Settings",
+            "Values in bold are not the default. Keys and passwords are never kept here.",
+        )
         self._settings = settings
         self._changed = changed
 
@@ -98,7 +105,9 @@ class SettingsScreen(Modal[None]):
             case "switch":
                 self._change(row, not row.value)
             case "choice":
-                self._change(row, row.choices[(row.choices.index(str(row.value)) + 1) % len(row.choices)])
+                self._change(
+                    row, row.choices[(row.choices.index(str(row.value)) + 1) % len(row.choices)]
+                )
             case "number" | "text" | "list" | "table":
                 self.run_flow("setting", partial(self._ask, row))
 
@@ -135,7 +144,14 @@ class SettingActions(Workspace):
 
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command("settings", "Settings", "With their defaults", "settings"),
-        Command("set", "Change a setting", "Without a value: back to its default", "change_setting", "NAME [VALUE]", needs=True),
+        Command(
+            "set",
+            "Change a setting",
+            "Without a value: back to its default",
+            "change_setting",
+            "NAME [VALUE]",
+            needs=True,
+        ),
     )
 
     def action_settings(self) -> None:
@@ -147,7 +163,10 @@ class SettingActions(Workspace):
         """A setting by its name, to what follows it, or back to its default."""
         name, _, value = rest.partition(" ")
         now = await asyncio.to_thread(self.settings.set, name, value.strip() or None)
-        self.say("note", f"{terminal_text.line(name)} is {terminal_text.shortened(shown(getattr(now, name)), 200)} now.")
+        self.say(
+            "note",
+            f"{terminal_text.line(name)} is {terminal_text.shortened(shown(getattr(now, name)), 200)} now.",
+        )
         self.signals.setting_changed.publish(name)
 
     def apply_setting(self, name: str) -> None:

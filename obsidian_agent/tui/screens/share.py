@@ -59,7 +59,9 @@ class ShareList(VirtualList["ShareItem"]):
             (terminal_text.shortened(name, 200) or "(no file)", "$foreground" if on else "$quiet"),
             (f"  {terminal_text.shortened(folder, 200)}" if folder else "", "$quiet"),
         )
-        right = f"  {_LEVELS[row.level]:<5} {readable_size(row.size):>7} {f'~{row.tokens:,}':>7} tok"
+        right = (
+            f"  {_LEVELS[row.level]:<5} {readable_size(row.size):>7} {f'~{row.tokens:,}':>7} tok"
+        )
         room = max(width - len(right), 12)
         left = left.truncate(room, ellipsis=True)
         return Content.assemble(left, " " * max(0, room - left.cell_length), (right, "$quiet"))
@@ -75,14 +77,20 @@ class Share(Modal["ShareDecision"]):
 
     BINDINGS = bindings("share")
 
-    def __init__(self, request: ShareRequest, check: CheckCall | None = None, about: str = "") -> None:
+    def __init__(
+        self, request: ShareRequest, check: CheckCall | None = None, about: str = ""
+    ) -> None:
         super().__init__(_TITLES[request.kind])
         self._request = request
         self._about = about
         self._check = check
 
     def body(self) -> ComposeResult:
-        folder = f"the folder “{terminal_text.shortened(self._request.folder, 120)}”" if self._request.folder else "the whole vault"
+        folder = (
+            f"the folder “{terminal_text.shortened(self._request.folder, 120)}”"
+            if self._request.folder
+            else "the whole vault"
+        )
         allows = f"{shown(self, 'share.folder')} allows {folder}, as much of each file as here."
         self.hint = f"{allows} What holds for the conversation ends with the program."
         if self._about:
@@ -104,14 +112,32 @@ class Share(Modal["ShareDecision"]):
         """Exactly what would be sent of the highlighted item, as far as there is room, and what all that is switched on comes to."""
         item = self._request.items[index] if 0 <= index < len(self._request.items) else None
         reasons = {each.why for each in self._request.items}
-        lines = [terminal_text.shortened(item.why, 160)] if item is not None and item.why and len(reasons) > 1 else []
-        lines += [terminal_text.shortened(line, 160) for line in item.previews[:PREVIEW_LINES]] if item is not None else []
+        lines = (
+            [terminal_text.shortened(item.why, 160)]
+            if item is not None and item.why and len(reasons) > 1
+            else []
+        )
+        lines += (
+            [terminal_text.shortened(line, 160) for line in item.previews[:PREVIEW_LINES]]
+            if item is not None
+            else []
+        )
         if item is not None and len(item.previews) > PREVIEW_LINES:
             lines.append(f"… {len(item.previews) - PREVIEW_LINES:,} more lines")
-        self.query_one("#share-preview", Static).update(Content.styled("\n".join(["", *lines]) if lines else "", "$quiet"))
-        chosen = [each for each in self._request.items if each.path.text in self.query_one(ShareList).chosen]
+        self.query_one("#share-preview", Static).update(
+            Content.styled("\n".join(["", *lines]) if lines else "", "$quiet")
+        )
+        chosen = [
+            each
+            for each in self._request.items
+            if each.path.text in self.query_one(ShareList).chosen
+        ]
         words = f"{len(chosen)} of {len(self._request.items)} chosen · {readable_size(sum(each.size for each in chosen))}"
-        words += f" · about {sum(each.tokens for each in chosen):,} tokens" if chosen else " · the model is told that nothing was shared"
+        words += (
+            f" · about {sum(each.tokens for each in chosen):,} tokens"
+            if chosen
+            else " · the model is told that nothing was shared"
+        )
         self.query_one("#share-total", Static).update(Content.styled(f" {words}", "$primary"))
 
     # --- switches -------------------------------------------------------------------------------------------------------------
@@ -161,7 +187,13 @@ class Share(Modal["ShareDecision"]):
 
         head = "Edit the arguments. The tool looks again with them, and you are asked again before anything is sent."
         self.app.push_screen(
-            JsonEditor(head, request.args, kept="Nothing was sent.", check=lambda document: check(request.tool, document)), edited
+            JsonEditor(
+                head,
+                request.args,
+                kept="Nothing was sent.",
+                check=lambda document: check(request.tool, document),
+            ),
+            edited,
         )
 
     def action_close(self) -> None:
@@ -173,15 +205,23 @@ class Share(Modal["ShareDecision"]):
 class AllowTool(Modal["ShareDecision"]):
     """What an MCP server's tool is called with, or what the model is told of such tools: all of it is shown. Closing it is a no."""
 
-    BINDINGS = bindings("share", without=("share.switch", "share.folder", "share.edit", "share.all", "share.none"))
+    BINDINGS = bindings(
+        "share", without=("share.switch", "share.folder", "share.edit", "share.all", "share.none")
+    )
 
     def __init__(self, request: ShareRequest, about: str = "") -> None:
         super().__init__(_TITLES[request.kind])
         self._request, self._about = request, about
 
     def body(self) -> ComposeResult:
-        lasting = f"{shown(self, 'share.once')} accepts them until they change. " if self._request.kind == "tools" else ""
-        self.hint = f"{lasting}What a server says of its tools is its own word, and so is what they answer."
+        lasting = (
+            f"{shown(self, 'share.once')} accepts them until they change. "
+            if self._request.kind == "tools"
+            else ""
+        )
+        self.hint = (
+            f"{lasting}What a server says of its tools is its own word, and so is what they answer."
+        )
         if self._about:
             yield _about(self._about)
         yield Static(_head(self._request), markup=False)
@@ -190,7 +230,10 @@ class AllowTool(Modal["ShareDecision"]):
     def on_mount(self) -> None:
         listing = self.query_one(ReportList)
         listing.focus()
-        lines: list[Line] = [(line, _diff_style(line)) for line in terminal_text.block(self._request.text).split("\n")]
+        lines: list[Line] = [
+            (line, _diff_style(line))
+            for line in terminal_text.block(self._request.text).split("\n")
+        ]
         listing.set_rows(wrapped(lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -203,11 +246,16 @@ class AllowTool(Modal["ShareDecision"]):
 
 
 def _about(title: str) -> Static:
-    return Static(Content.styled(f"In the conversation “{terminal_text.shortened(title, 100)}”", "$warning"), markup=False)
+    return Static(
+        Content.styled(f"In the conversation “{terminal_text.shortened(title, 100)}”", "$warning"),
+        markup=False,
+    )
 
 
 def _diff_style(line: str) -> str:
-    return "$success" if line.startswith("+") else "$error" if line.startswith("-") else "$foreground"
+    return (
+        "$success" if line.startswith("+") else "$error" if line.startswith("-") else "$foreground"
+    )
 
 
 def _head(request: ShareRequest) -> Content:
@@ -220,7 +268,11 @@ def _head(request: ShareRequest) -> Content:
         (terminal_text.shortened(request.purpose, 200), "$foreground"),
         (f"  {terminal_text.line(request.tool)}\n", "$quiet"),
     ]
-    args = [(name, value) for name, value in request.args.items() if name not in _PAGING and not request.text]
+    args = [
+        (name, value)
+        for name, value in request.args.items()
+        if name not in _PAGING and not request.text
+    ]
     for name, value in args[:ARGS_SHOWN]:
         parts += [
             (f"  {terminal_text.shortened(name, 40)}  ", "$quiet"),
@@ -230,7 +282,10 @@ def _head(request: ShareRequest) -> Content:
         parts.append((f"  and {len(args) - ARGS_SHOWN} more\n", "$quiet"))
     reasons = {item.why for item in request.items if item.why}
     if len(reasons) == 1:
-        parts += [("Why: ", "$quiet"), (f"{terminal_text.shortened(reasons.pop(), 240)}\n", "$foreground")]
+        parts += [
+            ("Why: ", "$quiet"),
+            (f"{terminal_text.shortened(reasons.pop(), 240)}\n", "$foreground"),
+        ]
     return Content.assemble(*parts)
 
 
@@ -251,7 +306,9 @@ def readable_size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
-async def ask(app: App[None], request: ShareRequest, check: CheckCall | None = None, about: str = "") -> ShareDecision:
+async def ask(
+    app: App[None], request: ShareRequest, check: CheckCall | None = None, about: str = ""
+) -> ShareDecision:
     """Ask the person and wait. When the turn that asks is cancelled, the question goes away with it."""
     from obsidian_agent.agent.privacy.consent import REFUSED
 

@@ -41,11 +41,19 @@ class SuggestionActions(MacroActions):
         """Offer what the word before the cursor may become, or nothing."""
         chat = self.panes.chat
         before = chat.prompt.before_cursor
-        commands = starting_with(before, self.commands()) if chat.prompt.cursor_location[0] == 0 else []
+        commands = (
+            starting_with(before, self.commands()) if chat.prompt.cursor_location[0] == 0 else []
+        )
         if commands and not (len(commands) == 1 and before[1:] == commands[0].name):
             chat.suggestions.offer(
                 [
-                    Suggestion(f"/{each.name} " if each.hint else f"/{each.name}", len(before), each.title, f"/{each.name}", not each.needs)
+                    Suggestion(
+                        f"/{each.name} " if each.hint else f"/{each.name}",
+                        len(before),
+                        each.title,
+                        f"/{each.name}",
+                        not each.needs,
+                    )
                     for each in commands
                 ],
                 before,
@@ -73,7 +81,9 @@ class SuggestionActions(MacroActions):
         length = len(before) - before.rfind("@")
         if any(each.insert == before[-length:] for each in found):
             found = ()
-        suggestions.offer([Suggestion(f"{each.insert} ", length, each.kind, each.label) for each in found], before)
+        suggestions.offer(
+            [Suggestion(f"{each.insert} ", length, each.kind, each.label) for each in found], before
+        )
 
     # --- the likeliest actions --------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.agent.threads.tasks import Task, TaskPlan
 
-_STATES = {"open": ("○", "$quiet"), "done": ("✓", "$success"), "failed": ("✗", "$error"), "skipped": ("↷", "$warning")}
+_STATES = {
+    "open": ("○", "$quiet"),
+    "done": ("✓", "$success"),
+    "failed": ("✗", "$error"),
+    "skipped": ("↷", "$warning"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,9 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
                 return Content.styled(row, "bold $primary")
             case StepLine():
                 sign, style = _STATES[row.state]
-                return Content.assemble((f"     {sign} ", style), (terminal_text.shortened(row.text, 200), "$quiet"))
+                return Content.assemble(
+                    (f"     {sign} ", style), (terminal_text.shortened(row.text, 200), "$quiet")
+                )
             case TaskPlan():
                 done = sum(state == "done" for _, state in row.steps)
                 status = terminal_text.line(row.status) if row.run_id else "not applied"
@@ -69,7 +76,10 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
                 sign, style = _STATES["done" if row.done else "open"]
                 return Content.assemble(
                     (f" {sign} ", style),
-                    (terminal_text.shortened(row.text, 240), "$quiet strike" if row.done else "$foreground"),
+                    (
+                        terminal_text.shortened(row.text, 240),
+                        "$quiet strike" if row.done else "$foreground",
+                    ),
                     ("  yours" if row.from_person else "", "$quiet"),
                 )
 
@@ -80,12 +90,17 @@ class Tasks(Modal[TaskRequest]):
     BINDINGS = bindings("tasks")
 
     def __init__(self, threads: ThreadManager, thread_id: str) -> None:
-        super().__init__("Tasks of this conversation", "Ticks are kept with the conversation; no note is changed by them.")
+        super().__init__(
+            "Tasks of this conversation",
+            "Ticks are kept with the conversation; no note is changed by them.",
+        )
         self._threads = threads
         self._of_thread = thread_id
 
     def body(self) -> ComposeResult:
-        yield TaskList(empty=" No tasks were written down here yet: - [ ] boxes, TODO:, or numbered lists of steps.")
+        yield TaskList(
+            empty=" No tasks were written down here yet: - [ ] boxes, TODO:, or numbered lists of steps."
+        )
 
     def on_mount(self) -> None:
         self.query_one(TaskList).focus()
@@ -101,7 +116,11 @@ class Tasks(Modal[TaskRequest]):
         from obsidian_agent.agent.threads.tasks import TaskPlan
 
         row = self.query_one(TaskList).current if self.is_mounted else None
-        return isinstance(row, TaskPlan) and row.run_id is not None if action in ("undo", "step") else True
+        return (
+            isinstance(row, TaskPlan) and row.run_id is not None
+            if action in ("undo", "step")
+            else True
+        )
 
     def on_virtual_list_highlighted(self) -> None:
         self.refresh_bindings()

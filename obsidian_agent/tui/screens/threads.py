@@ -69,7 +69,9 @@ class ThreadList(VirtualList[ThreadRow]):
             (terminal_text.shortened(thread.title, 120), "$foreground"),
             (f"  {terminal_text.shortened(row.found or thread.preview, 160)}", "$quiet"),
         ).truncate(max(width - len(right), 10), ellipsis=True)
-        return Content.assemble(left, " " * max(0, width - len(right) - left.cell_length), (right, "$quiet"))
+        return Content.assemble(
+            left, " " * max(0, width - len(right) - left.cell_length), (right, "$quiet")
+        )
 
 
 class Threads(Modal[ThreadChoice]):
@@ -77,8 +79,12 @@ class Threads(Modal[ThreadChoice]):
 
     BINDINGS = bindings("threads")
 
-    def __init__(self, threads: ThreadManager, waiting: frozenset[str], deleted: Signal[str], query: str = "") -> None:
-        super().__init__("Conversations", "They are kept on this machine. Deleting one is for good.")
+    def __init__(
+        self, threads: ThreadManager, waiting: frozenset[str], deleted: Signal[str], query: str = ""
+    ) -> None:
+        super().__init__(
+            "Conversations", "They are kept on this machine. Deleting one is for good."
+        )
         self._threads = threads
         self._deleted = deleted
         self._waiting = waiting
@@ -101,17 +107,30 @@ class Threads(Modal[ThreadChoice]):
             hits = await asyncio.to_thread(self._threads.store.search, query)
             rows = [self._row(hit.thread, hit.lines[0] if hit.lines else "") for hit in hits]
         else:
-            rows = [self._row(thread) for thread in await asyncio.to_thread(self._threads.store.summaries)]
+            rows = [
+                self._row(thread)
+                for thread in await asyncio.to_thread(self._threads.store.summaries)
+            ]
         if not self.is_attached:
             return
         self._query = query
         cursor = next((index for index, row in enumerate(rows) if row.thread.id == keep), 0)
         self.query_one(ThreadList).set_rows(rows, cursor)
         words = f"{len(rows):,} conversation{'s' if len(rows) != 1 else ''}"
-        self.query_one("#found", Static).update(Content(words if rows else "No conversation holds these words." if query.strip() else ""))
+        self.query_one("#found", Static).update(
+            Content(
+                words if rows else "No conversation holds these words." if query.strip() else ""
+            )
+        )
 
     def _row(self, thread: ThreadSummary, found: str = "") -> ThreadRow:
-        state = "⋯ working" if thread.id in self._threads.running else "● plan" if thread.id in self._waiting else ""
+        state = (
+            "⋯ working"
+            if thread.id in self._threads.running
+            else "● plan"
+            if thread.id in self._waiting
+            else ""
+        )
         return ThreadRow(thread, state, found)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -157,7 +176,9 @@ class Threads(Modal[ThreadChoice]):
             self.run_flow("thread", partial(work, row.thread))
 
     async def _rename(self, thread: ThreadSummary) -> None:
-        values = await self.app.push_screen_wait(ValuesForm("Rename the conversation", [Field("title", value=thread.title)]))
+        values = await self.app.push_screen_wait(
+            ValuesForm("Rename the conversation", [Field("title", value=thread.title)])
+        )
         if values:
             await asyncio.to_thread(self._threads.rename, thread.id, values["title"])
             await self._find(self._query, thread.id)
@@ -181,7 +202,12 @@ def age(time: str, now: datetime | None = None) -> str:
     except ValueError:
         return ""
     seconds = ((now or datetime.now(then.tzinfo)) - then).total_seconds()
-    for limit, size, unit in ((60, 1, ""), (3600, 60, "min"), (86_400, 3600, "h"), (7 * 86_400, 86_400, "d")):
+    for limit, size, unit in (
+        (60, 1, ""),
+        (3600, 60, "min"),
+        (86_400, 3600, "h"),
+        (7 * 86_400, 86_400, "d"),
+    ):
         if seconds < limit:
             return f"{int(seconds // size)} {unit}" if unit else "now"
     return f"{then:%Y-%m-%d}"
@@ -192,10 +218,30 @@ class ThreadActions(Workspace):
 
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command("new", "New conversation", "What goes on in this one goes on", "new_thread"),
-        Command("threads", "Conversations", "Search, go on, rename, delete, export", "threads", "[WORDS]"),
-        Command("rename", "Rename the conversation", "Give it a title", "rename_thread", "TITLE", needs=True),
-        Command("export", "Export the conversation as a note", "A plan like any other", "export_thread"),
-        Command("insert", "Insert the answer into the open note", "A plan like any other", "insert_answer"),
+        Command(
+            "threads",
+            "Conversations",
+            "Search, go on, rename, delete, export",
+            "threads",
+            "[WORDS]",
+        ),
+        Command(
+            "rename",
+            "Rename the conversation",
+            "Give it a title",
+            "rename_thread",
+            "TITLE",
+            needs=True,
+        ),
+        Command(
+            "export", "Export the conversation as a note", "A plan like any other", "export_thread"
+        ),
+        Command(
+            "insert",
+            "Insert the answer into the open note",
+            "A plan like any other",
+            "insert_answer",
+        ),
     )
 
     waiting: dict[str, Pending]
@@ -204,7 +250,10 @@ class ThreadActions(Workspace):
 
     def action_threads(self, query: str = "") -> None:
         """The list of conversations."""
-        self.app.push_screen(Threads(self.threads, frozenset(self.waiting), self.signals.thread_deleted, query), self._thread_chosen)
+        self.app.push_screen(
+            Threads(self.threads, frozenset(self.waiting), self.signals.thread_deleted, query),
+            self._thread_chosen,
+        )
 
     def _thread_chosen(self, choice: ThreadChoice | None) -> None:
         if choice is None:
@@ -267,7 +316,9 @@ class ThreadActions(Workspace):
         last = chat.state.said[-1] if chat.state.said else None
         plan = last.data.get("plan") if last is not None and last.role == "plan" else None
         if isinstance(plan, dict):
-            message = next((said.text for said in reversed(chat.state.said) if said.role == "person"), None)
+            message = next(
+                (said.text for said in reversed(chat.state.said) if said.role == "person"), None
+            )
             self.preview_plan(plan, message=message)
 
     def forget_thread(self, thread_id: str) -> None:
@@ -306,9 +357,15 @@ class ThreadActions(Workspace):
         """The last answer into the open note: a plan like any other."""
         answer, path = self.panes.chat.transcript.last_answer, self.panes.note.path
         if not answer or path is None:
-            self.hint(f"Open the note first ({self.key('main.open')})." if answer else "There is no answer to insert yet.")
+            self.hint(
+                f"Open the note first ({self.key('main.open')})."
+                if answer
+                else "There is no answer to insert yet."
+            )
         else:
-            self.preview_plan(insertion(answer, path, at_cursor=self.settings.current.insert_at_cursor))
+            self.preview_plan(
+                insertion(answer, path, at_cursor=self.settings.current.insert_at_cursor)
+            )
 
     # --- elsewhere ------------------------------------------------------------------------------------------------------------
 
@@ -322,20 +379,43 @@ class ThreadActions(Workspace):
         title = f"“{terminal_text.shortened(event.title, 60)}”"
         if event.preview is not None:
             if event.preview.plan.steps:
-                self.waiting[event.thread_id] = Pending(event.preview, event.plan or event.preview.plan, frozenset())
+                self.waiting[event.thread_id] = Pending(
+                    event.preview, event.plan or event.preview.plan, frozenset()
+                )
             return
         plan = event.thread_id in self.waiting
-        words = {"completed": "has a plan for you" if plan else "is answered", "cancelled": "was cancelled", "failed": "failed"}
+        words = {
+            "completed": "has a plan for you" if plan else "is answered",
+            "cancelled": "was cancelled",
+            "failed": "failed",
+        }
         if event.how is not None:
-            self.app.notify(f"{title} {words[event.how]}. {self.key('main.threads')} shows it.", markup=False)
+            self.app.notify(
+                f"{title} {words[event.how]}. {self.key('main.threads')} shows it.", markup=False
+            )
 
 
 def insertion(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
     """A plan that puts a text into a note: at the cursor, or at its end."""
     text = answer.replace("${", "$${")
     if at_cursor:
-        step = {"id": "insert", "tool": "editor.insertAtCursor", "args": {"text": text}, "preview": "Insert the answer at the cursor"}
+        step = {
+            "id": "insert",
+            "tool": "editor.insertAtCursor",
+            "args": {"text": text},
+            "preview": "Insert the answer at the cursor",
+        }
     else:
         args = {"path": path.replace("${", "$${"), "mode": "append", "content": f"\n{text}\n"}
-        step = {"id": "insert", "tool": "vault.updateFile", "args": args, "preview": "Add the answer at the end of the note"}
-    return {"version": "1.0", "goal": "Insert the answer into the open note", "riskLevel": "writes", "steps": [step]}
+        step = {
+            "id": "insert",
+            "tool": "vault.updateFile",
+            "args": args,
+            "preview": "Add the answer at the end of the note",
+        }
+    return {
+        "version": "1.0",
+        "goal": "Insert the answer into the open note",
+        "riskLevel": "writes",
+        "steps": [step],
+    }

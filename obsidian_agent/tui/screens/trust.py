@@ -21,7 +21,11 @@ from obsidian_agent.tui.widgets.row_list import VirtualList
 if TYPE_CHECKING:
     from obsidian_agent.agent.vault_agents.library import Library, Listed, VaultAgents
 
-_STANDINGS = {"trusted": ("✓ trusted", "$success"), "new": ("○ new    ", "$quiet"), "changed": ("▲ changed", "$warning")}
+_STANDINGS = {
+    "trusted": ("✓ trusted", "$success"),
+    "new": ("○ new    ", "$quiet"),
+    "changed": ("▲ changed", "$warning"),
+}
 
 
 class CustomList(VirtualList["Listed"]):
@@ -37,7 +41,10 @@ class CustomList(VirtualList["Listed"]):
             (f"{terminal_text.line(row.kind):<12} ", "$quiet"),
             (terminal_text.shortened(row.path, 160), "$foreground"),
             (f"  {readable_size(row.size)}", "$quiet"),
-            (f"  {terminal_text.shortened(row.description, 160)}" if row.description else "", "$quiet"),
+            (
+                f"  {terminal_text.shortened(row.description, 160)}" if row.description else "",
+                "$quiet",
+            ),
         )
 
 
@@ -79,7 +86,9 @@ class Trust(Modal[None]):
 
     async def _read(self, row: Listed) -> None:
         text, sha256 = await asyncio.to_thread(self._customs.show, row.path)
-        lines: list[Line] = [(line, "$foreground") for line in terminal_text.block(text).split("\n")]
+        lines: list[Line] = [
+            (line, "$foreground") for line in terminal_text.block(text).split("\n")
+        ]
         trusted = row.standing == "trusted" and row.sha256 == sha256
         if await self.app.push_screen_wait(Reading(row.path, lines, trusted=trusted)):
             await asyncio.to_thread(self._customs.trust, row.path, sha256)
@@ -97,7 +106,9 @@ class Reading(Modal[bool]):
 
     def __init__(self, path: str, lines: Sequence[Line], *, trusted: bool, hint: str = "") -> None:
         untrusted = hint or "Trust it only if you would tell the model all of this yourself."
-        super().__init__(terminal_text.shortened(path, 200), "You trust this file." if trusted else untrusted)
+        super().__init__(
+            terminal_text.shortened(path, 200), "You trust this file." if trusted else untrusted
+        )
         self._lines = lines
         self._trusted = trusted
 
@@ -107,7 +118,9 @@ class Reading(Modal[bool]):
     def on_mount(self) -> None:
         listing = self.query_one(ReportList)
         listing.focus()
-        listing.set_rows(wrapped(self._lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0)
+        listing.set_rows(
+            wrapped(self._lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0
+        )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return not self._trusted if action == "trust" else True

@@ -58,11 +58,16 @@ class HistoryList(VirtualList["HistoryEntry"]):
 
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
         undone = row.undone and row.effects.anything
-        status, style = ("undone", "$quiet") if undone else (row.status, _STYLES.get(row.status, "$quiet"))
+        status, style = (
+            ("undone", "$quiet") if undone else (row.status, _STYLES.get(row.status, "$quiet"))
+        )
         return Content.assemble(
             (f" {terminal_text.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
             (f"{terminal_text.line(status):<10}", style),
-            (terminal_text.shortened(row.goal, 200), "$foreground" if not undone else "$quiet strike"),
+            (
+                terminal_text.shortened(row.goal, 200),
+                "$foreground" if not undone else "$quiet strike",
+            ),
             (f"  {effects_in_words(row.effects)}", "$quiet"),
         )
 
@@ -73,7 +78,10 @@ class History(Modal[HistoryRequest]):
     BINDINGS = bindings("history")
 
     def __init__(self, runs: Runs) -> None:
-        super().__init__("History", "Undo restores what a run changed; files that changed since are never overwritten unasked.")
+        super().__init__(
+            "History",
+            "Undo restores what a run changed; files that changed since are never overwritten unasked.",
+        )
         self._runs = runs
         self._entries: Sequence[HistoryEntry] = ()
 
@@ -92,7 +100,11 @@ class History(Modal[HistoryRequest]):
         listing.set_rows(self._entries, 0)
         wrong = await asyncio.to_thread(self._runs.examine)
         if wrong and self.is_attached:
-            self.problem(terminal_text.folded("\n".join(problem.message for problem in wrong), _SHOWN_PROBLEMS))
+            self.problem(
+                terminal_text.folded(
+                    "\n".join(problem.message for problem in wrong), _SHOWN_PROBLEMS
+                )
+            )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("undo", "step"):
@@ -113,7 +125,11 @@ class History(Modal[HistoryRequest]):
         if entry is None:
             return
         if entry.undone or not entry.undoable:
-            self.problem("Nothing of this run is left to undo." if entry.undone else "This run cannot be undone.")
+            self.problem(
+                "Nothing of this run is left to undo."
+                if entry.undone
+                else "This run cannot be undone."
+            )
             return
         self.dismiss(HistoryRequest(what, entry.run_id))
 
@@ -123,7 +139,12 @@ class History(Modal[HistoryRequest]):
 
 def effects_in_words(effects: Effects) -> str:
     """`10 new · 1 edited`."""
-    parts = ((effects.deleted, "deleted"), (effects.renamed, "renamed"), (effects.modified, "edited"), (effects.created, "new"))
+    parts = (
+        (effects.deleted, "deleted"),
+        (effects.renamed, "renamed"),
+        (effects.modified, "edited"),
+        (effects.created, "new"),
+    )
     return " · ".join(f"{len(items):,} {word}" for items, word in parts if items)
 
 
@@ -143,7 +164,9 @@ _NAMED: Final = 5
 class UndoActions(Workspace):
     """What was done is taken back, or done again."""
 
-    SLASH: ClassVar[tuple[Command, ...]] = (Command("history", "Show history", "Undo and redo earlier runs", "history"),)
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command("history", "Show history", "Undo and redo earlier runs", "history"),
+    )
 
     def action_history(self) -> None:
         """Earlier runs."""
@@ -172,7 +195,11 @@ class UndoActions(Workspace):
     @work(group="undo", exit_on_error=False)
     async def undo_last(self) -> None:
         """Undo the last run, when the person says so again; a plan that waits is computed anew."""
-        question = Confirm("Undo", "Undo the last run? The plan on the screen is computed again afterwards.", "Undo")
+        question = Confirm(
+            "Undo",
+            "Undo the last run? The plan on the screen is computed again afterwards.",
+            "Undo",
+        )
         if await self.app.push_screen_wait(question):
             await self._undo(None)
             if self.turn.pending is not None:
@@ -189,7 +216,9 @@ class UndoActions(Workspace):
     @work(group="undo", exit_on_error=False)
     async def _redo(self) -> None:
         runs = self.session.runs
-        await self._restore("Done again", runs.redo, partial(runs.conflict_diff, None, redoing=True))
+        await self._restore(
+            "Done again", runs.redo, partial(runs.conflict_diff, None, redoing=True)
+        )
 
     async def _undo(self, run_id: str | None, to_step: str | None = None) -> None:
         """With `to_step` only what came after it. Files that changed since are asked about one by one."""
@@ -200,7 +229,12 @@ class UndoActions(Workspace):
 
         shown = self.panes.work.result
         whole = await self._restore("Undone", undo, partial(runs.conflict_diff, run_id))
-        if whole and to_step is None and shown.result is not None and run_id in (None, shown.result.run_id):
+        if (
+            whole
+            and to_step is None
+            and shown.result is not None
+            and run_id in (None, shown.result.run_id)
+        ):
             shown.mark_undone()
 
     async def _restore(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> bool:
@@ -217,7 +251,9 @@ class UndoActions(Workspace):
         if choices is not None and choices.force:
             report = await asyncio.to_thread(restore, choices.force, choices.skip)
             self._say_report(verb, report)
-        kept = {conflict.path for conflict in report.conflicts} | (set(choices.skip) if choices is not None else set())
+        kept = {conflict.path for conflict in report.conflicts} | (
+            set(choices.skip) if choices is not None else set()
+        )
         if kept:
             more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
             self.say("note", f"Left alone: {', '.join(sorted(kept)[:_NAMED])}{more}.")
@@ -226,7 +262,9 @@ class UndoActions(Workspace):
     def _say_report(self, verb: str, report: UndoResult) -> None:
         self.vault_changed()
         count = len(report.restored)
-        self.say("good", f"{verb}: {count:,} {'files and folders' if count != 1 else 'file or folder'}.")
+        self.say(
+            "good", f"{verb}: {count:,} {'files and folders' if count != 1 else 'file or folder'}."
+        )
         for problem in report.errors:
             self.say("bad", problem.message)
         for warning in report.warnings:
@@ -250,7 +288,9 @@ class UndoActions(Workspace):
         if moved is None:
             return
         text = f"It was at {moved.path}. Its earlier runs, conversations and counts are kept for that place; without them they cannot be undone here."
-        if await self.app.push_screen_wait(Confirm("This vault was moved", text, "Take them along", "Not now", danger=False)):
+        if await self.app.push_screen_wait(
+            Confirm("This vault was moved", text, "Take them along", "Not now", danger=False)
+        ):
             await asyncio.to_thread(self.session.runs.adopt)
             self.say("good", "The history of this vault is here now.")
 
@@ -265,7 +305,10 @@ class UndoActions(Workspace):
                 self.say("bad", problem.message)
             for warning in one.warnings:
                 self.say("note", warning.message)
-        self.say("good", "The interrupted run is finished." if finish else "The interrupted run is rolled back.")
+        self.say(
+            "good",
+            "The interrupted run is finished." if finish else "The interrupted run is rolled back.",
+        )
         self.vault_changed()
 
 
@@ -288,11 +331,17 @@ class ConflictList(VirtualList["UndoConflict"]):
         self.forced: frozenset[str] = frozenset()
 
     def draw_row(self, row: UndoConflict, width: int) -> Content:
-        word = (" restore anyway ", "$error") if row.path in self.forced else (" keep mine      ", "$success")
+        word = (
+            (" restore anyway ", "$error")
+            if row.path in self.forced
+            else (" keep mine      ", "$success")
+        )
         if not row.forcible:
             word = (" cannot be restored ", "$quiet")
         return Content.assemble(
-            word, (terminal_text.shortened(row.path, 300), "$foreground"), (f"  {terminal_text.shortened(row.reason, 200)}", "$quiet")
+            word,
+            (terminal_text.shortened(row.path, 300), "$foreground"),
+            (f"  {terminal_text.shortened(row.reason, 200)}", "$quiet"),
         )
 
     def force(self, path: str, forced: bool) -> None:
@@ -306,7 +355,9 @@ class Conflicts(Modal[ConflictChoices]):
 
     BINDINGS = bindings("conflicts")
 
-    def __init__(self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], Awaitable[str]]) -> None:
+    def __init__(
+        self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], Awaitable[str]]
+    ) -> None:
         super().__init__("These files changed since the run")
         self._conflicts = tuple(conflicts)
         self._load_diff = load_diff
@@ -330,14 +381,22 @@ class Conflicts(Modal[ConflictChoices]):
 
     def action_apply(self) -> None:
         forced = self.query_one(ConflictList).forced
-        self.dismiss(ConflictChoices(forced, frozenset(conflict.path for conflict in self._conflicts) - forced))
+        self.dismiss(
+            ConflictChoices(
+                forced, frozenset(conflict.path for conflict in self._conflicts) - forced
+            )
+        )
 
     def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
-        self.run_flow("conflict diff", partial(self._show, self._conflicts[event.index].path), exclusive=True)
+        self.run_flow(
+            "conflict diff", partial(self._show, self._conflicts[event.index].path), exclusive=True
+        )
 
     async def _show(self, path: str) -> None:
         diff = parse_diff(await self._load_diff(path))
-        self.app.push_screen(DiffScreen(path, diff if diff.lines else "There are no lines to compare."))
+        self.app.push_screen(
+            DiffScreen(path, diff if diff.lines else "There are no lines to compare.")
+        )
 
 
 RecoveryChoice = Literal["finish", "back"]
@@ -361,7 +420,10 @@ class Recovery(Modal[RecoveryChoice]):
         yield Static(
             Content.assemble(
                 (terminal_text.folded(run.goal, 4), "bold"),
-                (f"\n{terminal_text.line(run.kind)} of {when} · {len(run.paths):,} files · {terminal_text.line(run.run_id)}", "$quiet"),
+                (
+                    f"\n{terminal_text.line(run.kind)} of {when} · {len(run.paths):,} files · {terminal_text.line(run.run_id)}",
+                    "$quiet",
+                ),
             ),
             markup=False,
         )
@@ -401,10 +463,18 @@ class Steps(Modal[str]):
 
     def body(self) -> ComposeResult:
         rows = [
-            Choice(cut.step, self._words.get(cut.step, cut.step), "" if cut.clean else _JOINED, f"{number}")
+            Choice(
+                cut.step,
+                self._words.get(cut.step, cut.step),
+                "" if cut.clean else _JOINED,
+                f"{number}",
+            )
             for number, cut in enumerate(self._cuts, 1)
         ]
-        listing = ChoiceList([], empty=" This run has one step only, or is older than this program's record of steps.")
+        listing = ChoiceList(
+            [],
+            empty=" This run has one step only, or is older than this program's record of steps.",
+        )
         listing.set_choices(rows, 0 if rows else None)
         yield listing
 
@@ -416,4 +486,6 @@ class Steps(Modal[str]):
         if cut.clean:
             self.dismiss(cut.step)
         else:
-            self.problem("What its files held at the end of this step is not kept: later steps changed them before they were written.")
+            self.problem(
+                "What its files held at the end of this step is not kept: later steps changed them before they were written."
+            )

@@ -25,7 +25,10 @@ class Unexpected(Modal[None]):
         file = current()
         self.hint = f"{f'Details are in {file}. ' if file else ''}The report ({shown(self, 'error.copy')}) names no notes, paths or keys."
         rows = self._report.split("\n")
-        yield Static(Content.styled(terminal_text.block("\n".join(rows[:1] + rows[1:2])), "$quiet"), markup=False)
+        yield Static(
+            Content.styled(terminal_text.block("\n".join(rows[:1] + rows[1:2])), "$quiet"),
+            markup=False,
+        )
 
     def action_copy_report(self) -> None:
         self.app.copy_to_clipboard(self._report)

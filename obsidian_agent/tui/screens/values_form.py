@@ -74,7 +74,12 @@ class OptionEntry(Widget, can_focus=True):
         parts: list[tuple[str, str]] = []
         for key, label in self._options.items():
             here = key == self.value
-            parts.append((f"{'●' if here else '○'} {terminal_text.line(label)}   ", "$primary" if here else "$quiet"))
+            parts.append(
+                (
+                    f"{'●' if here else '○'} {terminal_text.line(label)}   ",
+                    "$primary" if here else "$quiet",
+                )
+            )
         return Content.assemble(*parts).rstrip()
 
     def action_switch(self, step: int) -> None:
@@ -99,7 +104,9 @@ class ValuesForm(Modal[Mapping[str, str]]):
 
     def __init__(self, title: str, fields: Sequence[Field], form: Form | None = None) -> None:
         named = form is not None and any(field.named for field in fields)
-        super().__init__(title, _HINT + (_NAMES if named else "") if len(fields) > 1 or named else "")
+        super().__init__(
+            title, _HINT + (_NAMES if named else "") if len(fields) > 1 or named else ""
+        )
         self._fields = tuple(fields)
         self._form = form
 
@@ -107,9 +114,16 @@ class ValuesForm(Modal[Mapping[str, str]]):
         with VerticalScroll(can_focus=False):
             for number, field in enumerate(self._fields):
                 described = terminal_text.shortened(field.description, 200)
-                told = f"{described}, if any" if field.optional and not field.value and described else described
+                told = (
+                    f"{described}, if any"
+                    if field.optional and not field.value and described
+                    else described
+                )
                 yield Static(
-                    Content.assemble((terminal_text.line(field.name), "bold $foreground"), (f"  {told}", "$quiet")),
+                    Content.assemble(
+                        (terminal_text.line(field.name), "bold $foreground"),
+                        (f"  {told}", "$quiet"),
+                    ),
                     classes="label",
                     markup=False,
                 )
@@ -143,12 +157,20 @@ class ValuesForm(Modal[Mapping[str, str]]):
     def _missing(self) -> list[int]:
         """The fields that must have a text and have none."""
         texts = self.texts
-        return [number for number, field in enumerate(self._fields) if not (field.optional or field.empty or texts[field.name].strip())]
+        return [
+            number
+            for number, field in enumerate(self._fields)
+            if not (field.optional or field.empty or texts[field.name].strip())
+        ]
 
     @property
     def _here(self) -> int | None:
         focused = self.focused
-        return int((focused.id or "").removeprefix("field-")) if isinstance(focused, LineEntry | OptionEntry) else None
+        return (
+            int((focused.id or "").removeprefix("field-"))
+            if isinstance(focused, LineEntry | OptionEntry)
+            else None
+        )
 
     # --- while it is filled in ------------------------------------------------------------------------------------------------
 
@@ -178,12 +200,23 @@ class ValuesForm(Modal[Mapping[str, str]]):
         field = self._fields[here] if here is not None else None
         typed = texts[field.name] if field is not None else ""
         found: Sequence[Completion] = ()
-        if field is not None and here is not None and field.named and (whole or (typed.strip() and typed != field.value)):
-            found = await asyncio.to_thread(form.complete, field.name, "" if whole and typed == field.value else typed, texts)
+        if (
+            field is not None
+            and here is not None
+            and field.named
+            and (whole or (typed.strip() and typed != field.value))
+        ):
+            found = await asyncio.to_thread(
+                form.complete, field.name, "" if whole and typed == field.value else typed, texts
+            )
             if not self.is_attached or self.texts != texts or self._here != here:
                 return
             names = self.query_one(f"#names-{here}", Suggestions)
-            names.offer([Suggestion(each.text, len(typed), each.what) for each in found], typed, chosen=whole or not field.new)
+            names.offer(
+                [Suggestion(each.text, len(typed), each.what) for each in found],
+                typed,
+                chosen=whole or not field.new,
+            )
             names.scroll_visible()
         elif here is not None:
             self.query_one(f"#names-{here}", Suggestions).offer([])
@@ -237,11 +270,20 @@ class ValuesForm(Modal[Mapping[str, str]]):
         if self._form is not None:
             remarks: Mapping[str, Remark] = await asyncio.to_thread(self._form.judge, texts)
         else:
-            remarks = {self._fields[number].name: Remark(NEEDED, wrong=True) for number in self._missing()}
+            remarks = {
+                self._fields[number].name: Remark(NEEDED, wrong=True) for number in self._missing()
+            }
         if not self.is_attached:
             return
         self._say(remarks, final=True)
-        wrong = next((number for number, field in enumerate(self._fields) if field.name in remarks and remarks[field.name].wrong), None)
+        wrong = next(
+            (
+                number
+                for number, field in enumerate(self._fields)
+                if field.name in remarks and remarks[field.name].wrong
+            ),
+            None,
+        )
         if wrong is not None:
             self._entry(wrong).focus()
         elif self.texts == texts:
@@ -250,4 +292,7 @@ class ValuesForm(Modal[Mapping[str, str]]):
 
 def plain(names: Sequence[str], declared: Mapping[str, Any]) -> list[Field]:
     """Fields for values of a plan that is no recipe, described by its parameters where it has them."""
-    return [Field(name, (declared[name].description or "") if name in declared else "") for name in names]
+    return [
+        Field(name, (declared[name].description or "") if name in declared else "")
+        for name in names
+    ]

@@ -61,7 +61,9 @@ class Workspace(Screen[None]):
         self.backend = backend
         self.keyboard = keyboard
         self.panes = Panes(self._diff, keyboard.appeared)
-        self.stream = EventStream(lambda batch: self.post_message(EventsArrived(batch, self.stream.dropped)))
+        self.stream = EventStream(
+            lambda batch: self.post_message(EventsArrived(batch, self.stream.dropped))
+        )
         self.thread = CurrentThread(backend, ask)
         self.turn = TurnController(backend, self.stream, self.thread, self)
 
@@ -167,7 +169,9 @@ class Workspace(Screen[None]):
         """A fresh preview is on its way; `disabled` are the steps that it leaves out, if they change."""
         self.panes.work.plan.wait(disabled)
 
-    def show_plan(self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool) -> None:
+    def show_plan(
+        self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool
+    ) -> None:
         """A preview, which can be approved when it is `complete`."""
         self.panes.work.show("plan")
         self.panes.work.plan.show(preview, plan, disabled, complete=complete)
@@ -207,7 +211,11 @@ class Workspace(Screen[None]):
             self.focus_work()
 
     def preview_plan(
-        self, document: Mapping[str, object], values: Mapping[str, object] | None = None, *, message: str | None = None
+        self,
+        document: Mapping[str, object],
+        values: Mapping[str, object] | None = None,
+        *,
+        message: str | None = None,
     ) -> None:
         """Preview a plan, with the note and the selection as they are now. `message` is what it was made from."""
         self.freeze_focus()

@@ -62,7 +62,9 @@ class TurnView(Protocol):
     def end_stream(self, *, keep: bool, mark: str = "") -> None: ...
     def ask(self, event: NeedsInput) -> object: ...
     def lock_plan(self, disabled: frozenset[str] | None) -> None: ...
-    def show_plan(self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool) -> None: ...
+    def show_plan(
+        self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool
+    ) -> None: ...
     def bring_forward(self, *, only_beside: bool = False) -> None: ...
     def focus_work(self) -> None: ...
     def show_nothing(self) -> None: ...
@@ -74,7 +76,12 @@ class TurnView(Protocol):
     def refresh_state(self) -> None: ...
     def post_message(self, message: Message) -> object: ...
     def run_worker(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, exclusive: bool = False, exit_on_error: bool = True
+        self,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        *,
+        group: str,
+        exclusive: bool = False,
+        exit_on_error: bool = True,
     ) -> Worker[None]: ...
 
 
@@ -84,7 +91,9 @@ class TurnController:
     What ends says so by a `WorkEnded` with the token that it began with, in the same queue as its events.
     """
 
-    def __init__(self, backend: Backend, stream: EventStream, thread: CurrentThread, view: TurnView) -> None:
+    def __init__(
+        self, backend: Backend, stream: EventStream, thread: CurrentThread, view: TurnView
+    ) -> None:
         self._backend = backend
         self._stream = stream
         self._thread = thread
@@ -147,15 +156,34 @@ class TurnController:
             self.forget_plan(message=message, client=client)
             self._agent = client.proposal.client if client is not None else agent
         session = self._backend.parts.session
-        self.start(session.preview_plan(document, disabled, values, self._message, self._done, self._agent), "Computing the preview")
+        self.start(
+            session.preview_plan(
+                document, disabled, values, self._message, self._done, self._agent
+            ),
+            "Computing the preview",
+        )
 
     def preview_again(self, plan: Pending) -> None:
         """Preview a plan with all its steps as the vault is now."""
-        self.preview(plan.plan.to_json(), frozenset(), plan.preview.context.params, message=plan.message, agent=plan.preview.agent)
+        self.preview(
+            plan.plan.to_json(),
+            frozenset(),
+            plan.preview.context.params,
+            message=plan.message,
+            agent=plan.preview.agent,
+        )
 
-    def forget_plan(self, *, macro: str | None = None, message: str | None = None, client: ClientPlan | None = None) -> None:
+    def forget_plan(
+        self,
+        *,
+        macro: str | None = None,
+        message: str | None = None,
+        client: ClientPlan | None = None,
+    ) -> None:
         """What comes next is another plan (that of a macro or a client, or made from a message), not the one on the screen with other steps."""
-        if self.client is not client and (self.pending is None or self.pending.client is not self.client):
+        if self.client is not client and (
+            self.pending is None or self.pending.client is not self.client
+        ):
             self._refuse(self.client)
         self.client = client
         self._plan = None
@@ -221,7 +249,10 @@ class TurnController:
                 self._refuse(self.client)
         elif not self.concluded:
             unknown = f"The run ended without a result. The history ({view.key('main.history')}) shows what was done."
-            view.say("bad", unknown if ended == "running" else "That came to no end. Nothing was changed.")
+            view.say(
+                "bad",
+                unknown if ended == "running" else "That came to no end. Nothing was changed.",
+            )
         if self.stage == "run":
             # There is no result. The plan is offered again, and refused where a file is no longer as previewed.
             view.end_run(None)
@@ -250,12 +281,16 @@ class TurnController:
         self.stage = "idle"
         self._view.show_nothing()
 
-    def _begin(self, phase: Phase, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool) -> None:
+    def _begin(
+        self, phase: Phase, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool
+    ) -> None:
         self._token += 1
         self.phase, self.concluded = phase, False
         told = partial(self._tell_end, work, self._token)
         group = "turn" if phase == "planning" else "run"
-        self._worker = self._view.run_worker(told, group=group, exclusive=exclusive, exit_on_error=False)
+        self._worker = self._view.run_worker(
+            told, group=group, exclusive=exclusive, exit_on_error=False
+        )
 
     async def _tell_end(self, work: Callable[[], Coroutine[Any, Any, None]], token: int) -> None:
         cancelled = False
@@ -292,11 +327,22 @@ class TurnController:
         first_time = self.pending is None or self.pending.plan is not plan
         if self.pending is not None and self.pending.client is not self.client:
             self._refuse(self.pending.client)
-        self.pending = Pending(preview, plan, self._disabled, self.macro, self._message, self.client)
+        self.pending = Pending(
+            preview, plan, self._disabled, self.macro, self._message, self.client
+        )
         if first_time:
-            words = ", ".join(text for _, text in counts(preview.change_set.changes)) or "no file changes"
+            words = (
+                ", ".join(text for _, text in counts(preview.change_set.changes))
+                or "no file changes"
+            )
             self._view.say("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")
-        if first_time and not self._disabled and self.client is None and preview.valid and preview.approval.decision == "allow":
+        if (
+            first_time
+            and not self._disabled
+            and self.client is None
+            and preview.valid
+            and preview.approval.decision == "allow"
+        ):
             self._approve_when_idle = preview
         if any(problem.code == "NO_SELECTION" for problem in preview.errors):
             self._view.hint(no_selection(self._view.key("main.open")))
@@ -313,8 +359,13 @@ class TurnController:
         if self.client is not None and self.pending is None:
             self.client.decide("failed", f"The plan cannot be previewed ({problem.code}).")
         all_of_them = [problem, *(each for each in problems if each.message != problem.message)]
-        lines = [each.message + (f" ({each.step_id})" if each.step_id else "") for each in all_of_them[:MOST_TOLD]]
-        more = [f"… and {len(all_of_them) - MOST_TOLD} more"] if len(all_of_them) > MOST_TOLD else []
+        lines = [
+            each.message + (f" ({each.step_id})" if each.step_id else "")
+            for each in all_of_them[:MOST_TOLD]
+        ]
+        more = (
+            [f"… and {len(all_of_them) - MOST_TOLD} more"] if len(all_of_them) > MOST_TOLD else []
+        )
         self._view.say("bad", "\n".join([*lines, *more]))
         if any(each.code == "NO_SELECTION" for each in all_of_them):
             self._view.hint(no_selection(self._view.key("main.open")))
@@ -343,7 +394,11 @@ class TurnController:
         self.stage = "run"
         self._view.show_run(preview)
         self._view.say("note", "Approved.")
-        self._begin("running", partial(self._stream.execute, self._backend.parts.session.plans, preview, by), exclusive=False)
+        self._begin(
+            "running",
+            partial(self._stream.execute, self._backend.parts.session.plans, preview, by),
+            exclusive=False,
+        )
         self._view.refresh_state()
 
     def reject(self) -> None:
@@ -353,7 +408,9 @@ class TurnController:
         self.cancel()
         if self.pending is not None:
             self.last, self.pending = self.pending, None
-            noted = partial(asyncio.to_thread, self._backend.parts.session.plans.reject, self.last.preview)
+            noted = partial(
+                asyncio.to_thread, self._backend.parts.session.plans.reject, self.last.preview
+            )
             self._view.run_worker(noted, group="kept", exit_on_error=False)
             self._refuse(self.last.client)
             self._view.say("note", "Plan rejected. Nothing was changed.")
@@ -386,7 +443,9 @@ class TurnController:
             # What a plan that only reads has found is its result.
             for what, lines in findings(applied.preview, result.outputs):
                 self._view.say("agent", "\n".join([f"{terminal_text.line(what)}:", "", *lines]))
-        self._view.run_worker(partial(self._check, applied, result), group="kept", exit_on_error=False)
+        self._view.run_worker(
+            partial(self._check, applied, result), group="kept", exit_on_error=False
+        )
         if (wanted := note_to_open(applied.preview, result)) is not None:
             self._view.show_note(*wanted)
         if result.success and applied.preview.waits:
@@ -394,15 +453,29 @@ class TurnController:
 
     def _preview_rest(self, applied: Pending, result: ExecutionResult) -> None:
         """A command has run that nobody could preview: look anew at what stands behind it, and ask."""
-        self._done = {step: output for step, output in result.outputs.items() if step not in applied.preview.waits}
+        self._done = {
+            step: output
+            for step, output in result.outputs.items()
+            if step not in applied.preview.waits
+        }
         self._plan, self._disabled = applied.plan, applied.disabled
-        self._view.say("note", "A command has run. This is the rest of the plan as the vault is now.")
-        self.preview(applied.plan.to_json(), applied.disabled, applied.preview.context.params, keep=True)
+        self._view.say(
+            "note", "A command has run. This is the rest of the plan as the vault is now."
+        )
+        self.preview(
+            applied.plan.to_json(), applied.disabled, applied.preview.context.params, keep=True
+        )
 
     async def _check(self, applied: Pending, result: ExecutionResult) -> None:
         """Compare the vault with what was approved, and keep what came of it with the conversation."""
-        unlike = await asyncio.to_thread(self._backend.parts.session.plans.verify, applied.preview) if result.status == "done" else ()
-        may_repair = await asyncio.to_thread(self._thread.note_run, applied.preview.plan.goal, result, unlike)
+        unlike = (
+            await asyncio.to_thread(self._backend.parts.session.plans.verify, applied.preview)
+            if result.status == "done"
+            else ()
+        )
+        may_repair = await asyncio.to_thread(
+            self._thread.note_run, applied.preview.plan.goal, result, unlike
+        )
         self.repair = ""
         if unlike:
             from obsidian_agent.agent.execution.checks import repair_request
@@ -411,7 +484,8 @@ class TurnController:
             if may_repair:
                 self.repair = repair_request(unlike)
                 self._view.say(
-                    "note", f"/repair asks for a plan that puts it right. {self._view.key('result.undo')} in the result undoes the run."
+                    "note",
+                    f"/repair asks for a plan that puts it right. {self._view.key('result.undo')} in the result undoes the run.",
                 )
         if result.success and applied.macro is not None:
             await asyncio.to_thread(self._backend.parts.session.saved.count, applied.macro)
@@ -429,8 +503,16 @@ def note_to_open(preview: Preview, result: ExecutionResult) -> tuple[str, int | 
             continue
         output = result.outputs.get(instance.step_id)
         if isinstance(output, list):
-            output = output[instance.index] if instance.index is not None and instance.index < len(output) else None
-        if isinstance(output, Mapping) and output.get("opened") and isinstance(output.get("path"), str):
+            output = (
+                output[instance.index]
+                if instance.index is not None and instance.index < len(output)
+                else None
+            )
+        if (
+            isinstance(output, Mapping)
+            and output.get("opened")
+            and isinstance(output.get("path"), str)
+        ):
             line = instance.args.get("line")
             return output["path"], line if isinstance(line, int) else None
     return None

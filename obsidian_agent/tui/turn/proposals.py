@@ -25,7 +25,12 @@ class ClientPlan:
     proposal: Proposal
     outcome: asyncio.Future[Outcome]
 
-    def decide(self, status: Literal["applied", "failed", "refused"], message: str, run_id: str | None = None) -> None:
+    def decide(
+        self,
+        status: Literal["applied", "failed", "refused"],
+        message: str,
+        run_id: str | None = None,
+    ) -> None:
         """Tell the client; what is told first counts."""
         from obsidian_agent.agent.proposal_socket import Outcome
 
@@ -34,11 +39,21 @@ class ClientPlan:
 
     def applied(self, approved: Mapping[str, Any], result: ExecutionResult) -> None:
         """Tell the client how the run went, and nothing of what is in notes."""
-        changed = " with changes" if approved.get("steps") != self.proposal.plan.get("steps") else ""
+        changed = (
+            " with changes" if approved.get("steps") != self.proposal.plan.get("steps") else ""
+        )
         if result.success:
-            self.decide("applied", f"The person approved the plan{changed}, and it was carried out.", result.run_id)
+            self.decide(
+                "applied",
+                f"The person approved the plan{changed}, and it was carried out.",
+                result.run_id,
+            )
         else:
-            self.decide("failed", f"The person approved the plan{changed}, but the run did not succeed.", result.run_id)
+            self.decide(
+                "failed",
+                f"The person approved the plan{changed}, but the run did not succeed.",
+                result.run_id,
+            )
 
 
 @dataclass(slots=True)

@@ -104,7 +104,12 @@ class CurrentThread:
                     case Happened(event=PlanReady(plan)):
                         plans[thread_id] = plan
                     case Happened(event=PreviewReady(preview)) if thread_id != self.id:
-                        yield Elsewhere(thread_id, self._title(thread_id), preview=preview, plan=plans.pop(thread_id, None))
+                        yield Elsewhere(
+                            thread_id,
+                            self._title(thread_id),
+                            preview=preview,
+                            plan=plans.pop(thread_id, None),
+                        )
                     case Ended(how=how) if thread_id != self.id:
                         yield Elsewhere(thread_id, self._title(thread_id), how)
                     case _:
@@ -114,7 +119,10 @@ class CurrentThread:
         """Keep what came of the thread's plan with it; says whether a repair may be asked for. May block."""
         from obsidian_agent.agent.threads.recorder import TurnState
 
-        return self.id is not None and self._threads.note_run(self.id, goal, result, unlike) is TurnState.RETRYING
+        return (
+            self.id is not None
+            and self._threads.note_run(self.id, goal, result, unlike) is TurnState.RETRYING
+        )
 
     def _title(self, thread_id: str) -> str:
         return self._threads.open(thread_id).state.title

@@ -23,7 +23,9 @@ _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 class Activity(Static):
     """One line that says what is going on and for how long; gone when nothing is."""
 
-    DEFAULT_CSS = "Activity { height: 1; padding: 0 2; color: $quiet; background: $surface; display: none; }"
+    DEFAULT_CSS = (
+        "Activity { height: 1; padding: 0 2; color: $quiet; background: $surface; display: none; }"
+    )
 
     def __init__(self) -> None:
         super().__init__("", markup=False)
@@ -73,7 +75,13 @@ class Activity(Static):
         elif self._characters:
             parts.append(f"{self._characters:,} characters")
         parts.append(f"{shown(self, 'main.cancel')} cancels")
-        self.update(Content.assemble((f"{sign} ", "$primary"), (self._what, "$foreground"), (f"  {' · '.join(parts)}", "$quiet")))
+        self.update(
+            Content.assemble(
+                (f"{sign} ", "$primary"),
+                (self._what, "$foreground"),
+                (f"  {' · '.join(parts)}", "$quiet"),
+            )
+        )
 
 
 class SelectionChip(Static):
@@ -97,7 +105,10 @@ class SelectionChip(Static):
             Content.assemble(
                 head,
                 (f" · {name}", "$quiet"),
-                (f"  {shown(self, 'main.selection').replace('Ctrl+', '^').lower()} {'off' if use else 'on'}", "$quiet"),
+                (
+                    f"  {shown(self, 'main.selection').replace('Ctrl+', '^').lower()} {'off' if use else 'on'}",
+                    "$quiet",
+                ),
             )
         )
 
@@ -105,12 +116,19 @@ class SelectionChip(Static):
 class UsageLine(Static):
     """What the model has used and how full its window is; gone before the first answer of a model."""
 
-    DEFAULT_CSS = "UsageLine { height: 1; padding: 0 2; background: $surface; color: $quiet; display: none; }"
+    DEFAULT_CSS = (
+        "UsageLine { height: 1; padding: 0 2; background: $surface; color: $quiet; display: none; }"
+    )
 
     def show(self, words: str, gauge: str, *, full: bool = False) -> None:
         """`words` on tokens and money, `gauge` on the window; nothing at all takes the line away."""
         self.display = bool(words or gauge)
-        self.update(Content.assemble((f"{gauge}  " if gauge else "", "$warning" if full else "$primary"), (words, "$quiet")))
+        self.update(
+            Content.assemble(
+                (f"{gauge}  " if gauge else "", "$warning" if full else "$primary"),
+                (words, "$quiet"),
+            )
+        )
 
 
 class Welcome(Static):
@@ -137,7 +155,11 @@ class Welcome(Static):
             ("@", "notes to send along"),
             (shown(self, "app.help"), "all keys"),
         )
-        lines = [piece for key, what in keys for piece in ((f"{key:<8}", "$primary"), (f"{what}\n", "$quiet"))]
+        lines = [
+            piece
+            for key, what in keys
+            for piece in ((f"{key:<8}", "$primary"), (f"{what}\n", "$quiet"))
+        ]
         self.update(
             Content.assemble(
                 ("Say what should change in your notes.\n", "bold $foreground"),
@@ -235,4 +257,6 @@ class ChatPane(Vertical):
         event.stop()
         self.prompt.complete(event.suggestion)
         if event.send:
-            self.prompt.call_later(self.prompt.action_send)  # by itself: a message does not rise above the one who posts it
+            self.prompt.call_later(
+                self.prompt.action_send
+            )  # by itself: a message does not rise above the one who posts it

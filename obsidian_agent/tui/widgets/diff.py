@@ -54,7 +54,11 @@ class Diff:
     def changes(self) -> list[int]:
         """Indices where a run of changed lines begins."""
         kinds = [line.kind in ("add", "del") for line in self.lines]
-        return [index for index, changed in enumerate(kinds) if changed and (index == 0 or not kinds[index - 1])]
+        return [
+            index
+            for index, changed in enumerate(kinds)
+            if changed and (index == 0 or not kinds[index - 1])
+        ]
 
 
 def parse_diff(text: str) -> Diff:
@@ -82,7 +86,11 @@ def parse_diff(text: str) -> Diff:
         else:
             lines.append(DiffLine("same", _safe(body), old, new))
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
-    return Diff(tuple(_paired(lines)), sum(line.kind == "add" for line in lines), sum(line.kind == "del" for line in lines))
+    return Diff(
+        tuple(_paired(lines)),
+        sum(line.kind == "add" for line in lines),
+        sum(line.kind == "del" for line in lines),
+    )
 
 
 def _safe(text: str) -> str:
@@ -121,7 +129,11 @@ def word_marks(text: str, other: str) -> list[tuple[int, int]]:
     starts = [0]
     for word in mine:
         starts.append(starts[-1] + len(word))
-    return [(starts[i1], starts[i2]) for tag, i1, i2, _, _ in matcher.get_opcodes() if tag != "equal" and i2 > i1]
+    return [
+        (starts[i1], starts[i2])
+        for tag, i1, i2, _, _ in matcher.get_opcodes()
+        if tag != "equal" and i2 > i1
+    ]
 
 
 def wrap(text: str, width: int) -> list[tuple[int, int]]:
@@ -147,7 +159,13 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
 CACHED_ROWS = 512
 
 _SIGNS = {"add": "+", "del": "-", "same": " ", "hunk": " ", "note": " "}
-_LINE_STYLES = {"add": "on $success 14%", "del": "on $error 14%", "same": "", "hunk": "$quiet", "note": "$quiet"}
+_LINE_STYLES = {
+    "add": "on $success 14%",
+    "del": "on $error 14%",
+    "same": "",
+    "hunk": "$quiet",
+    "note": "$quiet",
+}
 _SIGN_STYLES = {"add": "$success bold", "del": "$error bold"}
 _WORD_STYLES = {"add": "on $success 32%", "del": "on $error 32%"}
 
@@ -158,7 +176,10 @@ class DiffView(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     DiffView { scrollbar-size-vertical: 1; overflow-x: hidden; background: $surface; }
     """
-    BINDINGS = [*bindings("diff", without=("diff.close",)), *bindings("list", without=("list.next", "list.previous", "list.choose"))]
+    BINDINGS = [
+        *bindings("diff", without=("diff.close",)),
+        *bindings("list", without=("list.next", "list.previous", "list.choose")),
+    ]
     ALLOW_SELECT = False
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -219,7 +240,9 @@ class DiffView(ScrollView, can_focus=True):
         if strip is None:
             if len(self._drawn) > CACHED_ROWS:
                 self._drawn.clear()
-            strip = self._drawn[row, width] = self._strip(self._draw(*self._rows[row], width), width)
+            strip = self._drawn[row, width] = self._strip(
+                self._draw(*self._rows[row], width), width
+            )
         return strip
 
     def _strip(self, content: Content, width: int) -> Strip:
@@ -240,7 +263,9 @@ class DiffView(ScrollView, can_focus=True):
             (f"{_SIGNS[line.kind] if first else ' '} ", _SIGN_STYLES.get(line.kind, "")),
             text,
         )
-        return row.pad_right(max(width - row.cell_length, 0)).stylize_before(_LINE_STYLES[line.kind])
+        return row.pad_right(max(width - row.cell_length, 0)).stylize_before(
+            _LINE_STYLES[line.kind]
+        )
 
     def _spans(self, index: int, line: DiffLine, start: int, end: int) -> list[Span]:
         style = _WORD_STYLES.get(line.kind)
@@ -249,7 +274,11 @@ class DiffView(ScrollView, can_focus=True):
         marks = self._marks.get(index)
         if marks is None:
             marks = self._marks[index] = word_marks(line.text, self.diff.lines[line.pair].text)
-        return [Span(max(left, start) - start, min(right, end) - start, style) for left, right in marks if left < end and right > start]
+        return [
+            Span(max(left, start) - start, min(right, end) - start, style)
+            for left, right in marks
+            if left < end and right > start
+        ]
 
     def action_cursor(self, step: int) -> None:
         self.scroll_relative(y=step, animate=False)
@@ -265,10 +294,18 @@ class DiffView(ScrollView, can_focus=True):
 
     def action_change(self, direction: int) -> None:
         """To the next or previous run of changed lines."""
-        tops = {index: row for row, (index, start, _) in reversed(list(enumerate(self._rows))) if start == 0}
+        tops = {
+            index: row
+            for row, (index, start, _) in reversed(list(enumerate(self._rows)))
+            if start == 0
+        }
         places = [tops[index] for index in self.diff.changes()]
         here = self.scroll_offset.y
-        later = [row for row in places if row > here + 1] if direction > 0 else [row for row in reversed(places) if row <= here]
+        later = (
+            [row for row in places if row > here + 1]
+            if direction > 0
+            else [row for row in reversed(places) if row <= here]
+        )
         if later:
             self.scroll_to(y=max(later[0] - 1, 0), animate=False)
 
@@ -299,7 +336,9 @@ class Detail(Vertical):
     def show_diff(self, title: str, diff: Diff) -> None:
         """Show the change of one file."""
         self.title, self.content = title, diff
-        signs = Content.assemble((f"  +{diff.added:,}", "$success"), (f"  -{diff.removed:,}", "$error"))
+        signs = Content.assemble(
+            (f"  +{diff.added:,}", "$success"), (f"  -{diff.removed:,}", "$error")
+        )
         self._head(title, signs)
         self.query_one(DiffView).show(diff)
         self.query_one(ContentSwitcher).current = "diff"
@@ -313,4 +352,6 @@ class Detail(Vertical):
         self.query_one(ContentSwitcher).current = "detail-text"
 
     def _head(self, title: str, extra: Content) -> None:
-        self.query_one("#detail-head", Static).update(Content.assemble((terminal_text.shortened(title, 200), "bold"), extra))
+        self.query_one("#detail-head", Static).update(
+            Content.assemble((terminal_text.shortened(title, 200), "bold"), extra)
+        )

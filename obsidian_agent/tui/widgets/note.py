@@ -75,7 +75,15 @@ class NoteArea(TextArea):
     NoteArea > .note--marker { color: $primary; }
     NoteArea > .note--quiet { color: $quiet; }
     """
-    COMPONENT_CLASSES = {"note--heading", "note--link", "note--code", "note--strong", "note--tag", "note--marker", "note--quiet"}
+    COMPONENT_CLASSES = {
+        "note--heading",
+        "note--link",
+        "note--code",
+        "note--strong",
+        "note--tag",
+        "note--marker",
+        "note--quiet",
+    }
     BINDING_GROUP_TITLE = "Note"
     BINDINGS = bindings("note")
 
@@ -86,7 +94,13 @@ class NoteArea(TextArea):
         """Back to the message."""
 
     def __init__(self) -> None:
-        super().__init__(read_only=True, soft_wrap=True, show_line_numbers=True, tab_behavior="focus", id="note-area")
+        super().__init__(
+            read_only=True,
+            soft_wrap=True,
+            show_line_numbers=True,
+            tab_behavior="focus",
+            id="note-area",
+        )
         self.note = NoteText.of("")
         self._frontmatter_end = 0
         self._styles: dict[str, Style] = {}
@@ -108,7 +122,9 @@ class NoteArea(TextArea):
         if name not in self._styles:
             part = self.get_component_styles(name)
             bold = part.text_style.bold
-            self._styles[name] = Style(color=part.color.rich_color if part.has_rule("color") else None, bold=bold or None)
+            self._styles[name] = Style(
+                color=part.color.rich_color if part.has_rule("color") else None, bold=bold or None
+            )
         return self._styles[name]
 
     def get_line(self, line_index: int) -> Text:
@@ -133,7 +149,11 @@ class NoteArea(TextArea):
         start, end = sorted(self.selection)
         first, last = self.note.rows_of_line(start[0])[0], self.note.rows_of_line(end[0])[1]
         empty = not self.document.get_line(end[0])
-        if start == (first, 0) and (start != end or empty) and end == (last, len(self.document.get_line(last))):
+        if (
+            start == (first, 0)
+            and (start != end or empty)
+            and end == (last, len(self.document.get_line(last)))
+        ):
             last = self.note.rows_of_line(min(last + 1, self.document.line_count - 1))[1]
         self.selection = Marked((first, 0), (last, len(self.document.get_line(last))))
 
@@ -182,7 +202,13 @@ class NotePane(Vertical):
 
     def open(self, path: str, text: str, line: int | None = None) -> None:
         """Show a note, with the cursor in a line (from 1). Without one the same note again keeps the cursor's line."""
-        at = line - 1 if line is not None else self.area.note.line_at(self.area.cursor_location[0]) if path == self.path else 0
+        at = (
+            line - 1
+            if line is not None
+            else self.area.note.line_at(self.area.cursor_location[0])
+            if path == self.path
+            else 0
+        )
         self.path = path
         note = NoteText.of(text)
         self.area.load(note)
@@ -223,7 +249,9 @@ class NotePane(Vertical):
     def renew_keys(self) -> None:
         """Say how a note is opened with the key that is in force."""
         opening = f"{shown(self, 'main.open')} opens one by a few letters of its name."
-        words = f"No note is open.\n\n{opening}\nWhat you select in it goes along with your message."
+        words = (
+            f"No note is open.\n\n{opening}\nWhat you select in it goes along with your message."
+        )
         self.query_one("#note-empty", Static).update(words)
 
     def _show_parts(self) -> None:
@@ -273,7 +301,9 @@ class NoteText:
         lines = _LINE_END.split(text[:MAX_CHARACTERS])
         rest = text[MAX_CHARACTERS:].count("\n") + max(len(lines) - MAX_LINES, 0)
         kept = tuple(lines[:MAX_LINES])
-        pieces = [(row, start, piece) for row, line in enumerate(kept) for start, piece in _pieces(line)]
+        pieces = [
+            (row, start, piece) for row, line in enumerate(kept) for start, piece in _pieces(line)
+        ]
         shown = tuple(terminal_text.note_line(piece) for _, _, piece in pieces)
         return cls(kept, shown, tuple((row, start) for row, start, _ in pieces), rest)
 
@@ -321,7 +351,13 @@ class NoteText:
         if top == bottom:
             text = self.source[top][left:right]
         else:
-            text = "\n".join([self.source[top][left:], *self.source[top + 1 : bottom], self.source[bottom][:right]])
+            text = "\n".join(
+                [
+                    self.source[top][left:],
+                    *self.source[top + 1 : bottom],
+                    self.source[bottom][:right],
+                ]
+            )
         return Selection(text, self.position(first), self.position(last)) if text else None
 
 
@@ -339,7 +375,11 @@ def _pieces(line: str) -> Iterator[tuple[int, str]]:
 
 def _joined(left: str, right: str) -> bool:
     """Whether two neighbours belong to one character on the screen: a mark, a joiner, a variant or a skin tone."""
-    return unicodedata.category(right)[0] == "M" or "\u200d" in (left, right) or "\U0001f3fb" <= right <= "\U0001f3ff"
+    return (
+        unicodedata.category(right)[0] == "M"
+        or "\u200d" in (left, right)
+        or "\U0001f3fb" <= right <= "\U0001f3ff"
+    )
 
 
 def utf16_length(text: str) -> int:

@@ -48,7 +48,11 @@ class Panes(Horizontal):
 
     use_selection: reactive[bool] = reactive(True, init=False)
 
-    def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], appeared: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        load_diff: Callable[[Preview, NetChange], Awaitable[str]],
+        appeared: Callable[[], None],
+    ) -> None:
         super().__init__(classes="-front-chat -side-work")
         self._appeared = appeared
         self._load_diff = load_diff
@@ -110,7 +114,9 @@ class Panes(Horizontal):
             case "note":
                 return self.note.area
             case "work":
-                stage = {"plan": "#plan-list", "run": "#run-log", "result": "#result-list"}.get(self.work.stage)
+                stage = {"plan": "#plan-list", "run": "#run-log", "result": "#result-list"}.get(
+                    self.work.stage
+                )
                 return self.work.query_one(stage) if stage else None
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
@@ -127,7 +133,11 @@ class Panes(Horizontal):
         """The note that was looked at last, here or in Obsidian, its selection unless switched off, and the cursor."""
         path, selection, cursor = self.note.path, self.note.selection(), self.note.cursor()
         if self._outside is not None:
-            path, selection, cursor = self._outside.active_file, self._outside.selection, self._outside.cursor
+            path, selection, cursor = (
+                self._outside.active_file,
+                self._outside.selection,
+                self._outside.cursor,
+            )
         return path, selection if self.use_selection else None, cursor
 
     def show_live(self, live: Focus | None) -> None:
@@ -156,7 +166,9 @@ class Panes(Horizontal):
             else:
                 selection = self._outside.selection
                 lines = 0 if selection is None else len(selection.text.splitlines())
-                self.chat.chip.show(self._outside.active_file, lines, self.use_selection, where="in Obsidian")
+                self.chat.chip.show(
+                    self._outside.active_file, lines, self.use_selection, where="in Obsidian"
+                )
 
 
 class PaneTab(Static):
@@ -201,7 +213,13 @@ class TopBar(Horizontal):
         self._agents: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
-        yield Static(Content.assemble(("◆ ", "$primary"), (terminal_text.shortened(self._vault, 60), "bold")), id="vault", markup=False)
+        yield Static(
+            Content.assemble(
+                ("◆ ", "$primary"), (terminal_text.shortened(self._vault, 60), "bold")
+            ),
+            id="vault",
+            markup=False,
+        )
         for pane in PANES:
             yield PaneTab(pane)
         yield Static("", id="conversation", markup=False)
@@ -213,7 +231,9 @@ class TopBar(Horizontal):
         """Who answers the next message."""
         self._planner = name
         state = self._agents.get(name)
-        self.query_one("#planner", Static).update(Content(terminal_text.shortened(f"{name} {state}" if state else name, 80)))
+        self.query_one("#planner", Static).update(
+            Content(terminal_text.shortened(f"{name} {state}" if state else name, 80))
+        )
 
     def name_agent_state(self, name: str, state: str) -> None:
         """How the agent of this name stands that looks around by itself."""
@@ -228,7 +248,9 @@ class TopBar(Horizontal):
         """How many files of how many are indexed; nothing is shown when there is nothing to do."""
         place, of = self.query_one("#index", Static), f"{total:,}"
         told = f"indexing {done:>{len(of)},}/{of}" if total else ""
-        place.update(told, layout=len(told) != len(str(place.content)))  # as wide as before: the screen need not be laid out anew
+        place.update(
+            told, layout=len(told) != len(str(place.content))
+        )  # as wide as before: the screen need not be laid out anew
 
     def connected(self, *, obsidian: bool) -> None:
         """Whether an Obsidian with the companion runs beside."""
@@ -274,7 +296,11 @@ class WorkPane(ContentSwitcher):
     DEFAULT_CSS = "WorkPane { height: 1fr; background: $surface; } WorkPane > * { height: 1fr; }"
 
     def __init__(
-        self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], appeared: Callable[[], None], *, id: str | None = None
+        self,
+        load_diff: Callable[[Preview, NetChange], Awaitable[str]],
+        appeared: Callable[[], None],
+        *,
+        id: str | None = None,
     ) -> None:
         super().__init__(id=id, initial="idle")
         self._load_diff = load_diff

@@ -18,7 +18,16 @@ from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import plan_rows
 from obsidian_agent.tui.bindings import bindings, shown
-from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow, files_in_words
+from obsidian_agent.tui.plan_rows import (
+    CHANGE_WORDS,
+    ChangeRow,
+    MoreRow,
+    PlanRow,
+    RemarkRow,
+    SectionRow,
+    StepRow,
+    files_in_words,
+)
 from obsidian_agent.tui.widgets.diff import Detail, Diff, parse_diff
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import VirtualList
@@ -32,7 +41,11 @@ if TYPE_CHECKING:
 DIFF_DELAY = 0.04
 GOAL_LINES = 3
 RISK_STYLES = {"read-only": "$success", "writes": "$warning", "commands": "$error"}
-RISK_WORDS = {"read-only": "read-only", "writes": "writes to the vault", "commands": "runs commands"}
+RISK_WORDS = {
+    "read-only": "read-only",
+    "writes": "writes to the vault",
+    "commands": "runs commands",
+}
 
 
 class PlanPane(Vertical):
@@ -82,7 +95,9 @@ class PlanPane(Vertical):
 
     # --- what is shown --------------------------------------------------------------------------------------------------------
 
-    def show(self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool) -> None:
+    def show(
+        self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool
+    ) -> None:
         """Show a preview. `plan` has all steps, `disabled` are left out of the preview; unless `complete`, approving is locked."""
         same_plan = plan is self._plan
         self.preview, self._plan, self._disabled, self.complete = preview, plan, disabled, complete
@@ -142,7 +157,12 @@ class PlanPane(Vertical):
         deleted = plan_rows.deletions(changes)
         if deleted:
             more = f" and {len(deleted) - 2:,} more" if len(deleted) > 2 else ""
-            parts.append((f"\nDeletes {', '.join(terminal_text.shortened(name, 80) for name in deleted[:2])}{more}", "$error"))
+            parts.append(
+                (
+                    f"\nDeletes {', '.join(terminal_text.shortened(name, 80) for name in deleted[:2])}{more}",
+                    "$error",
+                )
+            )
         self.query_one("#plan-head", Static).update(Content.assemble(*parts))
         obstacle = self.obstacle()
         if obstacle is None:
@@ -154,7 +174,9 @@ class PlanPane(Vertical):
                 " reject",
             )
         else:
-            sign, style = ("✗", "$error") if self.complete and not preview.valid else ("…", "$warning")
+            sign, style = (
+                ("✗", "$error") if self.complete and not preview.valid else ("…", "$warning")
+            )
             status = Content.assemble((f"{sign} {obstacle}", style))
         self.query_one("#plan-status", Static).update(status)
         self.refresh_bindings()
@@ -170,7 +192,10 @@ class PlanPane(Vertical):
         match row:
             case ChangeRow():
                 _: Worker[None] = self.run_worker(
-                    partial(self._show_diff, self.preview, row.change), group="diff", exclusive=True, exit_on_error=False
+                    partial(self._show_diff, self.preview, row.change),
+                    group="diff",
+                    exclusive=True,
+                    exit_on_error=False,
                 )
             case StepRow():
                 detail.show_text(row.step.id, plan_rows.step_detail(row.step, self.preview))
@@ -282,7 +307,11 @@ def _with_its_files(change: NetChange) -> str:
     """What goes along with a folder."""
     if not change.folder:
         return ""
-    return f" The folder goes with {plan_rows.files_in_words(change.files)} in it." if change.files else " The folder is empty."
+    return (
+        f" The folder goes with {plan_rows.files_in_words(change.files)} in it."
+        if change.files
+        else " The folder is empty."
+    )
 
 
 def _without_lines(change: NetChange) -> str:
@@ -305,8 +334,19 @@ def _without_lines(change: NetChange) -> str:
             assert_never(change.kind)
 
 
-KIND_STYLES = {"delete": "$error", "rename": "$secondary", "modify": "$warning", "create": "$success", "mkdir": "$success"}
-_REMARKS = {"error": ("✗", "$error"), "warning": ("▲", "$warning"), "notice": ("▲", "$warning"), "assumes": ("·", "$quiet")}
+KIND_STYLES = {
+    "delete": "$error",
+    "rename": "$secondary",
+    "modify": "$warning",
+    "create": "$success",
+    "mkdir": "$success",
+}
+_REMARKS = {
+    "error": ("✗", "$error"),
+    "warning": ("▲", "$warning"),
+    "notice": ("▲", "$warning"),
+    "assumes": ("·", "$quiet"),
+}
 
 
 class PlanList(VirtualList[PlanRow]):
@@ -323,9 +363,14 @@ class PlanList(VirtualList[PlanRow]):
                 return Content.styled(row.title, "bold $quiet")
             case RemarkRow():
                 word, style = _REMARKS[row.kind]
-                return Content.assemble((f" {word} ", style), (row.text, "$foreground" if row.kind != "assumes" else "$quiet"))
+                return Content.assemble(
+                    (f" {word} ", style),
+                    (row.text, "$foreground" if row.kind != "assumes" else "$quiet"),
+                )
             case MoreRow():
-                return Content.styled(f" … {row.hidden:,} more, {shown(self, 'list.choose')} shows them", "$primary")
+                return Content.styled(
+                    f" … {row.hidden:,} more, {shown(self, 'list.choose')} shows them", "$primary"
+                )
             case StepRow():
                 return _step(row)
             case ChangeRow():
@@ -360,12 +405,23 @@ def _change(row: ChangeRow, width: int) -> Content:
     head = (f" {CHANGE_WORDS[change.kind]:<7}", KIND_STYLES[change.kind])
     room = max(width - 10, 12)
     if change.new_path is None:
-        whole = f"  folder, {files_in_words(change.files)}" if change.folder and change.kind == "delete" else ""
-        return Content.assemble(head, *_path(change.path.text, room - len(whole)), (whole, "$error"), *_doubts(change.path.text))
+        whole = (
+            f"  folder, {files_in_words(change.files)}"
+            if change.folder and change.kind == "delete"
+            else ""
+        )
+        return Content.assemble(
+            head,
+            *_path(change.path.text, room - len(whole)),
+            (whole, "$error"),
+            *_doubts(change.path.text),
+        )
     half = max((room - 3) // 2, 8)
     old, new = change.path.text, change.new_path.text
     edited = [("  and edited", "$warning")] if change.content is not None else []
-    return Content.assemble(head, *_path(old, half), (" → ", "$quiet"), *_path(new, half), *edited, *_doubts(new))
+    return Content.assemble(
+        head, *_path(old, half), (" → ", "$quiet"), *_path(new, half), *edited, *_doubts(new)
+    )
 
 
 def _path(path: str, room: int) -> list[tuple[str, str]]:

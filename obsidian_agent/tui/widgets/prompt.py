@@ -101,12 +101,16 @@ class Prompt(TextEntry):
     def action_send(self) -> None:
         # Keys reach this box before the action of the one before them: what was typed right behind Enter is of the next message.
         entered, self._entered = self._entered, None
-        self._sending = entered if entered is not None and self.text.startswith(entered) else self.text
+        self._sending = (
+            entered if entered is not None and self.text.startswith(entered) else self.text
+        )
         self.post_message(self.Sent(self, self._sending.strip()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tab goes to the next pane where it opens nothing."""
-        return action != "form" or (self.may_be_action and not (self.suggestions is not None and self.suggestions.display))
+        return action != "form" or (
+            self.may_be_action and not (self.suggestions is not None and self.suggestions.display)
+        )
 
     def action_form(self) -> None:
         self.post_message(self.FormWanted())
@@ -136,7 +140,11 @@ class Prompt(TextEntry):
         if text.strip() and (not self._said or self._said[-1] != text):
             self._said = [*self._said[-MAX_REMEMBERED:], text]
         self._at = len(self._said)
-        self.text = self.text.lstrip().removeprefix(text) if sent is not None else self.text.removeprefix(text)
+        self.text = (
+            self.text.lstrip().removeprefix(text)
+            if sent is not None
+            else self.text.removeprefix(text)
+        )
         self.move_cursor(self.document.end)
 
     def action_older(self) -> None:
@@ -187,7 +195,9 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
         super().__init__()
         self._behind = ""
 
-    def offer(self, suggestions: Sequence[Suggestion], behind: str = "", *, chosen: bool = True) -> None:
+    def offer(
+        self, suggestions: Sequence[Suggestion], behind: str = "", *, chosen: bool = True
+    ) -> None:
         """Show these; none takes the list away. `behind`: the text before the cursor that they are for; `chosen`: the first one is taken
         unless the person moves, else what was typed holds."""
         self._behind = behind
@@ -204,10 +214,14 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
         suggestion = self.current
         match key:
             case "up" | "down":
-                self.cursor = (max(self.cursor, 0 if key == "up" else -1) + (1 if key == "down" else -1)) % len(self.rows)
+                self.cursor = (
+                    max(self.cursor, 0 if key == "up" else -1) + (1 if key == "down" else -1)
+                ) % len(self.rows)
             case "tab" | "enter" if before == self._behind and suggestion is not None:
                 self.display = False
-                self.post_message(self.Accepted(suggestion, send=key == "enter" and suggestion.send))
+                self.post_message(
+                    self.Accepted(suggestion, send=key == "enter" and suggestion.send)
+                )
             case "escape":
                 self.display = False
             case _:
@@ -239,5 +253,11 @@ class Likely(Static):
         words = [terminal_text.shortened(title, 60) for title in titles]
         parts = [(f"  ·  {word}", "$quiet") for word in words[1:]]
         self.update(
-            Content.assemble((f"{shown(self, 'prompt.complete')} ", "$primary"), (words[0], "$foreground"), *parts) if words else ""
+            Content.assemble(
+                (f"{shown(self, 'prompt.complete')} ", "$primary"),
+                (words[0], "$foreground"),
+                *parts,
+            )
+            if words
+            else ""
         )

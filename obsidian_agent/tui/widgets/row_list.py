@@ -60,7 +60,14 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         def control(self) -> VirtualList[Any]:
             return self.list
 
-    def __init__(self, rows: Sequence[T] = (), *, empty: str = "", id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self,
+        rows: Sequence[T] = (),
+        *,
+        empty: str = "",
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
         super().__init__(id=id, classes=classes)
         self.rows: Sequence[T] = rows
         self.empty = empty
@@ -78,7 +85,9 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
 
     # --- content --------------------------------------------------------------------------------------------------------------
 
-    def set_rows(self, rows: Sequence[T], cursor: int | None = None, *, follow: bool = False) -> None:
+    def set_rows(
+        self, rows: Sequence[T], cursor: int | None = None, *, follow: bool = False
+    ) -> None:
         """Show other rows. The cursor stays at its index unless given; `follow` keeps the end in view when it was in view."""
         at_end = self.scroll_offset.y >= self.max_scroll_y
         self.rows = rows
@@ -86,7 +95,9 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, len(rows))
         if follow and at_end:
             cursor = len(rows) - 1
-        self.set_reactive(VirtualList.cursor, self._nearest(self.cursor if cursor is None else cursor, 1))
+        self.set_reactive(
+            VirtualList.cursor, self._nearest(self.cursor if cursor is None else cursor, 1)
+        )
         self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
         if follow and at_end:
             self.scroll_end(animate=False, immediate=True)
@@ -124,7 +135,9 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         if strip is None:
             if len(self._drawn) > CACHED_ROWS:
                 self._drawn.clear()
-            strip = self._drawn[key] = self._strip(self.draw_row(self.rows[index], width), width, cursor=index == self.cursor)
+            strip = self._drawn[key] = self._strip(
+                self.draw_row(self.rows[index], width), width, cursor=index == self.cursor
+            )
         return strip
 
     def _strip(self, content: Content, width: int, *, cursor: bool = False) -> Strip:
@@ -154,7 +167,9 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
     def action_page(self, direction: int) -> None:
         if self.rows:
             step = direction * max(1, self.scrollable_content_region.height - 1)
-            self.cursor = self._nearest(min(max(self.cursor + step, 0), len(self.rows) - 1), direction)
+            self.cursor = self._nearest(
+                min(max(self.cursor + step, 0), len(self.rows) - 1), direction
+            )
 
     def action_first(self) -> None:
         self.cursor = self._nearest(0, 1)
@@ -167,7 +182,11 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         """To the first row of the next or previous section: a stop that comes after a row without one."""
         index = self.cursor + direction
         while 0 <= index < len(self.rows):
-            if self.can_stop(self.rows[index]) and (index == 0 or not self.can_stop(self.rows[index - 1])) and index != self.cursor:
+            if (
+                self.can_stop(self.rows[index])
+                and (index == 0 or not self.can_stop(self.rows[index - 1]))
+                and index != self.cursor
+            ):
                 self.cursor = index
                 return
             index += direction
@@ -200,7 +219,11 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
 
     def _show_cursor(self) -> None:
         if self.rows and self.size.height and self.cursor >= 0:
-            top = self.cursor - 1 if self.cursor and not self.can_stop(self.rows[self.cursor - 1]) else self.cursor
+            top = (
+                self.cursor - 1
+                if self.cursor and not self.can_stop(self.rows[self.cursor - 1])
+                else self.cursor
+            )
             height = self.cursor - top + 1
             self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True)
 
@@ -224,7 +247,11 @@ class ChoiceList(VirtualList[Choice]):
     BINDINGS = [binding("list.choose", "Choose")]
 
     def draw_row(self, row: Choice, width: int) -> Content:
-        word = f"{terminal_text.line(row.word):<{row.word_width}} " if row.word or row.word_width else ""
+        word = (
+            f"{terminal_text.line(row.word):<{row.word_width}} "
+            if row.word or row.word_width
+            else ""
+        )
         return Content.assemble(
             (" ", ""),
             (word, row.word_style),

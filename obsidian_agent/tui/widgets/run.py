@@ -130,7 +130,11 @@ class ProgressPane(Vertical):
     def step_finished(self, event: StepFinished) -> None:
         self._completed, self._total = event.completed, event.total
         paths = event.paths
-        text = paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") if paths else event.instance
+        text = (
+            paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+            if paths
+            else event.instance
+        )
         self._log.append(LogRow("done", event.instance, text, f"{event.elapsed_ms:.0f} ms"))
 
     def step_skipped(self, event: StepSkipped) -> None:
@@ -139,11 +143,23 @@ class ProgressPane(Vertical):
 
     def step_retrying(self, event: StepRetrying) -> None:
         self._log.append(
-            LogRow("retry", event.instance, f"{event.instance} (attempt {event.attempt} of {event.attempts})", event.problem.message)
+            LogRow(
+                "retry",
+                event.instance,
+                f"{event.instance} (attempt {event.attempt} of {event.attempts})",
+                event.problem.message,
+            )
         )
 
     def step_failed(self, event: StepFailed) -> None:
-        self._log.append(LogRow("failed", event.instance, event.problem.path or event.instance, event.problem.message))
+        self._log.append(
+            LogRow(
+                "failed",
+                event.instance,
+                event.problem.path or event.instance,
+                event.problem.message,
+            )
+        )
 
     def finish(self) -> None:
         """The run ended: draw what is left and rest."""
@@ -159,10 +175,14 @@ class ProgressPane(Vertical):
         self._draw()
 
     def _draw(self) -> None:
-        self.query_one("#run-goal", Static).update(Content.styled(terminal_text.folded(self._goal, 2), "bold"))
+        self.query_one("#run-goal", Static).update(
+            Content.styled(terminal_text.folded(self._goal, 2), "bold")
+        )
         self.query_one(ProgressBar).update(total=max(self._total, 1), progress=self._completed)
         count = (f"{self._completed:,}/{self._total:,}  ", "$foreground")
-        self.query_one("#run-now", Static).update(Content.assemble(count, (terminal_text.shortened(self._now, 200), "$quiet")))
+        self.query_one("#run-now", Static).update(
+            Content.assemble(count, (terminal_text.shortened(self._now, 200), "$quiet"))
+        )
         log = self.query_one(RunLog)
         if len(log.rows) != len(self._log):
             log.set_rows(tuple(self._log), follow=True)
@@ -175,9 +195,13 @@ class ProgressPane(Vertical):
         if left is not None:
             parts.append(f"about {_clock(left)} left")
         if self._cancelling:
-            return Content.assemble(("Stopping after the current file…", "$warning"), (f"  {parts[0]}", "$quiet"))
+            return Content.assemble(
+                ("Stopping after the current file…", "$warning"), (f"  {parts[0]}", "$quiet")
+            )
         return Content.assemble(
-            (" · ".join(parts), "$quiet"), (f"   {shown(self, 'run.cancel')}", "$primary bold"), (" stops after the current file", "$quiet")
+            (" · ".join(parts), "$quiet"),
+            (f"   {shown(self, 'run.cancel')}", "$primary bold"),
+            (" stops after the current file", "$quiet"),
         )
 
     def action_cancel(self) -> None:
@@ -234,7 +258,10 @@ class ResultList(VirtualList[ResultRow]):
     BINDING_GROUP_TITLE = "Result"
 
     def draw_row(self, row: ResultRow, width: int) -> Content:
-        return Content.assemble((f" {row.word:<8}", _WORD_STYLES[row.word]), (terminal_text.shortened(row.text, 400), "$foreground"))
+        return Content.assemble(
+            (f" {row.word:<8}", _WORD_STYLES[row.word]),
+            (terminal_text.shortened(row.text, 400), "$foreground"),
+        )
 
 
 class ResultPane(Vertical):
@@ -273,7 +300,11 @@ class ResultPane(Vertical):
         word, style = _HEADS[result.status]
         problems = [_problem_row("error", problem) for problem in result.errors]
         problems += [_problem_row("warning", problem) for problem in result.warnings]
-        self._head(Content.assemble((word, f"{style} bold"), "\n", (result_in_words(result), "$foreground")))
+        self._head(
+            Content.assemble(
+                (word, f"{style} bold"), "\n", (result_in_words(result), "$foreground")
+            )
+        )
         listing = self.query_one(ResultList)
         listing.empty = "Nothing was changed."
         listing.set_rows([*problems, *_file_rows(result.effects)], 0)
@@ -282,7 +313,12 @@ class ResultPane(Vertical):
     def mark_undone(self) -> None:
         """The run was undone."""
         self._undone = True
-        self._head(Content.assemble(("↶ Undone", "$secondary bold"), ("\nThe files are as they were before the run.", "$foreground")))
+        self._head(
+            Content.assemble(
+                ("↶ Undone", "$secondary bold"),
+                ("\nThe files are as they were before the run.", "$foreground"),
+            )
+        )
         listing = self.query_one(ResultList)
         listing.empty = ""
         listing.set_rows([], 0)
@@ -296,7 +332,11 @@ class ResultPane(Vertical):
         words = ["shows the whole text"] if any(row.whole for row in rows) else []
         words += ["opens the note"] if any(row.path is not None for row in rows) else []
         self.query_one("#result-status", Static).update(
-            Content.assemble((shown(self, "list.choose"), "$primary bold"), (f" {', '.join(words)}", "$quiet")) if words else ""
+            Content.assemble(
+                (shown(self, "list.choose"), "$primary bold"), (f" {', '.join(words)}", "$quiet")
+            )
+            if words
+            else ""
         )
         self.refresh_bindings()
 
@@ -337,7 +377,11 @@ class ResultPane(Vertical):
 
 def _problem_row(word: str, problem: Problem) -> ResultRow:
     placed = _placed(problem.step_id, problem.path, problem.message)
-    return ResultRow(word, placed, whole=terminal_text.block("\n\n".join(text for text in (placed, problem.code))))
+    return ResultRow(
+        word,
+        placed,
+        whole=terminal_text.block("\n\n".join(text for text in (placed, problem.code))),
+    )
 
 
 def _placed(step_id: str | None, path: str | None, message: str) -> str:

@@ -58,14 +58,30 @@ def _entries(said: Said) -> list[TranscriptEntry]:
     match said.role:
         case "person":
             return [TranscriptEntry("you", said.text, at)] + (
-                [TranscriptEntry("note", "This was not sent.", at)] if said.state == "unsent" else []
+                [TranscriptEntry("note", "This was not sent.", at)]
+                if said.state == "unsent"
+                else []
             )
         case "model":
-            answer = [TranscriptEntry("agent", said.text, at)]  # one that was cut off says so itself
+            answer = [
+                TranscriptEntry("agent", said.text, at)
+            ]  # one that was cut off says so itself
             cited = Cited(_paths(said.data.get("sources")), _paths(said.data.get("besides")))
-            return answer + ([TranscriptEntry("note", "", at, cited=cited)] if cited.sources or cited.besides else [])
+            return answer + (
+                [TranscriptEntry("note", "", at, cited=cited)]
+                if cited.sources or cited.besides
+                else []
+            )
         case "look":
-            return [TranscriptEntry("note", look_in_words(said.text, said.data.get("args"), str(said.data.get("why") or "")), at)]
+            return [
+                TranscriptEntry(
+                    "note",
+                    look_in_words(
+                        said.text, said.data.get("args"), str(said.data.get("why") or "")
+                    ),
+                    at,
+                )
+            ]
         case "plan":
             return [TranscriptEntry("note", f"Plan: {said.text}", at)]
         case "notice":
@@ -73,7 +89,9 @@ def _entries(said: Said) -> list[TranscriptEntry]:
         case "run":
             return [
                 TranscriptEntry(
-                    "good" if said.data.get("success") else "bad", f"{'Applied' if said.data.get('success') else 'Run'}: {said.text}", at
+                    "good" if said.data.get("success") else "bad",
+                    f"{'Applied' if said.data.get('success') else 'Run'}: {said.text}",
+                    at,
                 )
             ]
         case "failed":
@@ -83,17 +101,27 @@ def _entries(said: Said) -> list[TranscriptEntry]:
 
 
 def _paths(value: object) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
+    return (
+        tuple(each for each in value if isinstance(each, str))
+        if isinstance(value, list | tuple)
+        else ()
+    )
 
 
 def look_in_words(purpose: str, args: object, why: str) -> str:
     """What a model looks at: `Search the text of notes: “Japan” – to find what you wrote`."""
-    given = [value for name, value in args.items() if name not in ("limit", "offset")] if isinstance(args, dict) else []
+    given = (
+        [value for name, value in args.items() if name not in ("limit", "offset")]
+        if isinstance(args, dict)
+        else []
+    )
     match given[0] if given else "":
         case str(text) if text:
             what = f": “{terminal_text.shortened(text, 120)}”"
         case list(names):
-            shown = ", ".join(terminal_text.shortened(str(each).rpartition("/")[2], 60) for each in names[:3])
+            shown = ", ".join(
+                terminal_text.shortened(str(each).rpartition("/")[2], 60) for each in names[:3]
+            )
             what = f": {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         case _:
             what = ""
@@ -129,7 +157,9 @@ class Entry(Static):
     """
 
     def __init__(self, speaker: Speaker, body: Content, *, at: datetime | None = None) -> None:
-        super().__init__(_with_head(speaker, body, at or datetime.now()), markup=False, classes=f"-{speaker}")
+        super().__init__(
+            _with_head(speaker, body, at or datetime.now()), markup=False, classes=f"-{speaker}"
+        )
 
 
 class Earlier(Static, can_focus=True):
@@ -207,9 +237,14 @@ class Streaming(Vertical):
         self._drawn_at = time.monotonic()
         finished, self._finished = self._finished, []
         if finished:
-            self.mount(*(Piece(self._with_head(part.text), gap=part.gap) for part in finished), before=self._end)
+            self.mount(
+                *(Piece(self._with_head(part.text), gap=part.gap) for part in finished),
+                before=self._end,
+            )
         end = self._with_head(self._splitter.tail, keep=True)
-        self._end.update(Content.assemble(end, (f"\n╌ {self._mark}", "$warning")) if self._mark else end)
+        self._end.update(
+            Content.assemble(end, (f"\n╌ {self._mark}", "$warning")) if self._mark else end
+        )
 
     def finish(self, mark: str) -> None:
         """The answer is complete, or breaks off here: then a mark says so."""
@@ -230,7 +265,11 @@ class Streaming(Vertical):
 
     def _with_head(self, text: str, *, keep: bool = False) -> Content:
         """The part as it is drawn; the first one has the speaker above it."""
-        body = Content.assemble(self._head, "\n", markdown_text.render(text)) if self._head is not None else markdown_text.render(text)
+        body = (
+            Content.assemble(self._head, "\n", markdown_text.render(text))
+            if self._head is not None
+            else markdown_text.render(text)
+        )
         if not keep:
             self._head = None
         return body
@@ -278,7 +317,10 @@ class Thinking(Static, can_focus=True):
         if self._seconds is None:
             head, body = "Thinking…", "\n".join(text.split("\n")[-3:])[-400:]
         else:
-            head, body = f"{'▾' if self.open else '▸'} Thought for {self._seconds:.0f} s", text if self.open else ""
+            head, body = (
+                f"{'▾' if self.open else '▸'} Thought for {self._seconds:.0f} s",
+                text if self.open else "",
+            )
         self.update(Content.styled(f"{head}\n{body}" if body else head, "italic"))
 
 
@@ -366,7 +408,12 @@ class Transcript(VerticalScroll):
         self.end_thinking()
         streaming, self._streaming = self._streaming, None
         text = final if final is not None else (streaming.text if streaming else "")
-        if streaming is not None and keep and text.strip() == streaming.text.strip() and text.strip():
+        if (
+            streaming is not None
+            and keep
+            and text.strip() == streaming.text.strip()
+            and text.strip()
+        ):
             streaming.finish(mark)
             self._entries.append(TranscriptEntry("agent", text, datetime.now(), mark))
             self._prune()
@@ -396,7 +443,11 @@ class Transcript(VerticalScroll):
 def _widget_of(entry: TranscriptEntry) -> Entry | Sources:
     if entry.cited is not None:
         return Sources(entry.cited)
-    body = markdown_text.render(entry.text) if entry.speaker == "agent" else Content(terminal_text.block(entry.text).strip())
+    body = (
+        markdown_text.render(entry.text)
+        if entry.speaker == "agent"
+        else Content(terminal_text.block(entry.text).strip())
+    )
     if entry.mark:
         body = Content.assemble(body, (f"\n╌ {entry.mark}", "$warning"))
     return Entry(entry.speaker, body, at=entry.at)
@@ -404,12 +455,18 @@ def _widget_of(entry: TranscriptEntry) -> Entry | Sources:
 
 def _with_head(speaker: Speaker, body: Content, at: datetime) -> Content:
     if speaker in _NOTE_SIGNS:
-        return Content.assemble((f"{_NOTE_SIGNS[speaker]} ", _NOTE_STYLES[speaker]), body.stylize_before(_NOTE_STYLES[speaker]))
+        return Content.assemble(
+            (f"{_NOTE_SIGNS[speaker]} ", _NOTE_STYLES[speaker]),
+            body.stylize_before(_NOTE_STYLES[speaker]),
+        )
     return Content.assemble(_head(speaker, at), "\n", body)
 
 
 def _head(speaker: Speaker, at: datetime) -> Content:
-    return Content.assemble((_NAMES[speaker], "$primary bold" if speaker == "agent" else "bold"), (f"  {at:%H:%M}", "$quiet"))
+    return Content.assemble(
+        (_NAMES[speaker], "$primary bold" if speaker == "agent" else "bold"),
+        (f"  {at:%H:%M}", "$quiet"),
+    )
 
 
 MOST = 12
@@ -427,7 +484,11 @@ class Source(Static, can_focus=True):
     BINDINGS = bindings("conversation")
 
     def __init__(self, path: str, *, rests: bool) -> None:
-        super().__init__(Content(terminal_text.shortened(path, 200)), markup=False, classes="-rests" if rests else "")
+        super().__init__(
+            Content(terminal_text.shortened(path, 200)),
+            markup=False,
+            classes="-rests" if rests else "",
+        )
         self.path = path
 
     def action_open(self) -> None:
@@ -454,7 +515,10 @@ class Sources(Vertical):
 
 
 def _lines(cited: Cited) -> Iterator[Widget]:
-    for title, paths, rests in (("Sources", cited.sources, True), ("Also sent, and not named in the answer", cited.besides, False)):
+    for title, paths, rests in (
+        ("Sources", cited.sources, True),
+        ("Also sent, and not named in the answer", cited.besides, False),
+    ):
         if paths:
             yield Static(title, markup=False, classes="-head")
             yield from (Source(path, rests=rests) for path in paths[:MOST])

@@ -14,7 +14,13 @@ from typing import Final
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.paths.path import VaultPath, app_path, clean_component, config_path, from_disk
+from obsidian_agent.vault.paths.path import (
+    VaultPath,
+    app_path,
+    clean_component,
+    config_path,
+    from_disk,
+)
 
 FILE_LIMIT: Final = 4 * 1024 * 1024
 """Largest file that is read, in bytes."""
@@ -50,7 +56,11 @@ class AppFolder:
             if error.code == "FILE_NOT_FOUND":
                 return []
             raise
-        stems = (name.removesuffix(_SUFFIX) for name, kind, link in entries if kind == "file" and not link and name.endswith(_SUFFIX))
+        stems = (
+            name.removesuffix(_SUFFIX)
+            for name, kind, link in entries
+            if kind == "file" and not link and name.endswith(_SUFFIX)
+        )
         return sorted(stem for stem in stems if clean_component(stem) == stem)
 
     def read(self, name: str) -> Document:
@@ -61,7 +71,9 @@ class AppFolder:
             value: object = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise VaultError(
-                f"{path.text} is not valid JSON ({error}); put it right or delete it.", code="NOT_TEXT", path=path.text
+                f"{path.text} is not valid JSON ({error}); put it right or delete it.",
+                code="NOT_TEXT",
+                path=path.text,
             ) from error
         return Document(path, value, hashlib.sha256(data).hexdigest())
 
@@ -89,7 +101,11 @@ class VaultPlugins:
     def of(cls, store: VaultStore) -> VaultPlugins:
         """As they are now. A plugin that is switched on counts as installed where its folder is not synced."""
         listed = store.obsidian_config("community-plugins")
-        enabled = frozenset(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else frozenset()
+        enabled = (
+            frozenset(name for name in listed if isinstance(name, str))
+            if isinstance(listed, list)
+            else frozenset()
+        )
         return cls(_folders(store) | enabled, enabled)
 
 

@@ -26,7 +26,11 @@ MAX_AGE: Final = 0.1
 MAX_OPEN: Final = 32
 """Folders that are held open at once: a process may have 256 files on macOS."""
 READ_FLAGS: Final = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
 )
 
 
@@ -49,7 +53,12 @@ class FolderHandles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.forget()
 
     def get(self, folder: VaultPath) -> int:
@@ -95,7 +104,11 @@ class FolderHandles:
             except PermissionError:
                 continue
             except VaultError as error:
-                if isinstance(error, PathRefused) or error.code != "IO_ERROR" or isinstance(error.__cause__, PermissionError):
+                if (
+                    isinstance(error, PathRefused)
+                    or error.code != "IO_ERROR"
+                    or isinstance(error.__cause__, PermissionError)
+                ):
                     continue
                 raise
             except OSError as error:
@@ -109,7 +122,9 @@ class FolderHandles:
 
     def status(self, path: VaultPath) -> os.stat_result | None:
         """The status of the entry at `path` itself (of a link, not its target); None when it or its folder is missing."""
-        return self._asked(path, lambda folder: os.stat(path.name, dir_fd=folder, follow_symlinks=False))
+        return self._asked(
+            path, lambda folder: os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+        )
 
     def read(self, path: VaultPath) -> Content | None:
         """The content of the regular file at `path`, or None for anything else (missing, folder, link, device)."""

@@ -59,8 +59,15 @@ class Inventory:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of what it says; the hashes that only coarse clocks ask for do not count, so it stays the same while nothing changes."""
-        facts = [[i.name, i.kind, i.link, i.size, i.times, None if i.times else i.hash] for i in self.items]
-        return hashlib.sha256(json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")).hexdigest()
+        facts = [
+            [i.name, i.kind, i.link, i.size, i.times, None if i.times else i.hash]
+            for i in self.items
+        ]
+        return hashlib.sha256(
+            json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode(
+                "utf-8", "surrogatepass"
+            )
+        ).hexdigest()
 
 
 Listed = Iterable[tuple[VaultPath, Iterable[str]]]
@@ -85,7 +92,11 @@ def differences(store: VaultStore, before: Inventory, listed: Listed) -> Iterato
             known = old.pop(item.name, None)
             if known is None:
                 yield _full(before.path, item.name), "is new"
-            elif _differs(known, item) or (not item.link and known.hash is not None and known.hash != _hash(handles, folder, name)):
+            elif _differs(known, item) or (
+                not item.link
+                and known.hash is not None
+                and known.hash != _hash(handles, folder, name)
+            ):
                 yield _full(before.path, item.name), "has changed"
     for name in old:
         yield _full(before.path, name), "is gone"
@@ -108,32 +119,61 @@ def stamps(store: VaultStore) -> dict[str, tuple[int, ...]]:
                         waiting.append(f"{path}/")
                         found[path] = ()
                     else:
-                        found[path] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode)
+                        found[path] = (
+                            status.st_size,
+                            status.st_mtime_ns,
+                            status.st_ctime_ns,
+                            status.st_ino,
+                            status.st_mode,
+                        )
         except OSError:
             continue
     return found
 
 
-def _entries(handles: FolderHandles, path: VaultPath, listed: Listed) -> Iterator[tuple[VaultPath, str, Item]]:
+def _entries(
+    handles: FolderHandles, path: VaultPath, listed: Listed
+) -> Iterator[tuple[VaultPath, str, Item]]:
     """The entries, not read yet. What is gone by now is left out."""
     for folder, names in listed:
-        prefix = "" if folder.text == path.text else f"{folder.text[len(path.text) + 1 :]}/" if folder.within(path) else None
+        prefix = (
+            ""
+            if folder.text == path.text
+            else f"{folder.text[len(path.text) + 1 :]}/"
+            if folder.within(path)
+            else None
+        )
         for name in names:
             try:
                 status = os.stat(name, dir_fd=handles.get(folder), follow_symlinks=False)
-                target = os.readlink(name, dir_fd=handles.get(folder)) if stat.S_ISLNK(status.st_mode) else None
+                target = (
+                    os.readlink(name, dir_fd=handles.get(folder))
+                    if stat.S_ISLNK(status.st_mode)
+                    else None
+                )
             except OSError:
                 continue
             below = "" if prefix is None else prefix + name
             if target is not None:
                 yield folder, name, Item(below, "other", link=True, hash=target)
             elif stat.S_ISREG(status.st_mode):
-                yield folder, name, Item(below, "file", size=status.st_size, times=(status.st_mtime_ns, status.st_ctime_ns))
+                yield (
+                    folder,
+                    name,
+                    Item(
+                        below,
+                        "file",
+                        size=status.st_size,
+                        times=(status.st_mtime_ns, status.st_ctime_ns),
+                    ),
+                )
             else:
                 yield folder, name, Item(below, kind_of(status.st_mode))
 
 
-def _known(handles: FolderHandles, folder: VaultPath, name: str, item: Item, small: bool, recent: int) -> Item:
+def _known(
+    handles: FolderHandles, folder: VaultPath, name: str, item: Item, small: bool, recent: int
+) -> Item:
     """The item with what it is to be known by."""
     if item.times is None or item.size > HASHED_FILE or not (small or max(item.times) >= recent):
         return item

@@ -22,7 +22,14 @@ from typing import Final, Literal, Protocol, Self, get_args
 from obsidian_agent.errors import ConfigError, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls, walk
 from obsidian_agent.vault.filesystem.system_calls import write_all
-from obsidian_agent.vault.paths.path import CONFIG_FOLDER, ROOT, VaultPath, config_path, from_disk, is_reserved
+from obsidian_agent.vault.paths.path import (
+    CONFIG_FOLDER,
+    ROOT,
+    VaultPath,
+    config_path,
+    from_disk,
+    is_reserved,
+)
 
 READ_LIMIT: Final = 64 * 1024 * 1024
 """Largest file that is read, in bytes."""
@@ -40,14 +47,25 @@ _REASONS: Final = {
     errno.EIO: "cannot be read or written: the disk reports an error",
 }
 
-ConfigName = Literal["app", "daily-notes", "templates", "core-plugins", "community-plugins", "workspace", "hotkeys", "types"]
+ConfigName = Literal[
+    "app",
+    "daily-notes",
+    "templates",
+    "core-plugins",
+    "community-plugins",
+    "workspace",
+    "hotkeys",
+    "types",
+]
 _CONFIG_NAMES: Final = frozenset(get_args(ConfigName))
 
 
 ScanKind = Literal["file", "folder", "other"]
 ScanEntry = tuple[str, ScanKind, bool]
 
-_TEMP_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_TEMP_FLAGS: Final = (
+    os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
 
 
 def kind_of(mode: int) -> ScanKind:
@@ -81,12 +99,18 @@ class VaultStore:
                 return cls(real, None)
             root_fd = os.open(real, walk.FOLDER_FLAGS)
         except FileNotFoundError:
-            raise ConfigError(f"There is no folder {shown}: give the path of your vault's folder.") from None
+            raise ConfigError(
+                f"There is no folder {shown}: give the path of your vault's folder."
+            ) from None
         except NotADirectoryError:
-            raise ConfigError(f"{shown} is a file: give the path of the folder that holds your notes.") from None
+            raise ConfigError(
+                f"{shown} is a file: give the path of the folder that holds your notes."
+            ) from None
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise ConfigError(f"The folder {shown} cannot be opened ({reason}): check its path and permissions.") from None
+            raise ConfigError(
+                f"The folder {shown} cannot be opened ({reason}): check its path and permissions."
+            ) from None
         return cls(real, root_fd, openat2=walk.has_openat2(root_fd))
 
     def close(self) -> None:
@@ -100,7 +124,12 @@ class VaultStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     @property
@@ -140,7 +169,10 @@ class VaultStore:
                 info = os.fstat(fd)
                 if kind_of(info.st_mode) != "file":
                     raise not_a_file(path)
-                if info.st_size > limit or len(data := walk.read_all(fd, info.st_size, limit)) > limit:
+                if (
+                    info.st_size > limit
+                    or len(data := walk.read_all(fd, info.st_size, limit)) > limit
+                ):
                     raise VaultError(
                         f"{path.text} is larger than {limit:,} bytes, the most that is read of one file.",
                         code="FILE_TOO_LARGE",
@@ -233,7 +265,9 @@ class VaultStore:
         """
         with _vault_errors(folder):
             found = self._listed(folder)
-        return [(name, kind or _link_kind(self, folder, name), kind is None) for name, kind in found]
+        return [
+            (name, kind or _link_kind(self, folder, name), kind is None) for name, kind in found
+        ]
 
     def _listed(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         """Names and kinds, None for a link."""
@@ -261,12 +295,17 @@ class VaultStore:
         FILE_NOT_FOUND for a missing folder, NOT_TEXT for a folder in the way, and as `open_folder`.
         """
         with _vault_errors(path), walk.find(self._root, path) as place:
-            folder, temp = place.folder_fd, os.path.join(os.path.dirname(place.name), f".oa-{secrets.token_hex(4)}")
+            folder, temp = (
+                place.folder_fd,
+                os.path.join(os.path.dirname(place.name), f".oa-{secrets.token_hex(4)}"),
+            )
             handle = os.open(temp, _TEMP_FLAGS, 0o666, dir_fd=folder)
             try:
                 try:
                     with suppress(FileNotFoundError):
-                        mode = stat.S_IMODE(os.stat(place.name, dir_fd=folder, follow_symlinks=False).st_mode)
+                        mode = stat.S_IMODE(
+                            os.stat(place.name, dir_fd=folder, follow_symlinks=False).st_mode
+                        )
                         os.chmod(temp, mode, dir_fd=folder)
                     write_all(handle, data)
                     os.fsync(handle)
@@ -286,13 +325,20 @@ class VaultStore:
             return
         self.make_folder(folder.parent)
         try:
-            with _vault_errors(folder, passed=(FileExistsError,)), self._entry(folder) as (name, parent):
+            with (
+                _vault_errors(folder, passed=(FileExistsError,)),
+                self._entry(folder) as (name, parent),
+            ):
                 os.mkdir(name, dir_fd=parent)
                 if parent is not None:
                     os.fsync(parent)
         except FileExistsError:
             if (found := self.stat(folder)) is None or kind_of(found[0].st_mode) != "folder":
-                raise VaultError(f"{folder.text} is in the way and is no folder.", code="NOT_A_FOLDER", path=folder.text) from None
+                raise VaultError(
+                    f"{folder.text} is in the way and is no folder.",
+                    code="NOT_A_FOLDER",
+                    path=folder.text,
+                ) from None
 
     def remove(self, path: VaultPath) -> bool:
         """Remove a file (or a link itself) outside of runs, durably; False when there was none."""
@@ -319,14 +365,24 @@ class VaultStore:
     def config_folder(self) -> str:
         """The name of Obsidian's own folder: `.obsidian`, or the only hidden folder that holds what it writes there."""
         with suppress(VaultError):
-            hidden = sorted(name for name, kind, _ in self.scan(ROOT) if kind == "folder" and name.startswith("."))
-            if CONFIG_FOLDER not in hidden and len(found := [name for name in hidden if self._is_config(name)]) == 1:
+            hidden = sorted(
+                name
+                for name, kind, _ in self.scan(ROOT)
+                if kind == "folder" and name.startswith(".")
+            )
+            if (
+                CONFIG_FOLDER not in hidden
+                and len(found := [name for name in hidden if self._is_config(name)]) == 1
+            ):
                 return found[0]
         return CONFIG_FOLDER
 
     def _is_config(self, name: str) -> bool:
         with suppress(VaultError):
-            return any(self.lstat(config_path(file, folder=name)) is not None for file in ("app.json", "workspace.json"))
+            return any(
+                self.lstat(config_path(file, folder=name)) is not None
+                for file in ("app.json", "workspace.json")
+            )
         return False
 
     def obsidian_config(self, name: ConfigName) -> object | None:
@@ -334,7 +390,9 @@ class VaultStore:
         if name not in _CONFIG_NAMES:
             raise ValueError(f"{name!r} is not one of Obsidian's config files that are read")
         try:
-            document: object = json.loads(self.read(config_path(f"{name}.json", folder=self.config_folder), CONFIG_LIMIT))
+            document: object = json.loads(
+                self.read(config_path(f"{name}.json", folder=self.config_folder), CONFIG_LIMIT)
+            )
         except (VaultError, ValueError, RecursionError):
             return None
         return document
@@ -356,7 +414,9 @@ def _folds_case(store: VaultStore) -> bool:
             if name.isascii() and other != name and other not in known:
                 if store.root_fd >= 0:
                     return _same_file(name, other, store.root_fd)
-                return _same_file(os.path.join(store.real_path, name), os.path.join(store.real_path, other), None)
+                return _same_file(
+                    os.path.join(store.real_path, name), os.path.join(store.real_path, other), None
+                )
     return sys.platform in ("darwin", "win32")
 
 
@@ -377,7 +437,9 @@ def _scan(target: int | str) -> list[tuple[str, ScanKind | None]]:
             elif entry.is_symlink() or (hasattr(entry, "is_junction") and entry.is_junction()):
                 found.append((entry.name, None))
             else:
-                found.append((entry.name, "folder" if entry.is_dir(follow_symlinks=False) else "other"))
+                found.append(
+                    (entry.name, "folder" if entry.is_dir(follow_symlinks=False) else "other")
+                )
     return found
 
 
@@ -402,12 +464,18 @@ def missing(path: VaultPath) -> VaultError:
 
 def not_a_file(path: VaultPath) -> VaultError:
     """NOT_TEXT: a folder, FIFO, socket or device where a file was asked for."""
-    return VaultError(f"{path.text or 'The vault itself'} is not a regular file.", code="NOT_TEXT", path=path.text)
+    return VaultError(
+        f"{path.text or 'The vault itself'} is not a regular file.", code="NOT_TEXT", path=path.text
+    )
 
 
 def not_a_folder(path: VaultPath) -> VaultError:
     """NOT_A_FOLDER: something else where a folder was asked for, or on the way to it."""
-    return VaultError(f"{path.text} is not a folder, or a file is in the way to it.", code="NOT_A_FOLDER", path=path.text)
+    return VaultError(
+        f"{path.text} is not a folder, or a file is in the way to it.",
+        code="NOT_A_FOLDER",
+        path=path.text,
+    )
 
 
 def vault_error(error: OSError, path: VaultPath) -> VaultError:
@@ -420,17 +488,30 @@ def vault_error(error: OSError, path: VaultPath) -> VaultError:
         case errno.ENXIO | errno.EISDIR:
             return not_a_file(path)
         case errno.ELOOP | errno.EMLINK | errno.EXDEV:
-            return PathRefused(f"{path.text} goes through links that were not followed.", code="PATH_OUTSIDE_VAULT", path=path.text)
+            return PathRefused(
+                f"{path.text} goes through links that were not followed.",
+                code="PATH_OUTSIDE_VAULT",
+                path=path.text,
+            )
         case errno.ENAMETOOLONG:
-            return PathRefused(f"{path.text[:80]}… has a name that is too long for this disk.", code="PATH_INVALID", path=path.text)
+            return PathRefused(
+                f"{path.text[:80]}… has a name that is too long for this disk.",
+                code="PATH_INVALID",
+                path=path.text,
+            )
         case _:
             return io_error(error, path)
 
 
 def io_error(error: OSError, path: VaultPath) -> VaultError:
     """A failed system call, whatever it was; trying again may help."""
-    reason = _REASONS.get(error.errno or 0) or f"could not be read or written: {error.strerror or type(error).__name__}"
-    return VaultError(f"{path.text or 'The vault'} {reason}.", code="IO_ERROR", path=path.text, retryable=True)
+    reason = (
+        _REASONS.get(error.errno or 0)
+        or f"could not be read or written: {error.strerror or type(error).__name__}"
+    )
+    return VaultError(
+        f"{path.text or 'The vault'} {reason}.", code="IO_ERROR", path=path.text, retryable=True
+    )
 
 
 class Editing(Protocol):

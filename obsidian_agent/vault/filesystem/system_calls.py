@@ -76,7 +76,13 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
         return
     if stat.S_ISREG(os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_mode):
         try:
-            os.link(name, new_name, src_dir_fd=folder_fd, dst_dir_fd=new_folder_fd, follow_symlinks=False)
+            os.link(
+                name,
+                new_name,
+                src_dir_fd=folder_fd,
+                dst_dir_fd=new_folder_fd,
+                follow_symlinks=False,
+            )
         except OSError as error:
             if error.errno not in _LINKLESS:
                 raise
@@ -180,7 +186,10 @@ def born_ns(info: os.stat_result, fd: int | None = None) -> int:
     """The birth time in nanoseconds since the epoch, of the file behind `fd` too where that helps; else the change time."""
     if fd is not None and _statx is not None:
         buffer = ctypes.create_string_buffer(_SIZE)
-        if _statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME, buffer) == 0 and struct.unpack_from("=I", buffer)[0] & _STATX_BTIME:
+        if (
+            _statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME, buffer) == 0
+            and struct.unpack_from("=I", buffer)[0] & _STATX_BTIME
+        ):
             seconds, nanoseconds = _BTIME.unpack_from(buffer, _BTIME_OFFSET)
             return int(seconds * 1_000_000_000 + nanoseconds)
     born: float | None = getattr(info, "st_birthtime", None)
@@ -204,7 +213,9 @@ def boot_id() -> str | None:
 
 def _darwin_boot_id() -> str | None:
     buffer, size = ctypes.create_string_buffer(_BOOT_NAME_SIZE), ctypes.c_size_t(_BOOT_NAME_SIZE)
-    failed = ctypes.CDLL(None).sysctlbyname(b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, ctypes.c_size_t(0))
+    failed = ctypes.CDLL(None).sysctlbyname(
+        b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, ctypes.c_size_t(0)
+    )
     return None if failed else buffer.value.decode("ascii") or None
 
 

@@ -66,12 +66,16 @@ class TempFiles:
         except OSError:
             self._left.append(_Temporary(path.parent, name, path, None))
 
-    def let_go(self, path: VaultPath, folder: int, name: str, hash: str, *, written: bool | None) -> None:
+    def let_go(
+        self, path: VaultPath, folder: int, name: str, hash: str, *, written: bool | None
+    ) -> None:
         """Throw away what had this content when it was looked at; `written`: whether somebody had it open then (None: not known)."""
         if written is False:
             self.discard(path, folder, name)
         else:
-            self._displaced.append(_Temporary(path.parent, name, path, hash, time.monotonic() + MOMENT))
+            self._displaced.append(
+                _Temporary(path.parent, name, path, hash, time.monotonic() + MOMENT)
+            )
 
     def moved(self, old: VaultPath, new: VaultPath) -> None:
         """A folder has moved, with everything in it."""

@@ -27,7 +27,9 @@ from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault.filesystem.system_calls import PATH_FLAGS
 from obsidian_agent.vault.paths.path import VaultPath, is_reserved, protected
 
-HAS_HANDLES: Final = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
+HAS_HANDLES: Final = (
+    os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
+)
 """Whether the platform can open relative to a directory handle (Linux, macOS and the BSDs can, Windows cannot)."""
 
 MAX_LINKS: Final = 40
@@ -35,7 +37,11 @@ MAX_LINKS: Final = 40
 
 FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 FILE_FLAGS: Final = (
-    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
 )
 NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 
@@ -57,7 +63,13 @@ _HOW_SIZE = ctypes.sizeof(_OpenHow)
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
 if _libc is not None:
     _libc.syscall.restype = ctypes.c_long
-    _libc.syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+    _libc.syscall.argtypes = (
+        ctypes.c_long,
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+    )
 
 
 def close_quietly(fd: int) -> None:
@@ -84,7 +96,9 @@ def open_without_links(root_fd: int, text: str, flags: int) -> int:
     """One `openat2` call for a path that has no link in it. OSError: ELOOP for a link, ENOSYS where the call is missing."""
     if _libc is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), text)
-    fd: int = _libc.syscall(_SYS_OPENAT2, root_fd, os.fsencode(text), _HOW_ADDRESS[flags], _HOW_SIZE)
+    fd: int = _libc.syscall(
+        _SYS_OPENAT2, root_fd, os.fsencode(text), _HOW_ADDRESS[flags], _HOW_SIZE
+    )
     if fd < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), text)
@@ -139,7 +153,9 @@ class _Walk:
         try:
             return os.readlink(native, dir_fd=folder)
         except (OSError, ValueError) as error:
-            if folder is None or (isinstance(error, OSError) and error.errno in (errno.EINVAL, errno.ENOENT)):
+            if folder is None or (
+                isinstance(error, OSError) and error.errno in (errno.EINVAL, errno.ENOENT)
+            ):
                 return None
             raise
 
@@ -185,7 +201,9 @@ class _Walk:
     def refused(self, why: str, code: str = "PATH_OUTSIDE_VAULT") -> PathRefused:
         """The refusal of the path because of a link on it."""
         return PathRefused(
-            f"{self.path.text} is a link, or goes through one, that {why}; it is not followed.", code=code, path=self.path.text
+            f"{self.path.text} is a link, or goes through one, that {why}; it is not followed.",
+            code=code,
+            path=self.path.text,
         )
 
 

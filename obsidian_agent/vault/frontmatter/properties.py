@@ -46,7 +46,11 @@ def find_frontmatter(text: str) -> Frontmatter | None:
     if opening is None:
         return None
     closing = _CLOSING.search(text, opening.end())
-    return None if closing is None else Frontmatter(opening.start(1), closing.end(), opening.end(), closing.start())
+    return (
+        None
+        if closing is None
+        else Frontmatter(opening.start(1), closing.end(), opening.end(), closing.start())
+    )
 
 
 def read_properties(text: str) -> dict[str, Any]:
@@ -65,7 +69,11 @@ def read_block(block: str) -> dict[str, Any]:
     if simple is not None:
         return simple
     parsed = parse_block(block)
-    return {} if parsed is None else {entry.key: entry.node.value for entry in parsed.entries if entry.key is not None}
+    return (
+        {}
+        if parsed is None
+        else {entry.key: entry.node.value for entry in parsed.entries if entry.key is not None}
+    )
 
 
 def parse_block(block: str) -> Block | None:
@@ -110,7 +118,9 @@ def _with_new_block(text: str, request: EditRequest) -> str:
     if not targets:
         return text
     if _UNUSABLE_FENCE.match(text):
-        raise invalid("The note begins with a --- line that no second one closes, so it is not clear where its properties end.")
+        raise invalid(
+            "The note begins with a --- line that no second one closes, so it is not clear where its properties end."
+        )
     newline = newline_of(text)
     lines = _new_lines(targets, newline)
     _prove(lines, list(targets.items()))
@@ -136,11 +146,19 @@ class EditRequest:
     remove_tags: tuple[str, ...]
 
     @classmethod
-    def checked(cls, values: Mapping[str, Any], remove: Sequence[str], add_tags: Sequence[str], remove_tags: Sequence[str]) -> EditRequest:
+    def checked(
+        cls,
+        values: Mapping[str, Any],
+        remove: Sequence[str],
+        add_tags: Sequence[str],
+        remove_tags: Sequence[str],
+    ) -> EditRequest:
         """Raises `ToolError` ARGUMENT_INVALID for arguments that contradict each other or that no note could hold."""
         for key, value in values.items():
             _check_value(key, value, 0)
-        request = cls(values, frozenset(remove), tuple(clean_tag(tag) for tag in add_tags), tuple(remove_tags))
+        request = cls(
+            values, frozenset(remove), tuple(clean_tag(tag) for tag in add_tags), tuple(remove_tags)
+        )
         request._check_contradictions()
         return request
 
@@ -152,10 +170,16 @@ class EditRequest:
 
     def targets(self, current: Mapping[str, Any]) -> dict[str, Any]:
         """The properties that must get another value than the one they have, in the order in which they were asked for."""
-        wanted = {key: value for key, value in self.set.items() if not same(current.get(key, _MISSING), value)}
+        wanted = {
+            key: value
+            for key, value in self.set.items()
+            if not same(current.get(key, _MISSING), value)
+        }
         name = PROPERTY
         if (self.add_tags or self.remove_tags) and name not in self.remove:
-            tags = changed_tags(self.set.get(name, current.get(name)), self.add_tags, self.remove_tags)
+            tags = changed_tags(
+                self.set.get(name, current.get(name)), self.add_tags, self.remove_tags
+            )
             if tags is not None:
                 wanted.pop(name, None)
                 if not same(current.get(name, _MISSING), tags):
@@ -165,13 +189,19 @@ class EditRequest:
     def _check_contradictions(self) -> None:
         both = sorted(self.remove & self.set.keys())
         if both:
-            raise ToolError(f"The property “{both[0]}” is both set and removed; leave out one of the two.")
+            raise ToolError(
+                f"The property “{both[0]}” is both set and removed; leave out one of the two."
+            )
         if self.add_tags and PROPERTY in self.remove:
-            raise ToolError("The property “tags” is removed and gets tags; leave out one of the two.")
+            raise ToolError(
+                "The property “tags” is removed and gets tags; leave out one of the two."
+            )
         dropped = {folded_tag(tag) for tag in self.remove_tags}
         for tag in self.add_tags:
             if folded_tag(tag) in dropped:
-                raise ToolError(f"The tag “{tag}” is both added and removed; leave out one of the two.")
+                raise ToolError(
+                    f"The tag “{tag}” is both added and removed; leave out one of the two."
+                )
 
 
 def same(one: Any, other: Any) -> bool:
@@ -179,9 +209,13 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(
+            same(value, other[key]) for key, value in one.items()
+        )
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(same(left, right) for left, right in zip(one, other, strict=True))
+        return len(one) == len(other) and all(
+            same(left, right) for left, right in zip(one, other, strict=True)
+        )
     return bool(one == other)
 
 
@@ -202,10 +236,16 @@ def _check_value(key: str, value: Any, depth: int) -> None:
             return
         case float():
             if not math.isfinite(value):
-                raise ToolError(f"The value of “{key}” is {value}, which is not a number that a property can hold.")
+                raise ToolError(
+                    f"The value of “{key}” is {value}, which is not a number that a property can hold."
+                )
         case str():
-            if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-                raise ToolError(f"The value of “{key}” holds half of a surrogate pair, which no file can hold.")
+            if not value.isascii() and any(
+                "\ud800" <= character <= "\udfff" for character in value
+            ):
+                raise ToolError(
+                    f"The value of “{key}” holds half of a surrogate pair, which no file can hold."
+                )
         case list() | tuple():
             for item in value:
                 _check_value(key, item, depth + 1)
@@ -217,7 +257,9 @@ def _check_value(key: str, value: Any, depth: int) -> None:
                 _check_value(key, item, depth + 1)
         case _:
             kind = type(value).__name__
-            raise ToolError(f"The value of “{key}” is a {kind}; a property holds text, numbers, true, false, null, lists and maps.")
+            raise ToolError(
+                f"The value of “{key}” is a {kind}; a property holds text, numbers, true, false, null, lists and maps."
+            )
 
 
 # --- edits of the block ------------------------------------------------------------------------------------------------------------
@@ -230,14 +272,21 @@ def edit_block(block: str, request: EditRequest, newline: str) -> str:
     parsed = parse_block(block)
     if parsed is None:
         raise invalid("What stands between the first two --- lines is text, not properties.")
-    return _edit_braces(block, parsed, request) if parsed.flow else _edit_lines(block, parsed, request, newline)
+    return (
+        _edit_braces(block, parsed, request)
+        if parsed.flow
+        else _edit_lines(block, parsed, request, newline)
+    )
 
 
 def _new_lines(properties: Mapping[str, Any], newline: str, column: int = 0) -> str:
     """Lines for new properties. Raises `ToolError` ARGUMENT_INVALID for a name that none can have."""
     for key in properties:
         check_new_key(key)
-    return "".join(yaml_splice.write_entry(key, value, Layout(newline, column)) for key, value in properties.items())
+    return "".join(
+        yaml_splice.write_entry(key, value, Layout(newline, column))
+        for key, value in properties.items()
+    )
 
 
 def _edit_lines(block: str, parsed: Block, request: EditRequest, newline: str) -> str:
@@ -255,7 +304,9 @@ def _edit_lines(block: str, parsed: Block, request: EditRequest, newline: str) -
     new = {key: value for key, value in targets.items() if key not in named}
     if not splices and not new:
         return block
-    changed = yaml_splice.apply(block, splices) + (_new_lines(new, newline, parsed.column) if new else "")
+    changed = yaml_splice.apply(block, splices) + (
+        _new_lines(new, newline, parsed.column) if new else ""
+    )
     _prove(changed, _expected(parsed, targets, request))
     return changed
 
@@ -265,7 +316,9 @@ def _edit_braces(block: str, parsed: Block, request: EditRequest) -> str:
     targets = request.targets({key: entry.node.value for key, entry in named.items()})
     expected = _expected(parsed, targets, request)
     for key in [*(key for key in named if key in request.remove), *targets]:
-        position = next((number for number, entry in enumerate(parsed.entries) if entry.key == key), None)
+        position = next(
+            (number for number, entry in enumerate(parsed.entries) if entry.key == key), None
+        )
         if position is None:
             check_new_key(key)
             splices = yaml_splice.insert_in_braces(block, parsed, key, targets[key])
@@ -296,9 +349,19 @@ def _named(parsed: Block, request: EditRequest) -> dict[str, Entry]:
 
 def _expected(parsed: Block, targets: Mapping[str, Any], request: EditRequest) -> _Expected:
     """Every property in order, with the value that it must have after the edit."""
-    kept = [entry for entry in parsed.entries if entry.key is None or entry.key not in request.remove]
+    kept = [
+        entry for entry in parsed.entries if entry.key is None or entry.key not in request.remove
+    ]
     there = {entry.key for entry in kept}
-    changed = [(entry.key, targets[entry.key] if entry.key is not None and entry.key in targets else entry.node.value) for entry in kept]
+    changed = [
+        (
+            entry.key,
+            targets[entry.key]
+            if entry.key is not None and entry.key in targets
+            else entry.node.value,
+        )
+        for entry in kept
+    ]
     return [*changed, *((key, value) for key, value in targets.items() if key not in there)]
 
 
@@ -320,7 +383,9 @@ def _prove(block: str, expected: _Expected) -> None:
 
 
 def _ambiguous(key: str) -> Exception:
-    return invalid(f"The property “{key}” is there more than once, so it is not clear which one is meant.")
+    return invalid(
+        f"The property “{key}” is there more than once, so it is not clear which one is meant."
+    )
 
 
 # --- the property `tags` ------------------------------------------------------------------------------------------------------------
@@ -336,7 +401,9 @@ def clean_tag(tag: str) -> str:
     """A tag without its ``#``. Raises `ToolError` ARGUMENT_INVALID for what Obsidian would not take for a tag."""
     name = tag.strip().removeprefix("#")
     if not name or name.isdigit() or _NOT_IN_TAGS.search(name):
-        raise ToolError(f"“{tag}” is no tag: a tag has no spaces, commas or further # and at least one character that is no digit.")
+        raise ToolError(
+            f"“{tag}” is no tag: a tag has no spaces, commas or further # and at least one character that is no digit."
+        )
     return name
 
 

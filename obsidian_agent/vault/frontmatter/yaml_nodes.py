@@ -83,7 +83,9 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._swapped = _OLD_LINE_ENDS.search(text) is not None
         if self._swapped and text != text.translate(_ORIGINALS):
-            raise invalid("The properties hold characters that Unicode keeps for internal use (U+FDD0 to U+FDD2).")
+            raise invalid(
+                "The properties hold characters that Unicode keeps for internal use (U+FDD0 to U+FDD2)."
+            )
         self._text = text.translate(_STAND_INS) if self._swapped else text
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._count = 0
@@ -99,9 +101,13 @@ class _Parser:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f" in line {mark.line + 2} of the note" if mark else ""
-            raise invalid(f"The properties are not valid YAML: {error.problem or error.context}{where}.") from error
+            raise invalid(
+                f"The properties are not valid YAML: {error.problem or error.context}{where}."
+            ) from error
         except (yaml.YAMLError, UnicodeError) as error:
-            raise invalid(f"The properties are not valid YAML: {' '.join(str(error).split())}.") from error
+            raise invalid(
+                f"The properties are not valid YAML: {' '.join(str(error).split())}."
+            ) from error
         except RecursionError as error:
             raise invalid("The properties are nested too deeply.") from error
 
@@ -179,7 +185,11 @@ class _Parser:
         if header is None:
             raise invalid("The properties hold a block of text whose beginning cannot be found.")
         if "+" in header[1]:
-            return max(header.end(), end - (2 if text.endswith("\r\n", 0, end) else 1 if text.endswith("\n", 0, end) else 0))
+            return max(
+                header.end(),
+                end
+                - (2 if text.endswith("\r\n", 0, end) else 1 if text.endswith("\n", 0, end) else 0),
+            )
         kept = len(text[:end].rstrip())
         if kept <= header.end():
             return header.end()
@@ -190,7 +200,9 @@ class _Parser:
     def _alias(self, event: Any) -> Node:
         known = self._anchors.get(event.anchor)
         if known is None:
-            raise invalid(f"The properties use the alias *{event.anchor}, which is not defined before it.")
+            raise invalid(
+                f"The properties use the alias *{event.anchor}, which is not defined before it."
+            )
         value, size = known
         self._count += size
         if self._count > _MOST_NODES:
@@ -204,9 +216,17 @@ class _Parser:
             items.append(self._node(child, depth + 1))
             child = self._next()
         if event.flow_style:
-            return Node(event.start_mark.index, child.end_mark.index, [item.value for item in items], "flow", tuple(items))
+            return Node(
+                event.start_mark.index,
+                child.end_mark.index,
+                [item.value for item in items],
+                "flow",
+                tuple(items),
+            )
         end = items[-1].end if items else event.end_mark.index
-        return Node(event.start_mark.index, end, [item.value for item in items], "block", tuple(items))
+        return Node(
+            event.start_mark.index, end, [item.value for item in items], "block", tuple(items)
+        )
 
     def _mapping(self, event: Any, depth: int) -> Node:
         value: dict[str, Any] = {}
@@ -227,4 +247,6 @@ class _Parser:
         return text.translate(_ORIGINALS) if self._swapped else text
 
     def _too_much(self) -> NoReturn:
-        raise invalid(f"The properties are nested deeper than {_DEEPEST} or hold more than {_MOST_NODES} values, aliases counted in full.")
+        raise invalid(
+            f"The properties are nested deeper than {_DEEPEST} or hold more than {_MOST_NODES} values, aliases counted in full."
+        )

@@ -59,7 +59,10 @@ _FLOW_HAZARD = expression(r"[,\[\]{}:?#\"']")
 _SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
 
-def invalid(message: str, hint: str | None = "Correct the properties by hand first; the note is left as it is.") -> VaultError:
+def invalid(
+    message: str,
+    hint: str | None = "Correct the properties by hand first; the note is left as it is.",
+) -> VaultError:
     """The one error of properties that cannot be read or changed."""
     return VaultError(message, code="FRONTMATTER_INVALID", hint=hint)
 
@@ -109,12 +112,16 @@ def write_text(text: str, *, flow: bool = False, quote: Quote = "", dates: bool 
     if not quote and (is_plain(text, flow=flow) or (dates and is_date(text))):
         return text
     printable = not _HAS_UNPRINTABLE.search(text)
-    if printable and (quote == "'" or (quote == "" and ('"' in text or "\\" in text) and "'" not in text)):
+    if printable and (
+        quote == "'" or (quote == "" and ('"' in text or "\\" in text) and "'" not in text)
+    ):
         return "'" + text.replace("'", "''") + "'"
     return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 
-def write_scalar(value: Scalar, *, flow: bool = False, quote: Quote = "", dates: bool = False) -> str:
+def write_scalar(
+    value: Scalar, *, flow: bool = False, quote: Quote = "", dates: bool = False
+) -> str:
     """Any scalar on one line; null is written out. Raises ValueError for a number that JSON does not know."""
     match value:
         case None:
@@ -139,7 +146,9 @@ def _write_float(value: float) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     character = match.group()
-    return _SHORT_ESCAPES.get(character) or (f"\\x{ord(character):02x}" if ord(character) < 0x100 else f"\\u{ord(character):04x}")
+    return _SHORT_ESCAPES.get(character) or (
+        f"\\x{ord(character):02x}" if ord(character) < 0x100 else f"\\u{ord(character):04x}"
+    )
 
 
 LONGEST_BLOCK = 1 << 20
@@ -164,8 +173,12 @@ _ENTRY = expression(
     )?{_REST}""",
     re.VERBOSE,
 )
-_FLOW_ITEMS = expression(rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))")
-_LINE_ITEM = expression(rf"(?P<pad>[ ]*+)-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}")
+_FLOW_ITEMS = expression(
+    rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))"
+)
+_LINE_ITEM = expression(
+    rf"(?P<pad>[ ]*+)-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}"
+)
 
 
 def read(block: str) -> dict[str, Any] | None:
@@ -239,8 +252,12 @@ def _judge(text: str) -> _Line:
         if len(key) > _LONGEST_KEY:
             return _OTHER
         if entry["flow"] is not None:
-            return _Line("entry", key, [_value(item) for item in _FLOW_ITEMS.finditer(entry["flow"])])
-        return _Line("key" if entry["plain"] is entry["quoted"] is None else "entry", key, _value(entry))
+            return _Line(
+                "entry", key, [_value(item) for item in _FLOW_ITEMS.finditer(entry["flow"])]
+            )
+        return _Line(
+            "key" if entry["plain"] is entry["quoted"] is None else "entry", key, _value(entry)
+        )
     if item := _LINE_ITEM.fullmatch(text):
         return _Line("item", item["pad"], _value(item))
     return _OTHER

@@ -14,7 +14,14 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from obsidian_agent.expression import expression
-from obsidian_agent.vault.frontmatter.yaml_scalars import Quote, invalid, is_date, is_plain, write_scalar, write_text
+from obsidian_agent.vault.frontmatter.yaml_scalars import (
+    Quote,
+    invalid,
+    is_date,
+    is_plain,
+    write_scalar,
+    write_text,
+)
 from obsidian_agent.vault.text import Edit
 from obsidian_agent.vault.text import apply as apply_edits
 
@@ -63,7 +70,10 @@ def write_key(key: str, *, quoted: bool = False) -> str:
 def write_flow(value: Any, *, quote: Quote = "", dates: bool = False) -> str:
     """Any JSON value on one line, in brackets where it has parts. With `quote` every text (and key) is quoted: JSON, in short."""
     if isinstance(value, Mapping):
-        pairs = (f"{write_text(key, flow=True, quote=quote)}: {write_flow(item, quote=quote)}" for key, item in value.items())
+        pairs = (
+            f"{write_text(key, flow=True, quote=quote)}: {write_flow(item, quote=quote)}"
+            for key, item in value.items()
+        )
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(write_flow(item, quote=quote, dates=dates) for item in value) + "]"
@@ -74,7 +84,9 @@ def write_lines(value: Any, layout: Layout, indent: int, *, dates: bool = False)
     """A list or map in block style, one part a line, each line with a line end in front."""
     lead = layout.newline + " " * indent
     if isinstance(value, Mapping):
-        return "".join(f"{lead}{write_key(key)}:{_after_colon(item)}" for key, item in value.items())
+        return "".join(
+            f"{lead}{write_key(key)}:{_after_colon(item)}" for key, item in value.items()
+        )
     return "".join(f"{lead}- {_inline(item, dates=dates)}" for item in value)
 
 
@@ -115,10 +127,22 @@ def replace(block: str, entry: Entry, value: Any, layout: Layout) -> list[Splice
         if node.items is not None and node.style == "flow":
             return replace_flow_items(block, node, value)
         if value:
-            return _put_lines(block, colon, node, write_lines(value, layout, layout.column + 2, dates=_takes_dates(node)))
+            return _put_lines(
+                block,
+                colon,
+                node,
+                write_lines(value, layout, layout.column + 2, dates=_takes_dates(node)),
+            )
     if isinstance(value, Mapping) and value and not (node.style == "flow" and node.items is None):
-        return _put_lines(block, colon, node, write_lines(value, layout, _child_indent(block, node, layout)))
-    return _put_inline(block, colon, node, "" if value is None else _inline(value, quote=_quote_of(node), dates=_takes_dates(node)))
+        return _put_lines(
+            block, colon, node, write_lines(value, layout, _child_indent(block, node, layout))
+        )
+    return _put_inline(
+        block,
+        colon,
+        node,
+        "" if value is None else _inline(value, quote=_quote_of(node), dates=_takes_dates(node)),
+    )
 
 
 def remove(block: str, entry: Entry, layout: Layout, above: int | None = None) -> Splice:
@@ -139,9 +163,15 @@ def _colon(block: str, entry: Entry, layout: Layout) -> int:
     """The place behind the colon of a key that begins its own line; other keys are not for splicing."""
     start = entry.start - layout.column
     found = _COLON.match(block, entry.key_end)
-    alone = start >= 0 and (start == 0 or block[start - 1] == "\n") and not block[start : entry.start].strip(" ")
+    alone = (
+        start >= 0
+        and (start == 0 or block[start - 1] == "\n")
+        and not block[start : entry.start].strip(" ")
+    )
     if found is None or not alone:
-        raise invalid(f"The property “{entry.key}” is written in a way that cannot be changed safely.")
+        raise invalid(
+            f"The property “{entry.key}” is written in a way that cannot be changed safely."
+        )
     return found.end()
 
 
@@ -151,7 +181,10 @@ def _put_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
         return [Splice(node.start, node.end, text) if text else Splice(colon, node.end, "")]
     if node.style in ("|", ">"):
         header_end, line_end = _header(block, node)
-        return [Splice(node.start if text else colon, header_end, text), Splice(line_end, node.end, "")]
+        return [
+            Splice(node.start if text else colon, header_end, text),
+            Splice(line_end, node.end, ""),
+        ]
     lead = _put_behind_colon(block, colon, _properties_end(block, colon, node), text)
     if node.style == "empty":
         return [lead]
@@ -160,7 +193,11 @@ def _put_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
 
 def _begins_at_dash(block: str, dash_end: int, node: Node) -> bool:
     """Whether a list or map begins in the line of the dash before it (``- - a``), with no anchor or tag between."""
-    return node.style == "block" and node.start < _line_end(block, dash_end) and block[node.start] not in "&!"
+    return (
+        node.style == "block"
+        and node.start < _line_end(block, dash_end)
+        and block[node.start] not in "&!"
+    )
 
 
 def _put_behind_colon(block: str, colon: int, old_end: int, text: str) -> Splice:
@@ -238,15 +275,28 @@ def _replace_block_items(block: str, colon: int, node: Node, values: Sequence[An
     splices: list[Splice] = []
     for low, high, first, last in _differences([item.value for item in items], values):
         shared = min(high - low, last - first)
-        for item, dash, value in zip(items[low : low + shared], dashes[low:], values[first : first + shared], strict=False):
-            splices += _put_inline(block, dash + 1, item, _inline(value, quote=_quote_of(item), dates=dates))
+        for item, dash, value in zip(
+            items[low : low + shared], dashes[low:], values[first : first + shared], strict=False
+        ):
+            splices += _put_inline(
+                block, dash + 1, item, _inline(value, quote=_quote_of(item), dates=dates)
+            )
         for item, dash in zip(items[low + shared : high], dashes[low + shared : high], strict=True):
-            splices.append(Splice(_line_start(block, dash), _next_line(block, max(item.end, dash)), ""))
+            splices.append(
+                Splice(_line_start(block, dash), _next_line(block, max(item.end, dash)), "")
+            )
         if new := values[first + shared : last]:
             above = low + shared - 1
             quote = _quote_of(items[max(0, above)])
-            place = _next_line(block, max(items[above].end, dashes[above])) if above >= 0 else _line_start(block, dashes[0])
-            lines = (f"{' ' * column}- {_inline(value, quote=quote, dates=dates)}{newline}" for value in new)
+            place = (
+                _next_line(block, max(items[above].end, dashes[above]))
+                if above >= 0
+                else _line_start(block, dashes[0])
+            )
+            lines = (
+                f"{' ' * column}- {_inline(value, quote=quote, dates=dates)}{newline}"
+                for value in new
+            )
             splices.append(Splice(place, place, "".join(lines)))
     if not values:
         splices.append(_put_behind_colon(block, colon, _properties_end(block, colon, node), "[]"))
@@ -277,24 +327,46 @@ def _dash(block: str, item: Node, column: int) -> int:
     return line + column
 
 
-def replace_flow_items(block: str, node: Node, values: Sequence[Any], *, quote: Quote = "") -> list[Splice]:
+def replace_flow_items(
+    block: str, node: Node, values: Sequence[Any], *, quote: Quote = ""
+) -> list[Splice]:
     """Edits a list in brackets: items before the first and behind the last difference are not touched, moved ones keep their spelling."""
     items = node.items or ()
-    spelled = {_identity(item.value): block[item.start : item.end] for item in items if item.end > item.start}
+    spelled = {
+        _identity(item.value): block[item.start : item.end]
+        for item in items
+        if item.end > item.start
+    }
     differences = _differences([item.value for item in items], values)
     if not differences:
         return []
-    low, high, first, last = differences[0][0], differences[-1][1], differences[0][2], differences[-1][3]
+    low, high, first, last = (
+        differences[0][0],
+        differences[-1][1],
+        differences[0][2],
+        differences[-1][3],
+    )
     near = quote or (_quote_of(items[max(0, low - 1)]) if items else "")
     dates = _takes_dates(node)
-    new = ", ".join(spelled.get(_identity(value)) or write_flow(value, quote=near, dates=dates) for value in values[first:last])
+    new = ", ".join(
+        spelled.get(_identity(value)) or write_flow(value, quote=near, dates=dates)
+        for value in values[first:last]
+    )
     if not values or not items:
         opening = block.index("[", node.start)
         return [Splice(opening + 1, node.end - 1, new)]
     if low == high:
-        return [Splice(items[low - 1].end, items[low - 1].end, f", {new}") if low else Splice(items[0].start, items[0].start, f"{new}, ")]
+        return [
+            Splice(items[low - 1].end, items[low - 1].end, f", {new}")
+            if low
+            else Splice(items[0].start, items[0].start, f"{new}, ")
+        ]
     if first == last:
-        return [Splice(items[low - 1].end, items[high - 1].end, "") if low else Splice(items[0].start, items[high].start, "")]
+        return [
+            Splice(items[low - 1].end, items[high - 1].end, "")
+            if low
+            else Splice(items[0].start, items[high].start, "")
+        ]
     return [Splice(items[low].start, items[high - 1].end, new)]
 
 
@@ -334,7 +406,9 @@ def _takes_dates(node: Node) -> bool:
     """Whether a date may stand plain: the value is empty, or a plain date, or a list with one."""
     if node.items is not None:
         return any(_takes_dates(item) for item in node.items if item.style == "plain")
-    return node.style == "empty" or (node.style == "plain" and isinstance(node.value, str) and is_date(node.value))
+    return node.style == "empty" or (
+        node.style == "plain" and isinstance(node.value, str) and is_date(node.value)
+    )
 
 
 # --- one property of a mapping in braces ----------------------------------------------------------------------------------------
@@ -351,7 +425,11 @@ def replace_in_braces(block: str, entry: Entry, value: Any) -> list[Splice]:
     if node.style != "empty":
         return [Splice(node.start, node.end, text)]
     colon = _BRACE_COLON.match(block, entry.key_end)
-    return [Splice(colon.end(), colon.end(), text)] if colon else [Splice(entry.key_end, entry.key_end, f": {text}")]
+    return (
+        [Splice(colon.end(), colon.end(), text)]
+        if colon
+        else [Splice(entry.key_end, entry.key_end, f": {text}")]
+    )
 
 
 def insert_in_braces(block: str, parsed: Block, key: str, value: Any) -> list[Splice]:

@@ -28,7 +28,14 @@ from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.walk import FILE_FLAGS, NOFOLLOW
-from obsidian_agent.vault.index.index import KnownPaths, asks_content, canvas_facts, note_facts, pack_facts, tag_key
+from obsidian_agent.vault.index.index import (
+    KnownPaths,
+    asks_content,
+    canvas_facts,
+    note_facts,
+    pack_facts,
+    tag_key,
+)
 from obsidian_agent.vault.index.snapshot_file import (
     FAILED,
     FOLDS_ODDLY,
@@ -66,7 +73,9 @@ class ChildProcess:
 
         # -P: the folder one happens to be in may be a vault, and nothing in a vault is ever imported.
         command = [sys.executable, "-P", "-m", module]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._questions, self._answers = self._process.stdin, self._process.stdout
@@ -74,7 +83,12 @@ class ChildProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._process.kill()
         with suppress(BrokenPipeError):
             self._questions.close()
@@ -96,7 +110,10 @@ class ChildProcess:
 
 
 def ask_all(
-    children: Sequence[ChildProcess], questions: Sequence[object], report: Callable[[int, Any], None], cancelled: Callable[[], bool]
+    children: Sequence[ChildProcess],
+    questions: Sequence[object],
+    report: Callable[[int, Any], None],
+    cancelled: Callable[[], bool],
 ) -> list[Any]:
     """The answers of some processes, each to its own question; `report` is told in this thread what they say meanwhile. Raises Cancelled."""
     heard: queue.SimpleQueue[tuple[int, bool, Any]] = queue.SimpleQueue()
@@ -106,7 +123,9 @@ def ask_all(
         heard.put((number, True, answer))
 
     for number, (child, question) in enumerate(zip(children, questions, strict=True)):
-        threading.Thread(target=wait, args=(number, child, question), name="index-child", daemon=True).start()
+        threading.Thread(
+            target=wait, args=(number, child, question), name="index-child", daemon=True
+        ).start()
     answers: list[Any] = [None] * len(children)
     waiting = len(children)
     while waiting:
@@ -193,10 +212,15 @@ def scan_files(
         first = list(islice(walk, WORTH_A_PROCESS))
         # Python takes as long to start as a walk through thousands of files; so it starts before it is known how many there are.
         enough = len(first) == WORTH_A_PROCESS and (os.cpu_count() or 1) >= CHILDREN
-        children = [stack.enter_context(ChildProcess(__name__)) for _ in range(CHILDREN)] if enough else []
+        children = (
+            [stack.enter_context(ChildProcess(__name__)) for _ in range(CHILDREN)] if enough else []
+        )
         files = sorted(chain(first, walk))
         jobs = _jobs(store, files, folder, len(children) or 1)
-        records = Records.blank([text for text, _ in files], [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files])
+        records = Records.blank(
+            [text for text, _ in files],
+            [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files],
+        )
         chunks = _Chunks(jobs, cancelled, progress).results(children)
     _fill(records, jobs, chunks, first_pack)
     return Built(records, [os.path.basename(job.pack) for job in jobs])
@@ -206,9 +230,18 @@ def _jobs(store: VaultStore, files: list[tuple[str, Stamp]], folder: Path, parts
     """The files to scan, in parts of about as many bytes."""
     wanted = [number for number, (text, _) in enumerate(files) if asks_content(text)]
     ends = list(accumulate(max(files[number][1].size, 0) for number in wanted))
-    cuts = [0, *(bisect_left(ends, ends[-1] * part // parts) for part in range(1, parts) if ends), len(wanted)]
+    cuts = [
+        0,
+        *(bisect_left(ends, ends[-1] * part // parts) for part in range(1, parts) if ends),
+        len(wanted),
+    ]
     return [
-        Job(store.real_path, ids, [files[number][0] for number in ids], os.path.join(folder, f"{secrets.token_hex(6)}.pack"))
+        Job(
+            store.real_path,
+            ids,
+            [files[number][0] for number in ids],
+            os.path.join(folder, f"{secrets.token_hex(6)}.pack"),
+        )
         for ids in (wanted[first:last] for first, last in pairwise(cuts))
     ]
 
@@ -216,7 +249,9 @@ def _jobs(store: VaultStore, files: list[tuple[str, Stamp]], folder: Path, parts
 class _Chunks:
     """The chunks of one build on their way."""
 
-    def __init__(self, jobs: Sequence[Job], cancelled: Callable[[], bool], progress: Progress) -> None:
+    def __init__(
+        self, jobs: Sequence[Job], cancelled: Callable[[], bool], progress: Progress
+    ) -> None:
         self._jobs = jobs
         self._cancelled = cancelled
         self._progress = progress
@@ -226,9 +261,21 @@ class _Chunks:
     def results(self, children: Sequence[ChildProcess]) -> list[Chunk]:
         """What was found, in the order of the jobs; by processes, or here where there are none or one failed."""
         asked = children[: len(self._jobs)]
-        found = ask_all(asked, [tuple(job) for job in self._jobs[: len(asked)]], self._report, self._cancelled) if asked else []
+        found = (
+            ask_all(
+                asked,
+                [tuple(job) for job in self._jobs[: len(asked)]],
+                self._report,
+                self._cancelled,
+            )
+            if asked
+            else []
+        )
         found += [None] * (len(self._jobs) - len(found))
-        return [self._here(number) if columns is None else Chunk(*columns) for number, columns in enumerate(found)]
+        return [
+            self._here(number) if columns is None else Chunk(*columns)
+            for number, columns in enumerate(found)
+        ]
 
     def _here(self, number: int) -> Chunk:
         return scan_chunk(*self._jobs[number], report=lambda count: self._report(number, count))
@@ -243,7 +290,11 @@ class _Chunks:
 def _fill(records: Records, jobs: Sequence[Job], parts: Sequence[Chunk], first_pack: int) -> None:
     packs, starts, sizes = records.packed
     for pack, (job, part) in enumerate(zip(jobs, parts, strict=True), first_pack):
-        lengths, begins, ends = array(IDS, part.fact_sizes), array(LONG, part.starts), array(LONG, part.sizes)
+        lengths, begins, ends = (
+            array(IDS, part.fact_sizes),
+            array(LONG, part.starts),
+            array(LONG, part.sizes),
+        )
         for at, number in enumerate(job.ids):
             records.fact_sizes[number] = lengths[at]
             packs[number], starts[number], sizes[number] = pack, begins[at], ends[at]
@@ -299,9 +350,19 @@ class Chunk(NamedTuple):
     aliases: list[tuple[int, str]]
 
 
-def scan_chunk(real_path: str, ids: Sequence[int], paths: Sequence[str], pack: str, report: Callable[[int], None]) -> Chunk:
+def scan_chunk(
+    real_path: str,
+    ids: Sequence[int],
+    paths: Sequence[str],
+    pack: str,
+    report: Callable[[int], None],
+) -> Chunk:
     """Scan notes and canvases of the vault at `real_path`; their texts go into the file `pack`. `report` is told how many are done."""
-    with no_collection(), VaultStore.open(real_path) as store, open(pack, "wb", opener=_private) as file:
+    with (
+        no_collection(),
+        VaultStore.open(real_path) as store,
+        open(pack, "wb", opener=_private) as file,
+    ):
         reader = _Reader(store)
         columns = _Columns()
         try:
@@ -339,7 +400,11 @@ class _Columns:
         if not is_canvas:
             self._pending += (data, b"\n")
             self.pending_size += len(data) + 1
-        flags = (LOSSY if facts.lossy else 0) | (FOLDS_ODDLY if folds_oddly(data) else 0) | (REFERS if facts.references else 0)
+        flags = (
+            (LOSSY if facts.lossy else 0)
+            | (FOLDS_ODDLY if folds_oddly(data) else 0)
+            | (REFERS if facts.references else 0)
+        )
         self._row(pack_facts(facts), 0 if is_canvas else len(data), flags)
         self._end += 0 if is_canvas else len(data) + 1
         for alias in facts.aliases:
@@ -368,7 +433,10 @@ class _Columns:
             self._sizes.tobytes(),
             bytes(self._flags),
             sorted((key, ids.tobytes()) for key, ids in self._tagged.items()),
-            sorted((target_name(target), target, ids.tobytes()) for target, ids in self._sources.items()),
+            sorted(
+                (target_name(target), target, ids.tobytes())
+                for target, ids in self._sources.items()
+            ),
             sorted(self._aliases),
         )
 
@@ -424,7 +492,9 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
 
 
-def _main(question: tuple[str, list[int], list[str], str], report: Callable[[int], None]) -> tuple[object, ...]:
+def _main(
+    question: tuple[str, list[int], list[str], str], report: Callable[[int], None]
+) -> tuple[object, ...]:
     return tuple(scan_chunk(*question, report=report))
 
 

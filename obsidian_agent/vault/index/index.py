@@ -93,7 +93,16 @@ def note_facts(names: Names, data: bytes) -> Facts:
 
 def pack_facts(facts: Facts) -> bytes:
     """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`snapshot_file.py`)."""
-    return marshal.dumps((facts.tags, facts.aliases, dict(facts.properties), facts.targets, facts.lossy, facts.references))
+    return marshal.dumps(
+        (
+            facts.tags,
+            facts.aliases,
+            dict(facts.properties),
+            facts.targets,
+            facts.lossy,
+            facts.references,
+        )
+    )
 
 
 def unpack_facts(data: bytes | memoryview) -> Facts:
@@ -158,7 +167,11 @@ class Delta:
         """Another one that can be changed while this one is in use."""
         made = type(self)()
         made.stale = set(self.stale)
-        made.files, made.facts, made.problems = dict(self.files), dict(self.facts), dict(self.problems)
+        made.files, made.facts, made.problems = (
+            dict(self.files),
+            dict(self.facts),
+            dict(self.problems),
+        )
         made._naming = {name: dict(paths) for name, paths in self._naming.items()}
         made._named = {name: dict(paths) for name, paths in self._named.items()}
         made.names_changed = set(self.names_changed)
@@ -191,12 +204,16 @@ class Delta:
         return [
             path
             for path in self.files.values()
-            if path.is_note and path.within(folder) and any(tag_within(tag_key(name), key) for name in self.facts[path.text].tags)
+            if path.is_note
+            and path.within(folder)
+            and any(tag_within(tag_key(name), key) for name in self.facts[path.text].tags)
         ]
 
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
         """The other names of the notes here."""
-        return ((alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases)
+        return (
+            (alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases
+        )
 
     def referring(self) -> list[VaultPath]:
         """The notes here with references that are no links of the graph."""
@@ -212,7 +229,9 @@ class Delta:
 
     def over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> list[VaultPath]:
         """An answer of the index with the stale part taken out and the part from here put in."""
-        kept = [path for path in below if path.text not in self.stale] if self.stale else list(below)
+        kept = (
+            [path for path in below if path.text not in self.stale] if self.stale else list(below)
+        )
         return sorted([*kept, *here]) if here else kept
 
 
@@ -298,7 +317,10 @@ class VaultIndex(ABC):
 
     def names(self) -> NameFinder:
         """The names and aliases of all files, ready to be searched."""
-        return NameSearch((path.text for path in self.files()), ((alias, path.text) for alias, path in self.aliases()))
+        return NameSearch(
+            (path.text for path in self.files()),
+            ((alias, path.text) for alias, path in self.aliases()),
+        )
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         """The file that a link's target means in a file, or None."""
@@ -313,7 +335,11 @@ class VaultIndex(ABC):
     def links(self, path: VaultPath) -> NoteLinks:
         """The links of one file, as a graph of the whole vault has them."""
         data = self.text(path)
-        targets = dict.fromkeys(link.target for link in links_of(path, data)) if isinstance(data, bytes) else ()
+        targets = (
+            dict.fromkeys(link.target for link in links_of(path, data))
+            if isinstance(data, bytes)
+            else ()
+        )
         found = {target: self.resolve(target, path) for target in targets}
         lost = {unresolved_name(target) for target, file in found.items() if file is None}
         linking = self.linking(path)
@@ -328,4 +354,7 @@ class VaultIndex(ABC):
         """Whether a file has a link that leads to another one."""
         name = file_name(path)
         targets = self.facts(source).targets if source != path else ()
-        return any(asked_name(target, source) == name and self.resolve(target, source) == path for target in targets)
+        return any(
+            asked_name(target, source) == name and self.resolve(target, source) == path
+            for target in targets
+        )

@@ -23,10 +23,25 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.build import Cancelled, ChildProcess, answer, ask_all, is_settled, no_collection, scan_files
+from obsidian_agent.vault.index.build import (
+    Cancelled,
+    ChildProcess,
+    answer,
+    ask_all,
+    is_settled,
+    no_collection,
+    scan_files,
+)
 from obsidian_agent.vault.index.index import NOTHING, KnownPaths, facts_of, holds_facts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot, merged, write_snapshot
-from obsidian_agent.vault.index.snapshot_file import UNSETTLED, Records, Stamp, UnusableIndex, stamp, walk_stamps
+from obsidian_agent.vault.index.snapshot_file import (
+    UNSETTLED,
+    Records,
+    Stamp,
+    UnusableIndex,
+    stamp,
+    walk_stamps,
+)
 from obsidian_agent.vault.index.stored import Changed, StoredIndex
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -65,7 +80,9 @@ class IndexStatus:
 class IndexKeeper:
     """One vault's index in one folder of the state. Threads may share it; a long look at the disk makes the others wait."""
 
-    def __init__(self, store: VaultStore, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self, store: VaultStore, folder: Path, progress: Callable[[int, int], None] | None = None
+    ) -> None:
         """`progress` is told how many files of how many are scanned, and (0, 0) when that is over."""
         self.store = store
         self._folder = folder
@@ -84,7 +101,12 @@ class IndexKeeper:
         """Never blocks."""
         index = self._index
         return IndexStatus(
-            index is not None, 0 if index is None else len(index.snapshot), self._seconds, *self._scanned, self._kept, self._read
+            index is not None,
+            0 if index is None else len(index.snapshot),
+            self._seconds,
+            *self._scanned,
+            self._kept,
+            self._read,
         )
 
     @property
@@ -108,7 +130,11 @@ class IndexKeeper:
             try:
                 if self._index is None:
                     self._index = self._loaded()
-                index = self._compared(self._index, cancelled) if self._index is not None else self._built(cancelled)
+                index = (
+                    self._compared(self._index, cancelled)
+                    if self._index is not None
+                    else self._built(cancelled)
+                )
                 self._index = self._saved(index, cancelled)
             except Cancelled:
                 raise VaultError("Indexing was cancelled.", code="CANCELLED") from None
@@ -156,12 +182,22 @@ class IndexKeeper:
         return StoredIndex(snapshot, Changed(), self.store, Packs(snapshot, self._folder))
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
-        if self._is_large() and (saved := self._by_another(cancelled)) is not None and (index := self._loaded()) is not None:
+        if (
+            self._is_large()
+            and (saved := self._by_another(cancelled)) is not None
+            and (index := self._loaded()) is not None
+        ):
             # It is as the disk was after this was asked for. Files that were changing then are looked at again the next time.
             return index if saved else self._compared(index, cancelled, rebuild=False)
         try:
             make_private(self._folder)
-            built = scan_files(self.store, walk_stamps(self.store), self._folder, cancelled=cancelled, progress=self._report)
+            built = scan_files(
+                self.store,
+                walk_stamps(self.store),
+                self._folder,
+                cancelled=cancelled,
+                progress=self._report,
+            )
             self._write(built.records, built.packs)
             self._read += len(built.records.paths)
             del built  # as large as what is opened now
@@ -173,7 +209,10 @@ class IndexKeeper:
 
     def _is_large(self) -> bool:
         """Whether scanning the vault would be felt."""
-        return self._uses_process and len(list(islice(walk_stamps(self.store), PROCESS_AFTER))) == PROCESS_AFTER
+        return (
+            self._uses_process
+            and len(list(islice(walk_stamps(self.store), PROCESS_AFTER))) == PROCESS_AFTER
+        )
 
     def _by_another(self, cancelled: Callable[[], bool]) -> bool | None:
         """Let a process of its own do what there is to scan and write, where that is wanted; whether all of it is written, None if it failed."""
@@ -185,7 +224,9 @@ class IndexKeeper:
             return None
         question = self.store.real_path, os.fspath(self._folder)
         with child:
-            found: bool | None = ask_all([child], [question], lambda _, counts: self._report(*counts), cancelled)[0]
+            found: bool | None = ask_all(
+                [child], [question], lambda _, counts: self._report(*counts), cancelled
+            )[0]
             return found
 
     def _report(self, done: int, total: int) -> None:
@@ -193,7 +234,9 @@ class IndexKeeper:
         if self._tell is not None:
             self._tell(done, total)
 
-    def _compared(self, index: StoredIndex, cancelled: Callable[[], bool], *, rebuild: bool = True) -> StoredIndex:
+    def _compared(
+        self, index: StoredIndex, cancelled: Callable[[], bool], *, rebuild: bool = True
+    ) -> StoredIndex:
         known = _by_path(index.snapshot)
         stale, stamps = index.changed.delta.stale, index.changed.stamps
         now_ns = time.time_ns()
@@ -204,13 +247,23 @@ class IndexKeeper:
             before = known.pop(text, None)
             if before != found or text in stale:
                 different.append((text, found))
-        news = [(text, found) for text, found in different if text not in stale or stamps.get(text) != found]
+        news = [
+            (text, found)
+            for text, found in different
+            if text not in stale or stamps.get(text) != found
+        ]
         there = {text for text, _ in different}
-        gone = [text for text in known if text not in stale] + [text for text in index.changed.delta.files if text not in there]
+        gone = [text for text in known if text not in stale] + [
+            text for text in index.changed.delta.files if text not in there
+        ]
         self._kept += seen - len(news)
         if not news and not gone:
             return index
-        if rebuild and not self._in_memory and len(news) > max(SAVED_AFTER, len(index.snapshot) // 2):
+        if (
+            rebuild
+            and not self._in_memory
+            and len(news) > max(SAVED_AFTER, len(index.snapshot) // 2)
+        ):
             return self._built(cancelled)
         changed = index.changed.copy()
         for text in gone:
@@ -248,7 +301,11 @@ class IndexKeeper:
         if self._in_memory or new <= max(SAVED_AFTER, len(index.snapshot) // 50):
             return index
         try:
-            if len(index.snapshot) >= PROCESS_AFTER and self._by_another(cancelled) is not None and (saved := self._loaded()) is not None:
+            if (
+                len(index.snapshot) >= PROCESS_AFTER
+                and self._by_another(cancelled) is not None
+                and (saved := self._loaded()) is not None
+            ):
                 return self._compared(saved, cancelled, rebuild=False)
             if len(index.snapshot.packs) >= REBUILT_AFTER or new > len(index.snapshot) // 2:
                 return self._built(cancelled)
@@ -260,7 +317,9 @@ class IndexKeeper:
         """A snapshot of what is known: the texts of what changed go into one more pack."""
         snapshot, delta = index.snapshot, index.changed.delta
         files = [(text, index.changed.stamps.get(text, UNSETTLED)) for text in delta.files]
-        built = scan_files(self.store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report)
+        built = scan_files(
+            self.store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report
+        )
         self._write(merged(snapshot, delta.stale, built.records), [*snapshot.packs, *built.packs])
         return self._opened()
 
@@ -271,7 +330,10 @@ class IndexKeeper:
         for file in self._folder.iterdir():
             if file.name != FILE and file.name not in packs:
                 with suppress(OSError):
-                    if file.name in replaced or time.time() - file.stat().st_mtime > _LEFTOVER_SECONDS:
+                    if (
+                        file.name in replaced
+                        or time.time() - file.stat().st_mtime > _LEFTOVER_SECONDS
+                    ):
                         file.unlink()
 
 
@@ -291,7 +353,11 @@ def _refresh(question: tuple[str, str], report: Callable[[tuple[int, int]], None
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     with VaultStore.open(real_path) as store:
-        return not IndexKeeper(store, Path(folder), lambda done, total: report((done, total))).refresh().changed.delta.stale
+        return (
+            not IndexKeeper(store, Path(folder), lambda done, total: report((done, total)))
+            .refresh()
+            .changed.delta.stale
+        )
 
 
 if __name__ == "__main__":

@@ -94,7 +94,9 @@ class NameSearch:
             self._paths.append(path)
         self._folded = [folded(_shown(path)) for path in self._paths[: self._named]]
         # A slash in an alias is no folder.
-        self._folded += [folded(" ".join(alias.replace("/", " ").split())) for alias in self._aliases]
+        self._folded += [
+            folded(" ".join(alias.replace("/", " ").split())) for alias in self._aliases
+        ]
         self._joined = "\n".join([*self._folded, ""])
         self._starts = array("Q", accumulate(map(_line_length, self._folded[:-1]), initial=0))
 
@@ -108,15 +110,24 @@ class NameSearch:
         return bool(self._aliases)
 
     def _hit(self, at: int, score: float, length: int) -> _Scored:
-        return -score, length, self._paths[at], self._aliases[at - self._named] if at >= self._named else ""
+        return (
+            -score,
+            length,
+            self._paths[at],
+            self._aliases[at - self._named] if at >= self._named else "",
+        )
 
-    def holding(self, wanted: str, words: list[str], left_out: Set[str]) -> tuple[list[_Scored], set[int]]:
+    def holding(
+        self, wanted: str, words: list[str], left_out: Set[str]
+    ) -> tuple[list[_Scored], set[int]]:
         """The hits that hold every word, and their places."""
         found = self._holding(words)
         if left_out:
             found = [at for at in found if self._paths[at] not in left_out]
         texts = self._folded
-        return [self._hit(at, _score(wanted, words, texts[at]), len(texts[at])) for at in found], set(found)
+        return [
+            self._hit(at, _score(wanted, words, texts[at]), len(texts[at])) for at in found
+        ], set(found)
 
     def _holding(self, words: list[str]) -> list[int]:
         longest = max(words, key=len)
@@ -127,9 +138,15 @@ class NameSearch:
             found.append(file)
             at = joined.find(longest, starts[file + 1]) if file + 1 < len(starts) else -1
         others = [word for word in words if word != longest]
-        return [file for file in found if all(word in self._folded[file] for word in others)] if others else found
+        return (
+            [file for file in found if all(word in self._folded[file] for word in others)]
+            if others
+            else found
+        )
 
-    def near(self, wanted: str, words: list[str], known: set[int], left_out: Set[str]) -> list[_Scored]:
+    def near(
+        self, wanted: str, words: list[str], known: set[int], left_out: Set[str]
+    ) -> list[_Scored]:
         """The hits whose names have the query's initials, or its letters in their order and close together, besides those known."""
         scored = dict.fromkeys(self._with_initials("".join(words)), INITIALS)
         if len(wanted) >= _LONG_FOR_NEAR:
@@ -137,26 +154,40 @@ class NameSearch:
                 scored.setdefault(file, score)
         texts, paths = self._folded, self._paths
         return [
-            self._hit(file, score, len(texts[file])) for file, score in scored.items() if file not in known and paths[file] not in left_out
+            self._hit(file, score, len(texts[file]))
+            for file, score in scored.items()
+            if file not in known and paths[file] not in left_out
         ]
 
     def loose(self, wanted: str, words: list[str], left_out: Set[str]) -> list[_Scored]:
         """The hits whose names have the query's letters in their order, from the beginning of a word on."""
         found = self._close(wanted, words, LOOSE)
-        return [self._hit(file, score, len(self._folded[file])) for file, score in found if self._paths[file] not in left_out]
+        return [
+            self._hit(file, score, len(self._folded[file]))
+            for file, score in found
+            if self._paths[file] not in left_out
+        ]
 
     def _close(self, wanted: str, words: list[str], likeness: float) -> list[tuple[int, float]]:
         from rapidfuzz import fuzz, process
 
         mask, texts = _mask(wanted), self._folded
-        names = {file: texts[file].rpartition("/")[2] for file, letters in enumerate(self._masks) if letters & mask == mask}
+        names = {
+            file: texts[file].rpartition("/")[2]
+            for file, letters in enumerate(self._masks)
+            if letters & mask == mask
+        }
         for word in words:
             holds = re.compile(_in_order(word)).search
             names = {file: name for file, name in names.items() if holds(name)}
         if likeness < NEAR:
             begin = [re.compile(rf"(?:^|[\W_]){_in_order(word)}").search for word in words]
-            names = {file: name for file, name in names.items() if all(found(name) for found in begin)}
-        close = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=likeness, limit=None)
+            names = {
+                file: name for file, name in names.items() if all(found(name) for found in begin)
+            }
+        close = process.extract(
+            wanted, names, scorer=fuzz.partial_ratio, score_cutoff=likeness, limit=None
+        )
         return [(file, score * SHARE) for _, score, file in close]
 
     def _with_initials(self, letters: str) -> Iterator[int]:
@@ -172,7 +203,9 @@ class NameSearch:
     def _initials(self) -> tuple[str, array[int]]:
         """The first letters of the words of all names, and where those of each name begin."""
         found = ["".join(_FIRSTS.findall(text, text.rfind("/") + 1)) for text in self._folded]
-        return "\n".join([*found, ""]), array("Q", accumulate(map(_line_length, found[:-1]), initial=0))
+        return "\n".join([*found, ""]), array(
+            "Q", accumulate(map(_line_length, found[:-1]), initial=0)
+        )
 
     def alike(self, wanted: str, left_out: Set[str]) -> list[_Scored]:
         """The hits whose names are most like a query that may be misspelled."""
@@ -183,16 +216,29 @@ class NameSearch:
         # A name of `length` that is so alike lacks at most so many characters of the query, and so many of its letters must be there.
         size, mask = len(wanted), _mask(wanted)
         share, longest = 1 - MISSPELLED / 100, int(size * (200 / MISSPELLED - 1))
-        lacking = {length: int((share * (size + length) + size - length) / 2) for length in range(longest + 1)}
-        least = {length: mask.bit_count() - lacks for length, lacks in lacking.items() if length + lacks >= size}
+        lacking = {
+            length: int((share * (size + length) + size - length) / 2)
+            for length in range(longest + 1)
+        }
+        least = {
+            length: mask.bit_count() - lacks
+            for length, lacks in lacking.items()
+            if length + lacks >= size
+        }
         able = [
             at
             for at, (length, letters) in enumerate(zip(self._lengths, self._masks, strict=True))
             if length in least and (letters & mask).bit_count() >= least[length]
         ]
         names = {at: self._folded[at].rpartition("/")[2] for at in able}
-        alike = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=MISSPELLED, limit=None)
-        return [self._hit(at, score * MISSPELLED_SHARE, len(names[at])) for _, score, at in alike if self._paths[at] not in left_out]
+        alike = process.extract(
+            wanted, names, scorer=fuzz.ratio, score_cutoff=MISSPELLED, limit=None
+        )
+        return [
+            self._hit(at, score * MISSPELLED_SHARE, len(names[at]))
+            for _, score, at in alike
+            if self._paths[at] not in left_out
+        ]
 
     @cached_property
     def _masks(self) -> array[int]:
@@ -205,7 +251,9 @@ class NameSearch:
         return array("I", [len(text) - text.rfind("/") - 1 for text in self._folded])
 
 
-def search_parts(parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit: int | None = None) -> NameHits:
+def search_parts(
+    parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit: int | None = None
+) -> NameHits:
     """As `NameSearch.search`, of several that are one vault together, each without some paths that are no longer valid there."""
     wanted = " ".join(folded(query).split())
     if not wanted:
@@ -226,8 +274,15 @@ def search_parts(parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit
     if len(scored) < FEW or any(names.has_aliases for names, _ in parts):
         scored.sort()
         scored = list({hit[2]: hit for hit in reversed(scored)}.values())
-    best = heapq.nsmallest(limit, scored) if limit is not None and limit < len(scored) else sorted(scored)
-    return NameHits(tuple(NameHit(path, round(-score, 1), alias or None) for score, _, path, alias in best), len(scored))
+    best = (
+        heapq.nsmallest(limit, scored)
+        if limit is not None and limit < len(scored)
+        else sorted(scored)
+    )
+    return NameHits(
+        tuple(NameHit(path, round(-score, 1), alias or None) for score, _, path, alias in best),
+        len(scored),
+    )
 
 
 def _line_length(text: str) -> int:

@@ -53,7 +53,10 @@ class Snapshot:
 
     def __init__(self, file: Path | None) -> None:
         if file is None:
-            sections = {name: memoryview(b"".join(chunks)) for name, chunks in _sections(Records.blank([], []), ()).items()}
+            sections = {
+                name: memoryview(b"".join(chunks))
+                for name, chunks in _sections(Records.blank([], []), ()).items()
+            }
         else:
             sections = read_sections(file)
         try:
@@ -78,7 +81,12 @@ class Snapshot:
         self._by_name = numbers(sections, "by_name", "I")
         self._packed = tuple(numbers(sections, f"packed.{name}", LONG) for name in Packed._fields)
         self.flags = numbers(sections, "flags", "B")
-        lengths = [len(self.flags), len(self._facts), len(self._by_name), *map(len, (*self._stamps, *self._packed))]
+        lengths = [
+            len(self.flags),
+            len(self._facts),
+            len(self._by_name),
+            *map(len, (*self._stamps, *self._packed)),
+        ]
         if (
             any(length != len(self.paths) for length in lengths)
             or len(self._tags) != len(self._tagged)
@@ -119,7 +127,9 @@ class Snapshot:
     def texts_in(self, pack: int) -> tuple[array[int], array[int]]:
         """The ids of the notes whose texts are in a pack, and where these start, both ascending."""
         packs, starts, sizes = self._packed
-        ids = array(IDS, [file for file in range(len(self.paths)) if sizes[file] and packs[file] == pack])
+        ids = array(
+            IDS, [file for file in range(len(self.paths)) if sizes[file] and packs[file] == pack]
+        )
         return ids, array(LONG, [starts[file] for file in ids])
 
     def tagged(self, key: str) -> Iterator[memoryview]:
@@ -138,7 +148,9 @@ class Snapshot:
     @cached_property
     def names(self) -> NameSearch:
         """Paths and aliases, ready to be searched; made when first asked for."""
-        return NameSearch(self.paths, ((alias, self.paths[file]) for file, alias in self.alias_rows()))
+        return NameSearch(
+            self.paths, ((alias, self.paths[file]) for file, alias in self.alias_rows())
+        )
 
     def tag_rows(self) -> Iterator[tuple[str, memoryview]]:
         """Every tag's key and the ids of the notes that have it."""
@@ -182,11 +194,16 @@ def _sections(records: Records, packs: Sequence[str]) -> dict[str, Iterable[Buff
     sections: dict[str, Iterable[Buffer]] = {"packs": [json.dumps(packs).encode()]}
     sections["paths"] = ["\n".join(records.paths).encode()]
     for position, field in enumerate(Stamp._fields):
-        sections |= number_column(f"stamps.{field}", "q", [stamp[position] for stamp in records.stamps])
+        sections |= number_column(
+            f"stamps.{field}", "q", [stamp[position] for stamp in records.stamps]
+        )
     for name, column in zip(Packed._fields, records.packed, strict=True):
         sections[f"packed.{name}"] = [column.tobytes()]
     sections["flags"] = [bytes(records.flags)]
-    sections |= {"facts": [records.facts], "facts.ends": [array(LONG, accumulate(records.fact_sizes)).tobytes()]}
+    sections |= {
+        "facts": [records.facts],
+        "facts.ends": [array(LONG, accumulate(records.fact_sizes)).tobytes()],
+    }
     sections |= text_column("tags", [tag.key for tag in records.tagged])
     sections |= row_column("tagged", [tag.ids for tag in records.tagged])
     sections |= text_column("targets", [each.target for each in records.sources])
@@ -220,7 +237,9 @@ def merged(snapshot: Snapshot, stale: Set[str], fresh: Records) -> Records:
         made.flags[place] = fresh.flags[file] if is_fresh else snapshot.flags[file]
         for column, value in zip(made.packed, row, strict=True):
             column[place] = value
-    kept = ((old_places[file], alias) for file, alias in snapshot.alias_rows() if old_places[file] >= 0)
+    kept = (
+        (old_places[file], alias) for file, alias in snapshot.alias_rows() if old_places[file] >= 0
+    )
     made.aliases = sorted([*kept, *((new_places[file], alias) for file, alias in fresh.aliases)])
     made.tagged = _merged_tags(snapshot, fresh, old_places, new_places)
     made.sources = _merged_sources(snapshot, fresh, old_places, new_places)
@@ -234,20 +253,28 @@ def _ends(sizes: array[int]) -> list[int]:
     return ends
 
 
-def _merged_tags(snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]) -> list[Tagged]:
+def _merged_tags(
+    snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]
+) -> list[Tagged]:
     found = {key: list(moved_ids(ids, old)) for key, ids in snapshot.tag_rows()}
     for key, ids in fresh.tagged:
         found.setdefault(key, []).extend(moved_ids(ids_of(ids), new))
-    return sorted(Tagged(key, array(IDS, sorted(ids)).tobytes()) for key, ids in found.items() if ids)
+    return sorted(
+        Tagged(key, array(IDS, sorted(ids)).tobytes()) for key, ids in found.items() if ids
+    )
 
 
-def _merged_sources(snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]) -> list[Sources]:
+def _merged_sources(
+    snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]
+) -> list[Sources]:
     found = {target: list(moved_ids(ids, old)) for target, ids in snapshot.links()}
     names = {each.target: each.name for each in fresh.sources}
     for _, target, ids in fresh.sources:
         found.setdefault(target, []).extend(moved_ids(ids_of(ids), new))
     made = ((target, array(IDS, sorted(ids)).tobytes()) for target, ids in found.items() if ids)
-    return sorted(Sources(names.get(target) or target_name(target), target, ids) for target, ids in made)
+    return sorted(
+        Sources(names.get(target) or target_name(target), target, ids) for target, ids in made
+    )
 
 
 # --- the texts of the notes --------------------------------------------------------------------------------------------------------
@@ -272,7 +299,10 @@ class Packs:
     @cached_property
     def _packs(self) -> list[_Pack]:
         snapshot = self._snapshot
-        return [_Pack(_mapped(self._folder / name), *snapshot.texts_in(number)) for number, name in enumerate(snapshot.packs)]
+        return [
+            _Pack(_mapped(self._folder / name), *snapshot.texts_in(number))
+            for number, name in enumerate(snapshot.packs)
+        ]
 
     def text(self, file: int) -> bytes:
         """The bytes of a note."""

@@ -64,15 +64,21 @@ def walk_stamps(store: VaultStore, start: VaultPath = ROOT) -> Iterator[tuple[st
         try:
             yield from _listed(store, folder, pending)
         except VaultError as error:
-            if folder is start or not isinstance(error.__cause__, (PermissionError, FileNotFoundError)):
+            if folder is start or not isinstance(
+                error.__cause__, (PermissionError, FileNotFoundError)
+            ):
                 raise
 
 
-def _listed(store: VaultStore, folder: VaultPath, pending: list[VaultPath]) -> Iterator[tuple[str, Stamp]]:
+def _listed(
+    store: VaultStore, folder: VaultPath, pending: list[VaultPath]
+) -> Iterator[tuple[str, Stamp]]:
     prefix = f"{folder.text}/" if folder.text else ""
     handle = store.open_folder(folder) if store.root_fd >= 0 else None
     try:
-        where: int | str = os.path.join(store.real_path, *folder.parts) if handle is None else handle
+        where: int | str = (
+            os.path.join(store.real_path, *folder.parts) if handle is None else handle
+        )
         with os.scandir(where) as entries:
             for entry in entries:
                 name = entry.name
@@ -81,11 +87,18 @@ def _listed(store: VaultStore, folder: VaultPath, pending: list[VaultPath]) -> I
                 try:
                     if entry.is_file(follow_symlinks=False):
                         # Listings of Windows know no inode; there a file is asked once more.
-                        info = os.stat(entry.path, follow_symlinks=False) if handle is None else entry.stat(follow_symlinks=False)
+                        info = (
+                            os.stat(entry.path, follow_symlinks=False)
+                            if handle is None
+                            else entry.stat(follow_symlinks=False)
+                        )
                         yield prefix + name, stamp_of(info)
                     elif entry.is_dir(follow_symlinks=False):
                         pending.append(from_disk(folder, name))
-                    elif entry.is_symlink() and (found := stamp(store, from_disk(folder, name))) is not None:
+                    elif (
+                        entry.is_symlink()
+                        and (found := stamp(store, from_disk(folder, name))) is not None
+                    ):
                         yield prefix + name, found
                 except FileNotFoundError:
                     # Gone between the listing and the look.
@@ -174,7 +187,9 @@ class Rows:
 
 def text_column(name: str, texts: Iterable[str | bytes]) -> dict[str, Iterable[Buffer]]:
     """The sections of a `Texts`."""
-    encoded = [text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass") for text in texts]
+    encoded = [
+        text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass") for text in texts
+    ]
     ends = array(LONG, accumulate(map(len, encoded)))
     return {name: [b"".join(encoded)], f"{name}.ends": [ends.tobytes()]}
 
@@ -186,7 +201,9 @@ def row_column(name: str, rows: Sequence[bytes]) -> dict[str, Iterable[Buffer]]:
     return {name: [b"".join(rows)], f"{name}.ends": [ends.tobytes()]}
 
 
-def number_column(name: str, kind: NumberKind, values: Iterable[int]) -> dict[str, Iterable[Buffer]]:
+def number_column(
+    name: str, kind: NumberKind, values: Iterable[int]
+) -> dict[str, Iterable[Buffer]]:
     """The section of a column of numbers."""
     return {name: [array(kind, values).tobytes()]}
 
@@ -252,8 +269,19 @@ class Records:
     def blank(cls, paths: list[str], stamps: list[Stamp]) -> Records:
         """Records of files of which only paths and stamps are known."""
         count = len(paths)
-        columns = array(LONG, bytes(8 * count)), array(LONG, bytes(8 * count)), array(LONG, bytes(8 * count))
-        return cls(paths, stamps, columns, bytearray(count), b"", array(IDS, bytes(array(IDS).itemsize * count)))
+        columns = (
+            array(LONG, bytes(8 * count)),
+            array(LONG, bytes(8 * count)),
+            array(LONG, bytes(8 * count)),
+        )
+        return cls(
+            paths,
+            stamps,
+            columns,
+            bytearray(count),
+            b"",
+            array(IDS, bytes(array(IDS).itemsize * count)),
+        )
 
 
 def ids_of(data: bytes) -> array[int]:
@@ -280,7 +308,9 @@ def joined_sources(lists: Sequence[list[Sources]]) -> list[Sources]:
     for sources in lists:
         for each in sources:
             before = found.get(each.target)
-            found[each.target] = each if before is None else before._replace(ids=before.ids + each.ids)
+            found[each.target] = (
+                each if before is None else before._replace(ids=before.ids + each.ids)
+            )
     return sorted(found.values())
 
 
@@ -334,7 +364,9 @@ def read_sections(path: Path) -> dict[str, memoryview]:
     size = int.from_bytes(data[-8:], "big")
     try:
         tail = json.loads(bytes(data[len(data) - 8 - size : len(data) - 8]))
-        sections = {name: data[start : start + length] for name, (start, length) in tail["sections"].items()}
+        sections = {
+            name: data[start : start + length] for name, (start, length) in tail["sections"].items()
+        }
         checksum, kind = tail["crc"], tail["kind"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnusableIndex("cut off or damaged") from error

@@ -13,12 +13,27 @@ from typing import NamedTuple
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.index import Delta, Facts, KnownPaths, NoteText, VaultIndex, is_note_text, read_note, tag_key
+from obsidian_agent.vault.index.index import (
+    Delta,
+    Facts,
+    KnownPaths,
+    NoteText,
+    VaultIndex,
+    is_note_text,
+    read_note,
+    tag_key,
+)
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot
 from obsidian_agent.vault.index.snapshot_file import Stamp
 from obsidian_agent.vault.index.text_search import Needle
-from obsidian_agent.vault.links.resolve import LinksByName, file_name, is_relative, link_key, name_key
+from obsidian_agent.vault.links.resolve import (
+    LinksByName,
+    file_name,
+    is_relative,
+    link_key,
+    name_key,
+)
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -48,7 +63,9 @@ class IndexFigures(NamedTuple):
 class StoredIndex(VaultIndex):
     """See `VaultIndex`."""
 
-    def __init__(self, snapshot: Snapshot, changed: Changed, store: VaultStore, packs: Packs) -> None:
+    def __init__(
+        self, snapshot: Snapshot, changed: Changed, store: VaultStore, packs: Packs
+    ) -> None:
         super().__init__()
         self.snapshot = snapshot
         self.changed = changed
@@ -67,7 +84,9 @@ class StoredIndex(VaultIndex):
 
     def knows(self, path: VaultPath) -> bool:
         """Whether there is such a file."""
-        return path.text in self._delta.files or (path.text in self.snapshot.ids and path.text not in self._delta.stale)
+        return path.text in self._delta.files or (
+            path.text in self.snapshot.ids and path.text not in self._delta.stale
+        )
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
         here = [path for path in self._delta.files.values() if path.is_note and path.within(folder)]
@@ -76,7 +95,9 @@ class StoredIndex(VaultIndex):
 
     def note_count(self, folder: VaultPath) -> int:
         prefix = f"{folder.text}/" if folder.text else ""
-        return sum(1 for text in self.file_texts() if is_note_text(text) and text.startswith(prefix))
+        return sum(
+            1 for text in self.file_texts() if is_note_text(text) and text.startswith(prefix)
+        )
 
     def facts(self, path: VaultPath) -> Facts:
         known = self._delta.facts.get(path.text)
@@ -99,11 +120,15 @@ class StoredIndex(VaultIndex):
         return self._delta.over(map(self._path, texts), self._delta.naming(name))
 
     def named(self, name: str) -> list[VaultPath]:
-        return self._delta.over(map(self._path, sorted(self.snapshot.named(name))), self._delta.named(name))
+        return self._delta.over(
+            map(self._path, sorted(self.snapshot.named(name))), self._delta.named(name)
+        )
 
     def bases(self) -> list[VaultPath]:
         if self._bases is None:
-            self._bases = sorted(self._path(text) for text in self.file_texts() if text.lower().endswith(BASE))
+            self._bases = sorted(
+                self._path(text) for text in self.file_texts() if text.lower().endswith(BASE)
+            )
         return self._bases
 
     def referring(self) -> list[VaultPath]:
@@ -114,7 +139,12 @@ class StoredIndex(VaultIndex):
             return super().linking(path)
         texts = map(self._path, sorted(self.linking_texts(path)))
         name = file_name(path)
-        here = {source for ending in (name, ".", "..") for source in self._delta.naming(ending) if self._means(source, path)}
+        here = {
+            source
+            for ending in (name, ".", "..")
+            for source in self._delta.naming(ending)
+            if self._means(source, path)
+        }
         return sorted({*texts, *here})
 
     def figures(self) -> IndexFigures:
@@ -127,20 +157,27 @@ class StoredIndex(VaultIndex):
             files.setdefault(name_key(text), []).append(text)
         named = LinksByName(lambda name: map(self._path, files.get(name, ())))
         stale = {snapshot.ids[text] for text in delta.stale if text in snapshot.ids}
-        links = [(target, [file for file in row if file not in stale] if stale else row) for target, row in snapshot.links()]
+        links = [
+            (target, [file for file in row if file not in stale] if stale else row)
+            for target, row in snapshot.links()
+        ]
         total = lost = 0
         for target, row in links:
             total += len(row)
             if "/" in target or is_relative(target):
                 same = named.is_same_everywhere(target)
                 here = [self._path(snapshot.paths[file]) for file in (row[:1] if same else row)]
-                lost += (len(row) if same else 1) * sum(1 for source in here if named.resolve(target, source) is None)
+                lost += (len(row) if same else 1) * sum(
+                    1 for source in here if named.resolve(target, source) is None
+                )
             elif (key := link_key(target)) not in names and f"{key}.md" not in names:
                 lost += len(row)
         tags = {key for key, row in snapshot.tag_rows() if not stale.issuperset(row)}
         for text, facts in delta.facts.items():
             total += len(facts.targets)
-            lost += sum(1 for target in facts.targets if named.resolve(target, delta.files[text]) is None)
+            lost += sum(
+                1 for target in facts.targets if named.resolve(target, delta.files[text]) is None
+            )
             tags.update(map(tag_key, facts.tags))
         return IndexFigures(sum(map(is_note_text, texts)), len(texts), total, lost, len(tags))
 
@@ -150,7 +187,9 @@ class StoredIndex(VaultIndex):
         paths = self.snapshot.paths
         for target, row in self.snapshot.naming(file_name(path)):
             if not self._links.is_same_everywhere(target):
-                found.update(file for file in row if self.resolve(target, self._path(paths[file])) == path)
+                found.update(
+                    file for file in row if self.resolve(target, self._path(paths[file])) == path
+                )
             elif len(row) and self.resolve(target, self._path(paths[row[0]])) == path:
                 found.update(row.tolist())
         texts = set(map(paths.__getitem__, found))
@@ -175,9 +214,15 @@ class StoredIndex(VaultIndex):
         stale = self._delta.stale
         wanted = self._holding([needle for needle in needles if needle is not None])
         paths, below = self.snapshot.paths, self._below(folder)
-        found = paths[below] if wanted is None else [paths[file] for file in sorted(wanted) if below.start <= file < below.stop]
+        found = (
+            paths[below]
+            if wanted is None
+            else [paths[file] for file in sorted(wanted) if below.start <= file < below.stop]
+        )
         texts = (text for text in found if is_note_text(text) and text not in stale)
-        here = sorted(path for path in self._delta.files.values() if path.is_note and path.within(folder))
+        here = sorted(
+            path for path in self._delta.files.values() if path.is_note and path.within(folder)
+        )
         merged = heapq.merge(map(self._path, texts), here) if here else map(self._path, texts)
         return (NoteText(path, self._read(path)) for path in merged)
 
@@ -188,7 +233,11 @@ class StoredIndex(VaultIndex):
     def file_texts(self) -> Iterator[str]:
         """The path of every file, in no order."""
         stale = self._delta.stale
-        yield from (text for text in self.snapshot.paths if text not in stale) if stale else self.snapshot.paths
+        yield from (
+            (text for text in self.snapshot.paths if text not in stale)
+            if stale
+            else self.snapshot.paths
+        )
         yield from self._delta.files
 
     def _holding(self, needles: Sequence[Needle]) -> set[int] | None:
@@ -203,7 +252,9 @@ class StoredIndex(VaultIndex):
     def _read(self, path: VaultPath) -> bytes | Problem:
         try:
             file = self.snapshot.ids.get(path.text) if path.text not in self._delta.stale else None
-            if file is not None and ((data := self.packs.text(file)) or not self.snapshot.stamp(file).size):
+            if file is not None and (
+                (data := self.packs.text(file)) or not self.snapshot.stamp(file).size
+            ):
                 return data
         except OSError:
             pass
@@ -215,7 +266,9 @@ class StoredIndex(VaultIndex):
         if not folder.text:
             return slice(0, len(paths))
         behind_slash = chr(ord("/") + 1)
-        return slice(bisect_left(paths, f"{folder.text}/"), bisect_left(paths, folder.text + behind_slash))
+        return slice(
+            bisect_left(paths, f"{folder.text}/"), bisect_left(paths, folder.text + behind_slash)
+        )
 
     def _over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> Iterator[VaultPath]:
         if not self._delta.stale:
@@ -234,5 +287,12 @@ class _Names:
         delta = self._delta
         parts: list[tuple[NameSearch, Set[str]]] = [(self._snapshot.names, delta.stale)]
         if delta.files:
-            parts.append((NameSearch(delta.files, ((alias, path.text) for alias, path in delta.aliases())), frozenset()))
+            parts.append(
+                (
+                    NameSearch(
+                        delta.files, ((alias, path.text) for alias, path in delta.aliases())
+                    ),
+                    frozenset(),
+                )
+            )
         return search_parts(parts, query, limit)

@@ -15,9 +15,7 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.text import split_lines
 
 _ASCII_RUN: Final = re.compile(r"[\x00-\x7f]+")
-ODD_CHARACTERS: Final = (
-    "\u00df\u0130\u0131\u0149\u017f\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a\u1e9e\u212a\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"
-)
+ODD_CHARACTERS: Final = "\u00df\u0130\u0131\u0149\u017f\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a\u1e9e\u212a\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"
 """The characters that are not ASCII, but one of whose cases is or holds some."""
 
 _ODD: Final = re.compile("|".join(ODD_CHARACTERS).encode())

@@ -40,7 +40,14 @@ _QUIET_SECONDS: Final = 1.0
 class VaultWatcher:
     """Keeps one keeper's index fresh. `on_change` is called in the watcher's thread after the index has taken in what changed."""
 
-    def __init__(self, root: str, keeper: IndexKeeper, on_change: Callable[[], None] = lambda: None, *, polling: bool = False) -> None:
+    def __init__(
+        self,
+        root: str,
+        keeper: IndexKeeper,
+        on_change: Callable[[], None] = lambda: None,
+        *,
+        polling: bool = False,
+    ) -> None:
         self._root = root
         self._keeper = keeper
         self._on_change = on_change
@@ -100,7 +107,12 @@ class VaultWatcher:
         logging.getLogger("watchdog").addHandler(logging.NullHandler())
         handler = events.FileSystemEventHandler()
         handler.on_any_event = self._hear  # type: ignore[method-assign]
-        files = (events.FileCreatedEvent, events.FileModifiedEvent, events.FileMovedEvent, events.FileDeletedEvent)
+        files = (
+            events.FileCreatedEvent,
+            events.FileModifiedEvent,
+            events.FileMovedEvent,
+            events.FileDeletedEvent,
+        )
         folders = (events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent)
         observer = Observer()
         try:
@@ -111,7 +123,11 @@ class VaultWatcher:
         return observer
 
     def _hear(self, event: FileSystemEvent) -> None:
-        heard = [name for name in map(os.fsdecode, (event.src_path, event.dest_path)) if name and not self._is_hidden(name)]
+        heard = [
+            name
+            for name in map(os.fsdecode, (event.src_path, event.dest_path))
+            if name and not self._is_hidden(name)
+        ]
         if heard:
             with self._lock:
                 self._heard.update(heard)
@@ -121,7 +137,9 @@ class VaultWatcher:
         """Until it is to end: look at what was heard of, and compare when a burst is over or nothing was heard for long."""
         unsettled = False
         while True:
-            heard = self._woken.wait(_QUIET_SECONDS if unsettled else POLL_SECONDS if self._polling else RECHECK_SECONDS)
+            heard = self._woken.wait(
+                _QUIET_SECONDS if unsettled else POLL_SECONDS if self._polling else RECHECK_SECONDS
+            )
             if heard:
                 self._stop.wait(_DEBOUNCE_SECONDS)
             if self._stop.is_set():

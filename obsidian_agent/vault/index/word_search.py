@@ -52,7 +52,9 @@ def words_of(query: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(query.casefold())))
 
 
-def ranked(index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable[[], bool] = lambda: False) -> list[RankedNote]:
+def ranked(
+    index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable[[], bool] = lambda: False
+) -> list[RankedNote]:
     """The notes below a folder that answer a query, best first. Notes that cannot be read are left out."""
     words = words_of(query)
     if not words:
@@ -68,12 +70,17 @@ def ranked(index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable
     return [] if cancelled() else _scored(found, words, max(index.note_count(folder), 1))
 
 
-def _all_counted(texts: Iterator[NoteText], patterns: Sequence[re.Pattern[str]], cancelled: Callable[[], bool]) -> dict[str, _Counted]:
+def _all_counted(
+    texts: Iterator[NoteText], patterns: Sequence[re.Pattern[str]], cancelled: Callable[[], bool]
+) -> dict[str, _Counted]:
     found: dict[str, _Counted] = {}
     for path, data in texts:
         if cancelled():
             return {}
-        if not isinstance(data, Problem) and (counted := _counted(path, data.decode(errors="replace"), patterns)) is not None:
+        if (
+            not isinstance(data, Problem)
+            and (counted := _counted(path, data.decode(errors="replace"), patterns)) is not None
+        ):
             found[path.text] = counted
     return found
 

@@ -74,7 +74,10 @@ def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -
     files = sorted(paths)
     resolver = LinkResolver(files)
     found: dict[VaultPath, tuple[set[VaultPath], set[str]]] = {}
-    notes, canvases = defaultdict[VaultPath, list[VaultPath]](list), defaultdict[VaultPath, list[VaultPath]](list)
+    notes, canvases = (
+        defaultdict[VaultPath, list[VaultPath]](list),
+        defaultdict[VaultPath, list[VaultPath]](list),
+    )
     unreadable: list[VaultPath] = []
     for source in files:
         if not source.is_note and source.suffix != CANVAS:
@@ -97,5 +100,7 @@ def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -
     graph: dict[VaultPath, NoteLinks] = {}
     for file in {**found, **notes, **canvases}:
         outgoing, lost = found.get(file, (set(), set()))
-        graph[file] = NoteLinks(tuple(sorted(outgoing)), tuple(sorted(lost)), tuple(notes[file]), tuple(canvases[file]))
+        graph[file] = NoteLinks(
+            tuple(sorted(outgoing)), tuple(sorted(lost)), tuple(notes[file]), tuple(canvases[file])
+        )
     return LinkGraph(graph, tuple(unreadable))

@@ -45,7 +45,9 @@ def link_style(store: VaultStore) -> LinkStyle:
     return LinkStyle(format_ if format_ in ("relative", "absolute") else "shortest", markdown)
 
 
-def link_target(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle = DEFAULT_STYLE) -> str:
+def link_target(
+    resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle = DEFAULT_STYLE
+) -> str:
     """What a link in `source` says to mean `target`: without `.md` in a wikilink, with it and with `%20` for blanks in a Markdown link.
 
     The form that the style asks for, or the next longer one that means exactly this file. The resolver must know `target`.
@@ -61,7 +63,9 @@ def markdown_encoded(text: str) -> str:
     return text.replace("%", "%25").replace(" ", "%20") if "%" in text else text.replace(" ", "%20")
 
 
-def _forms(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle) -> Iterator[str]:
+def _forms(
+    resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle
+) -> Iterator[str]:
     short = target.is_note and not style.markdown
     ending = len(target.suffix) if short else 0
     path = target.text[: len(target.text) - ending]
@@ -109,7 +113,12 @@ def shape_of(target: str, file: VaultPath, source: VaultPath, style: LinkStyle) 
     if target.startswith("/"):
         return Shape("rooted", extension)
     if target.startswith(("./", "../")) or target in (".", ".."):
-        return Shape("relative", extension, dotted=target.startswith("."), depth=0 if target.startswith("./") else 1)
+        return Shape(
+            "relative",
+            extension,
+            dotted=target.startswith("."),
+            depth=0 if target.startswith("./") else 1,
+        )
     path = file.text if extension else _without_ending(file.text, file)
     if style.format == "relative" and key == link_key(relative_path(path, source)):
         return Shape("relative", extension)
@@ -122,7 +131,9 @@ def shape_of(target: str, file: VaultPath, source: VaultPath, style: LinkStyle) 
     return Shape("tail", extension, depth=key.strip("/").count("/") + 1)
 
 
-def spellings(shape: Shape, file: VaultPath, source: VaultPath, style: LinkStyle) -> Iterator[Spelling]:
+def spellings(
+    shape: Shape, file: VaultPath, source: VaultPath, style: LinkStyle
+) -> Iterator[Spelling]:
     """Ways to name `file` in `source`, the one of the given form first. Whether they mean the file is for the caller to see."""
     endings = (True,) if shape.extension or not file.is_note else (False, True)
     for extension in endings:
@@ -200,7 +211,9 @@ def target_edit(data: bytes, link: Link, target: str, *, canvas: bool) -> Edit[b
     return Edit(link.target_start, link.target_end, _in_file(written, link, canvas=canvas))
 
 
-def display_edit(data: bytes, link: Link, old: VaultPath, new: VaultPath, *, canvas: bool) -> Edit[bytes] | None:
+def display_edit(
+    data: bytes, link: Link, old: VaultPath, new: VaultPath, *, canvas: bool
+) -> Edit[bytes] | None:
     """The edit that lets a display text follow that is the file's old name; None when it is another text, or the text of an embed."""
     if link.display is None or link.kind not in _LABELLED:
         return None
@@ -261,7 +274,9 @@ def _destination(target: str, old: bytes, *, angle: bool) -> str | None:
     if _ENCODED_LETTER.search(old):
         written = quote(target, safe=_SAFE_IN_URL)
     else:
-        written = markdown_encoded(target).replace("\\", "%5C").replace("<", "%3C").replace(">", "%3E")
+        written = (
+            markdown_encoded(target).replace("\\", "%5C").replace("<", "%3C").replace(">", "%3E")
+        )
     if not _balanced(written):
         written = written.replace("(", "%28").replace(")", "%29")
     return written.replace(":", "%3A") if is_external(written.encode()) else written

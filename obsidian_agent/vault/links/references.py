@@ -53,7 +53,9 @@ NONE: Final = References()
 def references_in(data: bytes) -> References:
     """The references in a note to what can be files; bytes that are not UTF-8 count as U+FFFD."""
     labels = _LABEL_END.search(data) is not None
-    attributes = _ASSIGNED.search(data) is not None and ((lowered := data.lower()).find(b"href") >= 0 or lowered.find(b"src") >= 0)
+    attributes = _ASSIGNED.search(data) is not None and (
+        (lowered := data.lower()).find(b"href") >= 0 or lowered.find(b"src") >= 0
+    )
     if not labels and not attributes:
         return NONE
     note = _Note(data.decode(errors="replace"))
@@ -94,7 +96,9 @@ class _Note:
                 yield from self._tags(start, end, start)
             block = start
             for child in token.children or ():
-                if child.type in ("html_inline", "code_inline") and (place := _written(child.content).search(text, start, end)):
+                if child.type in ("html_inline", "code_inline") and (
+                    place := _written(child.content).search(text, start, end)
+                ):
                     start = place.end()
                     if child.type == "html_inline":
                         yield from self._tags(*place.span(), block)
@@ -108,13 +112,19 @@ class _Note:
         opening = _OPENING.match(self.text, block)
         quotes = re.compile(rf"(?<=\n)(?:[ \t]*>){{0,{opening[0].count('>') if opening else 0}}}")
         piece = quotes.sub(lambda mark: " " * len(mark[0]), self.text[start:end])
-        from obsidian_agent.vault.links.html_tags import opening_tags  # few notes need the reader of HTML
+        from obsidian_agent.vault.links.html_tags import (
+            opening_tags,
+        )  # few notes need the reader of HTML
 
         for at, tag in opening_tags(piece):
             named = _TAG_NAME.match(tag)
-            for attribute in _ATTRIBUTE.finditer(piece, at + (named.end() if named else 0), at + len(tag)):
+            for attribute in _ATTRIBUTE.finditer(
+                piece, at + (named.end() if named else 0), at + len(tag)
+            ):
                 if attribute[1].lower() in ("href", "src"):
-                    yield from self._attribute(attribute, 2, start + at, start + at + len(tag), start)
+                    yield from self._attribute(
+                        attribute, 2, start + at, start + at + len(tag), start
+                    )
 
     def _definition(self, found: re.Match[str]) -> Iterator[Link]:
         group = 1 if found[1] is not None else 2
@@ -124,13 +134,21 @@ class _Note:
             link = markdown_link(b"", raw, start, end, first, line, embed=False, angle=group == 1)
             yield link._replace(kind="definition", display=None)
 
-    def _attribute(self, found: re.Match[str], first_group: int, start: int, end: int, base: int = 0) -> Iterator[Link]:
+    def _attribute(
+        self, found: re.Match[str], first_group: int, start: int, end: int, base: int = 0
+    ) -> Iterator[Link]:
         """The link of an attribute whose value is in one of three groups; `base` is where in the note the matched text begins."""
-        group = next((group for group in range(first_group, first_group + 3) if found[group] is not None), 0)
+        group = next(
+            (group for group in range(first_group, first_group + 3) if found[group] is not None), 0
+        )
         raw = found[group] if group else ""
         piece = _SUBPATH.split(raw, 1)[0]
         path = decoded(unescape(piece).encode("utf-8", "replace"))
-        if not piece.strip() or "\\" in raw or is_external(unescape(raw).strip().encode("utf-8", "replace")):
+        if (
+            not piece.strip()
+            or "\\" in raw
+            or is_external(unescape(raw).strip().encode("utf-8", "replace"))
+        ):
             return
         blank = len(piece) - len(piece.lstrip())
         begin, first, behind, line = self._places(start, base + found.start(group) + blank, end)

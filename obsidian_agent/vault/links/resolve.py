@@ -84,7 +84,9 @@ class LinkResolver:
         if not matching:
             return None
         folder = source.parent
-        if beside := self._by_path.get(link_key(f"{folder.text}/{_last(key)}" if folder.text else _last(key))):
+        if beside := self._by_path.get(
+            link_key(f"{folder.text}/{_last(key)}" if folder.text else _last(key))
+        ):
             for file in beside:
                 if file.parent == folder and _ends(file, key):
                     return file

@@ -15,7 +15,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from obsidian_agent.expression import expression
-from obsidian_agent.vault.markdown.lines import ITEM, RULE, UNDERLINE, Line, read_heading, without_block_id
+from obsidian_agent.vault.markdown.lines import (
+    ITEM,
+    RULE,
+    UNDERLINE,
+    Line,
+    read_heading,
+    without_block_id,
+)
 from obsidian_agent.vault.markdown.model import BlockId, NoteHeading, NoteTask
 
 _LINE_OPENING: Final = expression(rb"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
@@ -36,13 +43,23 @@ _LINE: Final = expression(
 _MARK: Final = rb"(?:[-*+]|[0-9]{1,9}[.)])"
 # An item with a paragraph, which a line goes on however far it is indented: no rule, fence, heading, quote, HTML or comment.
 _PLAIN_ITEM: Final = expression(
-    rb"[ \t>]*+(?>(?:" + _MARK + rb"[ \t]+)+)(?!" + _MARK + rb"[ \t]*\r?\n|(?:[-*_][ \t]*){3,}\r?\n|```|~~~|<|\$\$|%%)[^\s#>]"
+    rb"[ \t>]*+(?>(?:"
+    + _MARK
+    + rb"[ \t]+)+)(?!"
+    + _MARK
+    + rb"[ \t]*\r?\n|(?:[-*_][ \t]*){3,}\r?\n|```|~~~|<|\$\$|%%)[^\s#>]"
 )
 _FENCE: Final = expression(rb"[ \t]*+(?:```|~~~)")
 _FIRST_LINE: Final = expression(rb" {4}| {0,3}\t")
 _FAR: Final = rb"(?: {5}|(?=[ \t]*\t)[ \t]{2})"  # perhaps five columns: a tab is as wide as where it stands makes it
 _ITEM_CODE: Final = expression(
-    rb"(?:\n|\A)[ \t>]*+(?>(?:" + _MARK + rb"(?!" + _FAR + rb")[ \t]{1,4}(?=[-*+0-9>])(?>(?:>[ \t]*)*))*)" + _MARK + _FAR
+    rb"(?:\n|\A)[ \t>]*+(?>(?:"
+    + _MARK
+    + rb"(?!"
+    + _FAR
+    + rb")[ \t]{1,4}(?=[-*+0-9>])(?>(?:>[ \t]*)*))*)"
+    + _MARK
+    + _FAR
 )
 _QUOTED_CODE: Final = expression(rb">(?: {5}| {0,4}\t)")
 BLANK_LINE: Final = expression(rb"\n[ \t>]*\r?\n")
@@ -105,7 +122,9 @@ def flat_tables(data: bytes, start: int) -> list[tuple[int, int]]:
     if (start == 3 and data[0] > 127) or _FIRST_LINE.match(data, start):
         raise NeedsBlocks
     before = max(0, start - 1)
-    if (b"     " in data or b"\t" in data) and (_ITEM_CODE.search(data, before) or _QUOTED_CODE.search(data, before)):
+    if (b"     " in data or b"\t" in data) and (
+        _ITEM_CODE.search(data, before) or _QUOTED_CODE.search(data, before)
+    ):
         raise NeedsBlocks
     tables: list[tuple[int, int]] = []
     for line in _LINE.finditer(data, start):
@@ -143,7 +162,9 @@ def line_starts(data: bytes, lines: Sequence[Line], *, ascii_only: bool) -> list
     return starts
 
 
-def regions(data: bytes, lines: Sequence[Line], starts: Sequence[int]) -> tuple[list[Region], list[int]]:
+def regions(
+    data: bytes, lines: Sequence[Line], starts: Sequence[int]
+) -> tuple[list[Region], list[int]]:
     """The visible text in order, and the offsets at which blocks begin in it; table cells are regions of their own."""
     return _Regions(data, lines, starts).cut()
 
@@ -185,7 +206,9 @@ class _Regions:
         return self._found, self._borders
 
     def _is_rule(self, body: str) -> bool:
-        return body[0] in _RULED and bool(RULE.match(body) or (self._block and UNDERLINE.match(body)))
+        return body[0] in _RULED and bool(
+            RULE.match(body) or (self._block and UNDERLINE.match(body))
+        )
 
     def _end_region(self, end: int) -> None:
         if 0 <= self._begin < end:
@@ -198,7 +221,9 @@ class _Regions:
         if len(block) > 1 and (header := _table(self._lines, block)) is not None:
             self._end_region(self._starts[block[header]])
             for position in (*block[header : header + 1], *block[header + 2 :]):
-                self._found.extend(_cells(self._data, self._starts[position], self._starts[position + 1]))
+                self._found.extend(
+                    _cells(self._data, self._starts[position], self._starts[position + 1])
+                )
             self._begin = self._starts[block[-1] + 1]
         block.clear()
 
@@ -231,7 +256,9 @@ def _columns(row: str) -> int:
     return len(pipes) + (0 if pipes and pipes[-1] == len(inner) else 1)
 
 
-_NEW_BLOCK: Final = expression(rb"[ \t]*\r?\n(?:[ \t>]*+(?:\r?\n|\Z|(?:[-*+]|[0-9]{1,9}[.)])[ \t]|#{1,6}[ \t]|```|~~~|\$\$|%%|<)|>)|\s*\Z")
+_NEW_BLOCK: Final = expression(
+    rb"[ \t]*\r?\n(?:[ \t>]*+(?:\r?\n|\Z|(?:[-*+]|[0-9]{1,9}[.)])[ \t]|#{1,6}[ \t]|```|~~~|\$\$|%%|<)|>)|\s*\Z"
+)
 
 
 def headings(data: bytes, start: int, marks: Iterable[int]) -> Iterator[NoteHeading]:
@@ -243,7 +270,9 @@ def headings(data: bytes, start: int, marks: Iterable[int]) -> Iterator[NoteHead
             continue
         raw = data[at : lines.end(at)]
         if found := read_heading(raw.rstrip(b" \t\r").decode()):
-            yield NoteHeading(*found, lines.number(at), line_start, at + len(raw) - raw.endswith(b"\r"))
+            yield NoteHeading(
+                *found, lines.number(at), line_start, at + len(raw) - raw.endswith(b"\r")
+            )
 
 
 def tasks(data: bytes, boxes: Iterable[tuple[int, int]]) -> Iterator[NoteTask]:

@@ -119,7 +119,9 @@ def _comma(text: str, at: int) -> int:
     return _skip(text, at + 1)
 
 
-_ESCAPE: Final = expression(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
+_ESCAPE: Final = expression(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +177,14 @@ def scan_canvas(data: bytes) -> ScannedCanvas:
     for node in _nodes(document):
         kind = _text(node, "type")
         if kind == "file" and (file := _text_of(node, "file")):
-            line, start, end = places.line_at(file.start), places.bytes_at(file.start), places.bytes_at(file.end)
-            files.append(FileCard(_text(node, "id"), file.value, _text(node, "subpath"), start, end, line))
+            line, start, end = (
+                places.line_at(file.start),
+                places.bytes_at(file.start),
+                places.bytes_at(file.end),
+            )
+            files.append(
+                FileCard(_text(node, "id"), file.value, _text(node, "subpath"), start, end, line)
+            )
         elif kind == "text" and (card := _text_of(node, "text")):
             texts.append(_text_card(_text(node, "id"), text, card, places))
     return ScannedCanvas(tuple(files), tuple(texts))
@@ -193,7 +201,18 @@ def json_text(text: str) -> str:
 
 
 def _file_link(card: FileCard) -> Link:
-    return Link("canvas", card.file, card.subpath, None, card.start, card.end, card.start + 1, card.end - 1, card.line, "json")
+    return Link(
+        "canvas",
+        card.file,
+        card.subpath,
+        None,
+        card.start,
+        card.end,
+        card.start + 1,
+        card.end - 1,
+        card.line,
+        "json",
+    )
 
 
 def _text_card(node: str, text: str, card: Place, places: _Offsets) -> TextCard:
@@ -254,7 +273,10 @@ class _Inner:
         rest = len(text[position : card.end - 1].encode())
         pieces.append((rest, rest))
         self._decoded = [0, *accumulate(piece[0] for piece in pieces)]
-        self._written = [base, *(base + total for total in accumulate(piece[1] for piece in pieces))]
+        self._written = [
+            base,
+            *(base + total for total in accumulate(piece[1] for piece in pieces)),
+        ]
 
     def at(self, offset: int) -> int:
         """The byte of the file for a byte of the decoded text that begins a character."""

@@ -44,7 +44,9 @@ class Section:
 def headings(text: str) -> list[Heading]:
     """All headings in order, those underlined with ``=`` or ``-`` too. Not those in code, comments, quotes, lists and properties."""
     found = list(headings_of(scan(text)))
-    ends = _section_ends([level for _, level, _, _ in found], [first.start for _, _, first, _ in found], len(text))
+    ends = _section_ends(
+        [level for _, level, _, _ in found], [first.start for _, _, first, _ in found], len(text)
+    )
     return [
         Heading(title, level, first.number, first.start, last.next, end)
         for (title, level, first, last), end in zip(found, ends, strict=True)
@@ -60,8 +62,12 @@ def section(text: str, heading: str) -> Section:
         title = unicodedata.normalize("NFC", found.text)
         if title == wanted or marked == (title, found.level):
             body = text[found.end : found.section_end]
-            return Section(found, found.end, found.end + _without_blank_lines(body), found.section_end)
-    names = ", ".join(f"“{found.text}”" for found in there[:_MOST_NAMED]) + (", …" if len(there) > _MOST_NAMED else "")
+            return Section(
+                found, found.end, found.end + _without_blank_lines(body), found.section_end
+            )
+    names = ", ".join(f"“{found.text}”" for found in there[:_MOST_NAMED]) + (
+        ", …" if len(there) > _MOST_NAMED else ""
+    )
     raise ToolError(
         f"There is no heading “{heading}”.",
         code="MARKER_NOT_FOUND",
@@ -97,7 +103,10 @@ def insert_line(text: str, line: int, content: str) -> str:
     """The text with content before a line; the number of lines plus one is the end. `ToolError` ARGUMENT_INVALID for any other number."""
     lines = split_lines(text)
     if not 1 <= line <= len(lines) + 1:
-        raise ToolError(f"There is no line {line}: the text has {len(lines)} lines.", hint=f"Use 1 to {len(lines) + 1}.")
+        raise ToolError(
+            f"There is no line {line}: the text has {len(lines)} lines.",
+            hint=f"Use 1 to {len(lines) + 1}.",
+        )
     return _insert(text, max(_first(text), sum(map(len, lines[: line - 1]))), content)
 
 
@@ -128,7 +137,9 @@ def insert_after_marker(text: str, marker: str, content: str) -> str:
 def replace_section_body(text: str, heading: str, content: str) -> str:
     """The text with content instead of what stands below a heading; the blank lines before the next heading stay."""
     found = section(text, heading)
-    return _insert(text[: found.start] + text[found.text_end :], found.start, content, newline_of(text))
+    return _insert(
+        text[: found.start] + text[found.text_end :], found.start, content, newline_of(text)
+    )
 
 
 def _insert(text: str, position: int, content: str, newline: str | None = None) -> str:

@@ -58,7 +58,17 @@ def decoded(destination: bytes) -> str:
     return plain.decode()
 
 
-def markdown_link(display: bytes, raw: bytes, start: int, end: int, raw_start: int, line: int, *, embed: bool, angle: bool) -> Link:
+def markdown_link(
+    display: bytes,
+    raw: bytes,
+    start: int,
+    end: int,
+    raw_start: int,
+    line: int,
+    *,
+    embed: bool,
+    angle: bool,
+) -> Link:
     """A Markdown link to a file; `raw` is its destination as written, from `raw_start`."""
     path, mark, subpath = decoded(raw).partition("#")
     stop = found.start() if mark and (found := _SUBPATH.search(raw)) else len(raw)
@@ -106,7 +116,9 @@ class HiddenSpans:
     block ends raises `NeedsBlocks`.
     """
 
-    def __init__(self, data: bytes, borders: Sequence[int] | None, tables: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self, data: bytes, borders: Sequence[int] | None, tables: Sequence[tuple[int, int]]
+    ) -> None:
         """`borders` are the offsets at which blocks begin, ascending; None when they are not known. Then `tables` are the ranges in which
         there may be rows of tables, whose pipes are borders."""
         self._data = data
@@ -159,7 +171,12 @@ class HiddenSpans:
 
     def ticks(self, at: int, behind: int, end: int) -> int:
         """The fence or the code span that a run of backticks opens."""
-        if self.borders is None and behind - at >= 3 and self.lines.is_opened(at) and self._data.find(b"`", behind, self.lines.end(at)) < 0:
+        if (
+            self.borders is None
+            and behind - at >= 3
+            and self.lines.is_opened(at)
+            and self._data.find(b"`", behind, self.lines.end(at)) < 0
+        ):
             return self._fence(at, behind, b"`")
         return self.code(at, behind, end)
 
@@ -195,7 +212,11 @@ class HiddenSpans:
         if data.startswith(b"$$", at):
             close, behind = self.next(_TWO_DOLLARS, at + 2)
             is_closed = behind <= end
-            if self.borders is None and (not is_closed or close > self.lines.end(at)) and self.lines.is_opened(at):
+            if (
+                self.borders is None
+                and (not is_closed or close > self.lines.end(at))
+                and self.lines.is_opened(at)
+            ):
                 return self.pass_over(at, _line_end(data, close) if is_closed else len(data))
             return behind if is_closed and self.same_block(at, close) else -1
         if at + 1 >= end or data[at + 1] in b" \t\r\n":
@@ -282,7 +303,12 @@ def tag_name(name: str) -> str:
 class InlineScanner:
     """Collects what is in the text of one note. Ranges must be given in ascending order, because lines are counted on the way."""
 
-    def __init__(self, data: bytes, borders: Sequence[int] | None = None, tables: Sequence[tuple[int, int]] = ()) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        borders: Sequence[int] | None = None,
+        tables: Sequence[tuple[int, int]] = (),
+    ) -> None:
         """`borders` and `tables` as `HiddenSpans` takes them."""
         self.links: list[Link] = []
         self.tags: list[NoteTag] = []
@@ -377,7 +403,22 @@ class InlineScanner:
             start -= 1
         form: LinkForm = "table" if escaped else "plain"
         self.links.append(
-            _new(Link, (kind, target, subpath, display, start, end, first, last, self._hidden.lines.number(start), form, None))
+            _new(
+                Link,
+                (
+                    kind,
+                    target,
+                    subpath,
+                    display,
+                    start,
+                    end,
+                    first,
+                    last,
+                    self._hidden.lines.number(start),
+                    form,
+                    None,
+                ),
+            )
         )
 
     def _simple_link(self, event: re.Match[bytes], consumed: int) -> None:
@@ -388,7 +429,14 @@ class InlineScanner:
         if not is_external(raw):
             embed = start > consumed and self._data[start - 1] == 33
             link = markdown_link(
-                event[2], raw, start - embed, event.end(), event.start(3), self._hidden.lines.number(start), embed=embed, angle=False
+                event[2],
+                raw,
+                start - embed,
+                event.end(),
+                event.start(3),
+                self._hidden.lines.number(start),
+                embed=embed,
+                angle=False,
             )
             self.links.append(link)
         if b"#" in event[2]:
@@ -398,7 +446,9 @@ class InlineScanner:
         if name := tag_name(event[4].decode()):
             start = event.start()
             end = start + 1 + (len(name) if name.isascii() else len(name.encode()))
-            self.tags.append(_new(NoteTag, (name, start, end, self._hidden.lines.number(start), False)))
+            self.tags.append(
+                _new(NoteTag, (name, start, end, self._hidden.lines.number(start), False))
+            )
 
     def _precedes_tag(self, at: int, start: int, consumed: int) -> bool:
         """Whether a `#` without one of the usual characters before it begins a tag: at the very beginning, right behind another construct,
@@ -457,7 +507,11 @@ class InlineScanner:
         """Whether no Markdown link ends between here and the end of the block; asked twice a block, so that a flood of brackets takes no longer."""
         if at >= self._looked:
             data, hiding = self._data, self._hidden
-            block_end = min(hiding.next(BLANK_LINE, at)[0], end) if hiding.borders is None else hiding.limit(at, end)
+            block_end = (
+                min(hiding.next(BLANK_LINE, at)[0], end)
+                if hiding.borders is None
+                else hiding.limit(at, end)
+            )
             last = data.rfind(b"](", at, max(at, data.rfind(b")", at, block_end)))
             self._looked, self._barren = (block_end, block_end) if last < 0 else (last, -1)
         return at < self._barren
@@ -492,7 +546,11 @@ class InlineScanner:
             ):
                 raise NeedsBlocks
             return -1
-        found = DESTINATION.match(data, close + 2, end) if data.startswith(b"(", close + 1) and close + 1 < end else None
+        found = (
+            DESTINATION.match(data, close + 2, end)
+            if data.startswith(b"(", close + 1) and close + 1 < end
+            else None
+        )
         if found is None or not self._hidden.same_block(at, found.end()):
             return -1
         group = 1 if found[1] is not None else 2
@@ -502,7 +560,18 @@ class InlineScanner:
             embed = at > consumed and data[at - 1] == 33
             start, raw_start, line = at - embed, found.start(group), self._hidden.lines.number(at)
             text = data[at + 1 : close]
-            self.links.append(markdown_link(text, found[group], start, found.end(), raw_start, line, embed=embed, angle=group == 1))
+            self.links.append(
+                markdown_link(
+                    text,
+                    found[group],
+                    start,
+                    found.end(),
+                    raw_start,
+                    line,
+                    embed=embed,
+                    angle=group == 1,
+                )
+            )
         self._inside(at + 1, close)
         return found.end()
 
@@ -536,7 +605,10 @@ class InlineScanner:
                     pending.append(mark.start())
                 elif character == 93 and pending:
                     pairs[pending.pop()] = mark.start()
-                elif character == 96 and (position := self._hidden.code(mark.start(), mark.end(), reach)) >= 0:
+                elif (
+                    character == 96
+                    and (position := self._hidden.code(mark.start(), mark.end(), reach)) >= 0
+                ):
                     break
             else:
                 return pairs

@@ -131,12 +131,30 @@ class _Scanner:
         while start < len(text):
             newline = text.find("\n", start)
             following = len(text) if newline < 0 else newline + 1
-            end = following if newline < 0 else newline - 1 if newline > start and text[newline - 1] == "\r" else newline
+            end = (
+                following
+                if newline < 0
+                else newline - 1
+                if newline > start and text[newline - 1] == "\r"
+                else newline
+            )
             if start < body:
                 found.append(Line(number, start, end, following, True, 0, 0, text[start:end], None))
             elif self._open is None and start < end and text[start] not in _SPECIAL:
                 self._plain()
-                found.append(Line(number, start, end, following, False, 0, 0, text[start:end].rstrip(" \t"), None))
+                found.append(
+                    Line(
+                        number,
+                        start,
+                        end,
+                        following,
+                        False,
+                        0,
+                        0,
+                        text[start:end].rstrip(" \t"),
+                        None,
+                    )
+                )
             else:
                 found.append(self._line(number, start, end, following))
             start = following
@@ -155,7 +173,9 @@ class _Scanner:
         quotes, indent, body = self._strip(start, end, block.quotes if block else _DEEP)
         if block is not None:
             if self._continues(block, quotes, indent, body, end):
-                return Line(number, start, end, following, True, quotes, indent, body, None, block.comment)
+                return Line(
+                    number, start, end, following, True, quotes, indent, body, None, block.comment
+                )
             quotes, indent, body = self._strip(start, end, _DEEP)
         items = self._items(quotes)
         if quotes > self._quotes:
@@ -169,21 +189,54 @@ class _Scanner:
         return self._text_line(number, start, end, following, quotes, indent, body, items)
 
     def _text_line(
-        self, number: int, start: int, end: int, following: int, quotes: int, indent: int, body: str, items: list[_Item]
+        self,
+        number: int,
+        start: int,
+        end: int,
+        following: int,
+        quotes: int,
+        indent: int,
+        body: str,
+        items: list[_Item],
     ) -> Line:
         """A line that is not blank and that no open block has swallowed."""
         marked = self._begins_item(indent, body, items)
-        if not marked and (not self._after_text or (body[0] in "#-*_" and not self._goes_on(body, indent))):
+        if not marked and (
+            not self._after_text or (body[0] in "#-*_" and not self._goes_on(body, indent))
+        ):
             _leave(items, indent)
-        if not self._after_text and indent >= (items[-1].content if items else 0) + _TAB and not (items and marked):
+        if (
+            not self._after_text
+            and indent >= (items[-1].content if items else 0) + _TAB
+            and not (items and marked)
+        ):
             return Line(number, start, end, following, True, quotes, indent, body, None)
-        text = _behind_markers(body, indent, quotes) if marked else _Text(body, indent, quotes, 0, code=False)
+        text = (
+            _behind_markers(body, indent, quotes)
+            if marked
+            else _Text(body, indent, quotes, 0, code=False)
+        )
         opens = text.code or self._opens(text, end, items)
-        depth = self._enter(indent, body, items) if marked and (text.code or not opens or text.items) else None
+        depth = (
+            self._enter(indent, body, items)
+            if marked and (text.code or not opens or text.items)
+            else None
+        )
         if opens and depth is None:
             self._after_text = False
             _leave(items, indent)
-            return Line(number, start, end, following, True, quotes, indent, body, None, self._open is not None and self._open.comment)
+            return Line(
+                number,
+                start,
+                end,
+                following,
+                True,
+                quotes,
+                indent,
+                body,
+                None,
+                self._open is not None and self._open.comment,
+            )
         self._after_text = not opens and self._goes_on(text.content, indent)
         return Line(number, start, end, following, False, quotes, indent, body, depth, opaque=opens)
 
@@ -204,7 +257,9 @@ class _Scanner:
             return read_heading(content) is None
         if content[0] not in "-*_=":
             return True
-        return not (RULE.match(content) or (self._after_text and indent < _TAB and UNDERLINE.match(content)))
+        return not (
+            RULE.match(content) or (self._after_text and indent < _TAB and UNDERLINE.match(content))
+        )
 
     def _items(self, quotes: int) -> list[_Item]:
         """The list items around a line, outermost first; each level of quotation has its own."""
@@ -227,11 +282,17 @@ class _Scanner:
         blanks = _INDENT.match(text, start, end)
         stop = blanks.end() if blanks else start
         indent = _columns(text[start:stop])
-        return quotes, max(0, indent - self._dedent) if quotes == 0 else indent, text[stop:end].rstrip(" \t") if stop < end else ""
+        return (
+            quotes,
+            max(0, indent - self._dedent) if quotes == 0 else indent,
+            text[stop:end].rstrip(" \t") if stop < end else "",
+        )
 
     def _continues(self, block: _Open, quotes: int, indent: int, body: str, end: int) -> bool:
         """Whether a line belongs to the open block; its last line does."""
-        if not block.comment and (quotes < block.quotes or (block.fence and body and indent < block.container)):
+        if not block.comment and (
+            quotes < block.quotes or (block.fence and body and indent < block.container)
+        ):
             self._open = None
             return False
         if block.fence:
@@ -254,7 +315,13 @@ class _Scanner:
             fence = _FENCE.match(content)
             if fence is None:
                 return False
-            container = text.column if text.items else next((item.content for item in reversed(items) if item.content <= text.column), 0)
+            container = (
+                text.column
+                if text.items
+                else next(
+                    (item.content for item in reversed(items) if item.content <= text.column), 0
+                )
+            )
             self._open = _Open(fence[1] or fence[2], text.quotes, True, container)
             return True
         if first == "<":
@@ -279,7 +346,9 @@ class _Scanner:
             closing = f"</{raw[1].lower()}>"
             self._open = None if closing in content.lower() else _Open(closing, text.quotes)
             return True
-        if HTML_BLOCK.match(content) or ((text.items or not self._after_text) and _LONE_TAG.match(content)):
+        if HTML_BLOCK.match(content) or (
+            (text.items or not self._after_text) and _LONE_TAG.match(content)
+        ):
             self._open = _Open("", text.quotes)
             return True
         return False
@@ -292,7 +361,11 @@ class _Scanner:
         while items and indent < min(items[-1].content, items[-1].indent + 2):
             items.pop()
         gap = len(item["gap"].expandtabs(_TAB))
-        items.append(_Item(indent, indent + len(item["marker"]) + (gap if gap <= _TAB and item["rest"] else 1)))
+        items.append(
+            _Item(
+                indent, indent + len(item["marker"]) + (gap if gap <= _TAB and item["rest"] else 1)
+            )
+        )
         return len(items) - 1
 
 
@@ -356,7 +429,14 @@ def _underlined(lines: Sequence[Line], position: int) -> Line | None:
     if position == 0 or not UNDERLINE.match(lines[position].body):
         return None
     title = lines[position - 1]
-    if title.hidden or title.quotes or title.indent > 3 or not title.body or title.depth is not None or _NO_PARAGRAPH.match(title.body):
+    if (
+        title.hidden
+        or title.quotes
+        or title.indent > 3
+        or not title.body
+        or title.depth is not None
+        or _NO_PARAGRAPH.match(title.body)
+    ):
         return None
     above = lines[position - 2] if position > 1 else None
     alone = above is None or above.hidden or not above.body or read_heading(above.body) is not None
@@ -399,7 +479,12 @@ class Item(NamedTuple):
 def bullets(text: str) -> list[Bullet]:
     """The list items, bulleted and numbered, in order. Items in code and comments, and items without text, are left out."""
     return [
-        Bullet(item.text, text[line.start : line.end], line.depth or 0, None if item.status is None else item.status != " ")
+        Bullet(
+            item.text,
+            text[line.start : line.end],
+            line.depth or 0,
+            None if item.status is None else item.status != " ",
+        )
         for line, item in _items(scan(text, dedent=_common_indent(text)))
         if item.text
     ]
@@ -412,7 +497,11 @@ def tasks(text: str) -> list[Task]:
 
 def tasks_of(lines: Sequence[Line]) -> list[Task]:
     """The list items that have a checkbox among the lines of a note."""
-    return [Task(item.text, item.status, line.number) for line, item in _items(lines) if item.status is not None]
+    return [
+        Task(item.text, item.status, line.number)
+        for line, item in _items(lines)
+        if item.status is not None
+    ]
 
 
 def read_item(body: str) -> Item | None:
@@ -429,7 +518,11 @@ def without_block_id(text: str) -> str:
     """The text of an item without blanks around it, and without the block id at its end."""
     text = text.strip()
     above, mark, name = text.rpartition("^")
-    return above.rstrip() if mark and above[-1:] in ("", " ", "\t") and _BLOCK_ID.fullmatch(name) else text
+    return (
+        above.rstrip()
+        if mark and above[-1:] in ("", " ", "\t") and _BLOCK_ID.fullmatch(name)
+        else text
+    )
 
 
 def _items(lines: Sequence[Line]) -> Iterator[tuple[Line, Item]]:
@@ -440,5 +533,9 @@ def _items(lines: Sequence[Line]) -> Iterator[tuple[Line, Item]]:
 
 def _common_indent(text: str) -> int:
     """Columns by which all lines are indented: a selection may be from the middle of a list."""
-    columns = (len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip()) for line in text.split("\n") if line.strip())
+    columns = (
+        len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+        for line in text.split("\n")
+        if line.strip()
+    )
     return min(columns, default=0)

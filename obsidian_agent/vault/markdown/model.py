@@ -10,7 +10,17 @@ from typing import Any, Literal, NamedTuple
 
 from obsidian_agent.dataclass import dataclass
 
-LinkKind = Literal["wikilink", "embed", "markdown", "markdown-embed", "property", "canvas", "base", "definition", "html"]
+LinkKind = Literal[
+    "wikilink",
+    "embed",
+    "markdown",
+    "markdown-embed",
+    "property",
+    "canvas",
+    "base",
+    "definition",
+    "html",
+]
 """`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a canvas, a file that a base names; and what
 is no link of the graph (`references.py`): `[t]: a.md`, `<a href="a.md">`."""
 

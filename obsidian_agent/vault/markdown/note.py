@@ -18,11 +18,25 @@ from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, parse_block, read_block
 from obsidian_agent.vault.markdown import blocks
-from obsidian_agent.vault.markdown.blocks import LineFinder, NeedsBlocks, flat_tables, line_starts, regions
+from obsidian_agent.vault.markdown.blocks import (
+    LineFinder,
+    NeedsBlocks,
+    flat_tables,
+    line_starts,
+    regions,
+)
 from obsidian_agent.vault.markdown.inline import InlineScanner
 from obsidian_agent.vault.markdown.lines import Line, headings_of, tasks_of
 from obsidian_agent.vault.markdown.lines import scan as scan_lines
-from obsidian_agent.vault.markdown.model import BlockId, FrontmatterSpan, Link, NoteHeading, NoteTag, NoteTask, ScannedNote
+from obsidian_agent.vault.markdown.model import (
+    BlockId,
+    FrontmatterSpan,
+    Link,
+    NoteHeading,
+    NoteTag,
+    NoteTask,
+    ScannedNote,
+)
 from obsidian_agent.vault.markdown.targets import links_where as quick_links_where
 from obsidian_agent.vault.markdown.targets import targets_and_tags
 from obsidian_agent.vault.text import decode
@@ -37,9 +51,15 @@ _TAGS_KEY: Final = expression(rb"^[ \t{]*[\"']?(tags)[\"']?[ \t]*:", re.IGNORECA
 _NEXT_KEY: Final = expression(rb"^[^\s\-#\]}]", re.MULTILINE)
 
 
-def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any], *, broken: bool) -> list[Link]:
+def property_links(
+    data: bytes, start: int, end: int, values: Mapping[str, Any], *, broken: bool
+) -> list[Link]:
     """The links in the block between two offsets, in order. Of a `broken` block, which has no `values`, whatever looks like one."""
-    found = [match for match in _QUOTED.finditer(data, start, end) if _is_value(data, start, match.start(), match.end(), end)]
+    found = [
+        match
+        for match in _QUOTED.finditer(data, start, end)
+        if _is_value(data, start, match.start(), match.end(), end)
+    ]
     if broken:
         lines = LineFinder(data)
         return [_link(data, match, None, lines) for match in found]
@@ -48,11 +68,21 @@ def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any],
         # The dictionary lacks what a property that is there twice said first.
         block = parse_block(data[start:end].decode())
         entries = block.entries if block else ()
-        links = _matched(data, found, [string for entry in entries for string in _strings(entry.node.value, entry.key or "?")])
+        links = _matched(
+            data,
+            found,
+            [
+                string
+                for entry in entries
+                for string in _strings(entry.node.value, entry.key or "?")
+            ],
+        )
     return links
 
 
-def _matched(data: bytes, found: Sequence[re.Match[bytes]], strings: list[tuple[str, str]]) -> list[Link]:
+def _matched(
+    data: bytes, found: Sequence[re.Match[bytes]], strings: list[tuple[str, str]]
+) -> list[Link]:
     """The links among what looks like one that are the value of some property; both in the order of the block."""
     links: list[Link] = []
     lines = LineFinder(data)
@@ -80,7 +110,9 @@ def _link(data: bytes, found: re.Match[bytes], key: str | None, lines: LineFinde
     path, display = (text[:pipe], text[pipe + 1 :]) if pipe > 0 else (text, None)
     path, mark, subpath = path.partition("#")
     raw = found[3]
-    stop = min((place for place in (raw.find(b"#"), raw.find(b"|", 1)) if place >= 0), default=len(raw))
+    stop = min(
+        (place for place in (raw.find(b"#"), raw.find(b"|", 1)) if place >= 0), default=len(raw)
+    )
     piece = raw[:stop].removesuffix(b"\\") if pipe > 0 else raw[:stop]
     first = found.start(3) + len(piece) - len(piece.lstrip())
     return Link(
@@ -124,10 +156,16 @@ def aliases(values: Mapping[str, Any]) -> tuple[str, ...]:
     """The other names of the note."""
     found = values.get("aliases")
     listed = found if isinstance(found, list) else [found]
-    return tuple(str(alias).strip() for alias in listed if alias is not None and not isinstance(alias, (dict, list)) and str(alias).strip())
+    return tuple(
+        str(alias).strip()
+        for alias in listed
+        if alias is not None and not isinstance(alias, (dict, list)) and str(alias).strip()
+    )
 
 
-def property_tags(data: bytes, start: int, end: int, values: Mapping[str, Any]) -> Iterator[NoteTag]:
+def property_tags(
+    data: bytes, start: int, end: int, values: Mapping[str, Any]
+) -> Iterator[NoteTag]:
     """The tags of the block between two offsets."""
     for names in _tag_lists(values):
         yield from _placed(data, start, end, names)
@@ -144,7 +182,11 @@ def property_tag_names(block: str, values: Mapping[str, Any]) -> list[str]:
 
 def _tag_lists(values: Mapping[str, Any]) -> Iterator[list[str]]:
     for key in values:
-        if len(key) == 4 and key.lower() == "tags" and (names := [text for text in map(_tag_text, _listed(values[key])) if text]):
+        if (
+            len(key) == 4
+            and key.lower() == "tags"
+            and (names := [text for text in map(_tag_text, _listed(values[key])) if text])
+        ):
             yield names
 
 
@@ -157,14 +199,18 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _tag_text(value: Any) -> str:
-    return "" if value is None or isinstance(value, (dict, list)) else str(value).strip().lstrip("#")
+    return (
+        "" if value is None or isinstance(value, (dict, list)) else str(value).strip().lstrip("#")
+    )
 
 
 def _tags_key(data: bytes, start: int, end: int) -> re.Match[bytes] | None:
     """The key of the property that holds tags."""
     key = data.find(b"tags", start, end)
     found = _TAGS_KEY.match(data, data.rfind(b"\n", 0, key) + 1, end) if key >= 0 else None
-    return found if found is not None and found.start(1) == key else _TAGS_KEY.search(data, start, end)
+    return (
+        found if found is not None and found.start(1) == key else _TAGS_KEY.search(data, start, end)
+    )
 
 
 def _placed(data: bytes, start: int, end: int, names: list[str]) -> Iterator[NoteTag]:
@@ -232,7 +278,11 @@ def links_in(data: bytes) -> tuple[Link, ...]:
         elif text.find("[[", front.content_start, front.content_end) >= 0:
             return scan_lossy(data).links
         else:
-            start = front.body_start if len(data) == len(text) else len(text[: front.body_start].encode())
+            start = (
+                front.body_start
+                if len(data) == len(text)
+                else len(text[: front.body_start].encode())
+            )
         inline = InlineScanner(data, tables=flat_tables(data, start))
         inline.scan(start, len(data))
     except (UnicodeDecodeError, NeedsBlocks):
@@ -247,7 +297,11 @@ def links_where(data: bytes, wanted: Callable[[str], bool]) -> tuple[Link, ...]:
     except UnicodeDecodeError:
         text = "\ufeff"
     front = find_frontmatter(text) if text.startswith("---") else None
-    found = None if text.startswith("\ufeff") else quick_links_where(data, text, front.body_start if front else 0, wanted)
+    found = (
+        None
+        if text.startswith("\ufeff")
+        else quick_links_where(data, text, front.body_start if front else 0, wanted)
+    )
     if found is None:
         return tuple(link for link in links_in(data) if wanted(link.target))
     if front is not None and text.find("[[", 0, front.content_end) >= 0:
@@ -275,7 +329,11 @@ def names_in(data: bytes) -> Names:
     except UnicodeDecodeError:
         return names_of(scan_lossy(data))
     front = find_frontmatter(text) if text.startswith("---") else None
-    found = targets_and_tags(text, front.body_start if front else 0) if not text.startswith("\ufeff") else None
+    found = (
+        targets_and_tags(text, front.body_start if front else 0)
+        if not text.startswith("\ufeff")
+        else None
+    )
     if found is None:
         return names_of(scan_lossy(data))
     targets, tags = found
@@ -298,7 +356,9 @@ def names_in(data: bytes) -> Names:
 def names_of(note: ScannedNote) -> Names:
     """The names in a scanned note."""
     links = tuple([link.target for link in note.links if link.target])
-    return Names(links, tuple([tag.name for tag in note.tags]), note.aliases, note.properties, note.lossy)
+    return Names(
+        links, tuple([tag.name for tag in note.tags]), note.aliases, note.properties, note.lossy
+    )
 
 
 def scan_by_blocks(data: bytes) -> ScannedNote:
@@ -311,11 +371,15 @@ def scan_text(text: str) -> ScannedNote:
     return _scan(text.encode(errors="replace"), text, properties=False)
 
 
-def _scan(data: bytes, text: str, *, properties: bool, lossy: bool = False, flat: bool = True) -> ScannedNote:
+def _scan(
+    data: bytes, text: str, *, properties: bool, lossy: bool = False, flat: bool = True
+) -> ScannedNote:
     front, values, broken = _frontmatter(data, text) if properties else (None, {}, False)
     start = front.body_start if front else 3 if data.startswith(_BOM) else 0
     try:
-        links, tags, headings, blocks, tasks = _flat(data, start) if flat else _deep(data, text, properties)
+        links, tags, headings, blocks, tasks = (
+            _flat(data, start) if flat else _deep(data, text, properties)
+        )
     except NeedsBlocks:
         links, tags, headings, blocks, tasks = _deep(data, text, properties)
     if front is not None:
@@ -366,15 +430,22 @@ def _deep(data: bytes, text: str, properties: bool) -> _Found:
     return (
         inline.links,
         inline.tags,
-        [_heading(data, title, level, first, last, starts) for title, level, first, last in headings_of(lines)],
+        [
+            _heading(data, title, level, first, last, starts)
+            for title, level, first, last in headings_of(lines)
+        ],
         list(blocks.block_ids(data, starts[0], inline.block_ids)),
         [NoteTask(task.status, task.text, task.line) for task in tasks_of(lines)],
     )
 
 
-def _heading(data: bytes, title: str, level: int, first: Line, last: Line, starts: list[int]) -> NoteHeading:
+def _heading(
+    data: bytes, title: str, level: int, first: Line, last: Line, starts: list[int]
+) -> NoteHeading:
     start, end = starts[first.number - 1], starts[last.number]
-    return NoteHeading(title, level, first.number, start, start + len(data[start:end].rstrip(b"\r\n")))
+    return NoteHeading(
+        title, level, first.number, start, start + len(data[start:end].rstrip(b"\r\n"))
+    )
 
 
 def _frontmatter(data: bytes, text: str) -> tuple[FrontmatterSpan | None, dict[str, Any], bool]:
@@ -386,12 +457,16 @@ def _frontmatter(data: bytes, text: str) -> tuple[FrontmatterSpan | None, dict[s
         return None, {}, False
     block = text[found.content_start : found.content_end]
     if len(data) == len(text):
-        front = FrontmatterSpan(found.start, found.content_start, found.content_end, found.body_start)
+        front = FrontmatterSpan(
+            found.start, found.content_start, found.content_end, found.body_start
+        )
     else:
         start = 3 if found.start else 0
         content = start + found.content_start - found.start
         content_end = content + len(block.encode())
-        front = FrontmatterSpan(start, content, content_end, content_end + found.body_start - found.content_end)
+        front = FrontmatterSpan(
+            start, content, content_end, content_end + found.body_start - found.content_end
+        )
     try:
         return front, read_block(block), False
     except VaultError:

@@ -71,13 +71,19 @@ def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | Non
     return None if found is None else found[:2]
 
 
-def links_where(data: bytes, text: str, start: int, wanted: Callable[[str], bool]) -> list[Link] | None:
+def links_where(
+    data: bytes, text: str, start: int, wanted: Callable[[str], bool]
+) -> list[Link] | None:
     """The links in a note's text from `start` on whose targets are wanted, in order; None as `targets_and_tags`. `text` is `data` decoded."""
     found = _found(text, start)
     if found is None:
         return None
     inline = InlineScanner(data)
-    for at, end in _places(text, start, [written for target, written in zip(found[0], found[2], strict=True) if wanted(target)]):
+    for at, end in _places(
+        text,
+        start,
+        [written for target, written in zip(found[0], found[2], strict=True) if wanted(target)],
+    ):
         first = at if len(data) == len(text) else len(text[:at].encode())
         inline.scan(first, first + len(text[at:end].encode()))
     return inline.links

@@ -102,7 +102,9 @@ class VaultPath:
     def nfc(self) -> str:
         """The look-up key: the text in NFC."""
         if self._nfc is None:
-            _set_nfc(self, self.text if self.text.isascii() else unicodedata.normalize("NFC", self.text))
+            _set_nfc(
+                self, self.text if self.text.isascii() else unicodedata.normalize("NFC", self.text)
+            )
         assert self._nfc is not None
         return self._nfc
 
@@ -154,7 +156,9 @@ class VaultPath:
     def is_note(self) -> bool:
         """Whether it has the extension of Markdown notes, `.md`, in any case."""
         # Asked of every file there is: what needs a closer look is a name of dots alone.
-        return self.text[-3:].lower() == ".md" and (self.text[-4:-3] not in "./" or self.suffix == ".md")
+        return self.text[-3:].lower() == ".md" and (
+            self.text[-4:-3] not in "./" or self.suffix == ".md"
+        )
 
     def within(self, folder: VaultPath) -> bool:
         """Whether it is somewhere below `folder` (not `folder` itself)."""
@@ -196,7 +200,9 @@ def from_disk(parent: VaultPath, name: str) -> VaultPath:
     if rules.PLAIN.fullmatch(name):
         return _new(f"{parent.text}/{name}" if parent.text else name, parent)
     _judge_name(name, name)
-    if foreign := rules.foreign_code(name, new=False) or (parent.is_root and rules.foreign_start(name, new=False)):
+    if foreign := rules.foreign_code(name, new=False) or (
+        parent.is_root and rules.foreign_start(name, new=False)
+    ):
         raise _outside(name, foreign)
     return _new(f"{parent.text}/{name}" if parent.text else name, parent)
 
@@ -223,7 +229,9 @@ def custom_path(root: str, *parts: str) -> VaultPath:
 def config_path(*parts: str, folder: str = CONFIG_FOLDER) -> VaultPath:
     """A file or folder in Obsidian's own folder, which people may have named otherwise than `.obsidian`."""
     if not folder.startswith(".") or folder in (TRASH, APP_FOLDER, OTHER_AGENTS):
-        raise _refused("PATH_NOT_ALLOWED", folder, f"{folder!r} is no configuration folder of Obsidian.")
+        raise _refused(
+            "PATH_NOT_ALLOWED", folder, f"{folder!r} is no configuration folder of Obsidian."
+        )
     return _new("/".join([_plain(folder), *(_plain(part) for part in parts)]))
 
 
@@ -235,7 +243,10 @@ def is_trash(path: VaultPath) -> bool:
 def is_reserved(path: VaultPath) -> bool:
     """Whether a path is one of `trash_path`, `app_path`, `custom_path` and `config_path` (or their folders): links on it are never followed."""
     first = path.text.partition("/")[0]
-    return first.startswith(".") or first in (f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc")
+    return first.startswith(".") or first in (
+        f"{OTHER_AGENTS[1:]}.json",
+        f"{OTHER_AGENTS[1:]}.jsonc",
+    )
 
 
 def _plain(name: str) -> str:
@@ -253,7 +264,11 @@ _CLIMBS = "The path climbs with '..': write it from the vault's root."
 
 
 def parse(
-    text: object, use: PathUse, *, exists: Callable[[VaultPath], bool] | None = None, moved_from: VaultPath | None = None
+    text: object,
+    use: PathUse,
+    *,
+    exists: Callable[[VaultPath], bool] | None = None,
+    moved_from: VaultPath | None = None,
 ) -> VaultPath:
     """The path that `text` names, made canonical and judged for `use`, or PathRefused.
 
@@ -274,7 +289,12 @@ def parse(
         raise
 
 
-def _judged(text: str, use: PathUse, exists: Callable[[VaultPath], bool] | None, moved_from: VaultPath | None) -> VaultPath:
+def _judged(
+    text: str,
+    use: PathUse,
+    exists: Callable[[VaultPath], bool] | None,
+    moved_from: VaultPath | None,
+) -> VaultPath:
     if len(text) > _MAX_TEXT:
         raise _refused("PATH_INVALID", text, f"The path is {len(text):,} characters long.")
     if flaw := rules.unreadable(text):
@@ -312,11 +332,21 @@ def _judge_shape(text: str, slashed: str, parts: list[str], use: PathUse) -> Non
             if rules.climbs(part):
                 raise _refused("PATH_OUTSIDE_VAULT", text, _CLIMBS)
     if not parts and use is not PathUse.FOLDER:
-        raise _refused("PATH_INVALID", text, "The path is empty: name a file or folder inside the vault.")
+        raise _refused(
+            "PATH_INVALID", text, "The path is empty: name a file or folder inside the vault."
+        )
     if use in _CONTENT and slashed.endswith(("/", "/.")):
         raise _refused("PATH_INVALID", text, "A file's path does not end with a slash.")
-    if len(parts) > MAX_DEPTH or len(slashed) > MAX_PATH_BYTES or len(slashed.encode()) > MAX_PATH_BYTES:
-        raise _refused("PATH_INVALID", text, f"The path is deeper than {MAX_DEPTH} folders or longer than {MAX_PATH_BYTES:,} bytes.")
+    if (
+        len(parts) > MAX_DEPTH
+        or len(slashed) > MAX_PATH_BYTES
+        or len(slashed.encode()) > MAX_PATH_BYTES
+    ):
+        raise _refused(
+            "PATH_INVALID",
+            text,
+            f"The path is deeper than {MAX_DEPTH} folders or longer than {MAX_PATH_BYTES:,} bytes.",
+        )
 
 
 def _judge_name(component: str, text: str) -> None:
@@ -345,7 +375,12 @@ def _new_name_flaw(component: str) -> str | None:
     return rules.unportable(component) or rules.unlinkable(component)
 
 
-def _judge_new(text: str, parts: list[str], exists: Callable[[VaultPath], bool] | None, moved_from: VaultPath | None) -> None:
+def _judge_new(
+    text: str,
+    parts: list[str],
+    exists: Callable[[VaultPath], bool] | None,
+    moved_from: VaultPath | None,
+) -> None:
     last = len(parts)
     for at, part in enumerate(parts, 1):
         flaw = _new_name_flaw(part)
@@ -355,7 +390,11 @@ def _judge_new(text: str, parts: list[str], exists: Callable[[VaultPath], bool] 
         elif flaw and (exists is None or not exists(_new("/".join(parts[:at])))):
             raise _refused("PATH_INVALID", text, f"The folder's name {part!r} {flaw}.")
     if _WINDOWS and len("/".join(parts)) > _WINDOWS_PATH:
-        raise _refused("PATH_INVALID", text, f"The path is longer than {_WINDOWS_PATH} characters, too long for Windows.")
+        raise _refused(
+            "PATH_INVALID",
+            text,
+            f"The path is longer than {_WINDOWS_PATH} characters, too long for Windows.",
+        )
 
 
 def _judge_extension(text: str, name: str, moved_from: VaultPath | None) -> None:
@@ -383,7 +422,11 @@ def _suggestion(text: str, use: PathUse, code: str) -> str | None:
 
 def _clean_file_name(name: str) -> str:
     ext = name[len(name) - len(rules.extension(name)) :]
-    return clean_component(name.removesuffix(ext)) + ext if ext[1:].isalnum() else clean_component(name)
+    return (
+        clean_component(name.removesuffix(ext)) + ext
+        if ext[1:].isalnum()
+        else clean_component(name)
+    )
 
 
 def _refused(code: str, text: str, message: str) -> PathRefused:

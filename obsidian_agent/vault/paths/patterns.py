@@ -33,7 +33,14 @@ class PathRules:
 
     def covering(self, path: VaultPath) -> str | None:
         """The first pattern that covers a file or folder."""
-        return next((pattern for pattern in self.patterns if _compiled(pattern, self.anywhere).match(path.key) is not None), None)
+        return next(
+            (
+                pattern
+                for pattern in self.patterns
+                if _compiled(pattern, self.anywhere).match(path.key) is not None
+            ),
+            None,
+        )
 
     def __bool__(self) -> bool:
         return bool(self.patterns)
@@ -45,14 +52,25 @@ def _compiled(pattern: str, anywhere: bool) -> re.Pattern[str]:
     rooted = text.startswith("/")
     text = text.strip("/")
     if not text or text == ".":
-        raise ConfigError(f"{pattern!r} names no note or folder.", hint="Write a path or pattern such as Private/** or *.key.")
+        raise ConfigError(
+            f"{pattern!r} names no note or folder.",
+            hint="Write a path or pattern such as Private/** or *.key.",
+        )
     if ".." in text.split("/"):
-        raise ConfigError(f"The pattern {pattern!r} leads out of the vault.", hint="Write it from the vault's root.")
+        raise ConfigError(
+            f"The pattern {pattern!r} leads out of the vault.",
+            hint="Write it from the vault's root.",
+        )
     floating = anywhere and not rooted and "/" not in text
     try:
-        return re.compile(f"{'(?:.*/)?' if floating else ''}{_translated(text)}(?:/.*)?\\Z", re.DOTALL)
+        return re.compile(
+            f"{'(?:.*/)?' if floating else ''}{_translated(text)}(?:/.*)?\\Z", re.DOTALL
+        )
     except re.error as error:
-        raise ConfigError(f"The pattern {pattern!r} cannot be read: {error.msg}.", hint="Check what stands in [ ].") from error
+        raise ConfigError(
+            f"The pattern {pattern!r} cannot be read: {error.msg}.",
+            hint="Check what stands in [ ].",
+        ) from error
 
 
 _PIECE = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[!^]?[^/][^\]/]*\]|.", re.DOTALL)

@@ -30,17 +30,93 @@ INSTRUCTION_FILES: Final = frozenset({"agents.md", "claude.md", "gemini.md"})
 
 CODE_EXTENSIONS: Final = frozenset(
     (
-        *(".app", ".appimage", ".applescript", ".appref-ms", ".bash", ".bat", ".chm", ".cjs", ".cmd", ".com", ".command", ".cpl", ".csh"),
-        *(".desktop", ".dll", ".dmg", ".exe", ".fish", ".gadget", ".hta", ".htm", ".html", ".inf", ".jar", ".js", ".jse", ".ksh", ".lnk"),
-        *(".mht", ".mhtml", ".mjs", ".msc", ".msi", ".msp", ".mst", ".pif", ".pkg", ".pl", ".ps1", ".ps1xml", ".psd1", ".psm1", ".py"),
-        *(".pyc", ".pyw", ".rb", ".reg", ".scf", ".scpt", ".scr", ".sct", ".settingcontent-ms", ".sh", ".shtml", ".terminal", ".tool"),
-        *(".url", ".vb", ".vbe", ".vbs", ".webloc", ".workflow", ".ws", ".wsc", ".wsf", ".wsh", ".xht", ".xhtml", ".zsh"),
+        *(
+            ".app",
+            ".appimage",
+            ".applescript",
+            ".appref-ms",
+            ".bash",
+            ".bat",
+            ".chm",
+            ".cjs",
+            ".cmd",
+            ".com",
+            ".command",
+            ".cpl",
+            ".csh",
+        ),
+        *(
+            ".desktop",
+            ".dll",
+            ".dmg",
+            ".exe",
+            ".fish",
+            ".gadget",
+            ".hta",
+            ".htm",
+            ".html",
+            ".inf",
+            ".jar",
+            ".js",
+            ".jse",
+            ".ksh",
+            ".lnk",
+        ),
+        *(
+            ".mht",
+            ".mhtml",
+            ".mjs",
+            ".msc",
+            ".msi",
+            ".msp",
+            ".mst",
+            ".pif",
+            ".pkg",
+            ".pl",
+            ".ps1",
+            ".ps1xml",
+            ".psd1",
+            ".psm1",
+            ".py",
+        ),
+        *(
+            ".pyc",
+            ".pyw",
+            ".rb",
+            ".reg",
+            ".scf",
+            ".scpt",
+            ".scr",
+            ".sct",
+            ".settingcontent-ms",
+            ".sh",
+            ".shtml",
+            ".terminal",
+            ".tool",
+        ),
+        *(
+            ".url",
+            ".vb",
+            ".vbe",
+            ".vbs",
+            ".webloc",
+            ".workflow",
+            ".ws",
+            ".wsc",
+            ".wsf",
+            ".wsh",
+            ".xht",
+            ".xhtml",
+            ".zsh",
+        ),
     )
 )
 """Extensions that a double click, a shell or a browser runs as code."""
 
 # The 16 code points that HFS+ leaves out when it compares names.
-_HFS_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+_HFS_IGNORED = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
 
 # 8.3 names that NTFS gives to dot files: `.git` is `GIT~1`, `.obsidian` is `OBSIDI~1`; after four clashes two letters and a hash.
 _SHORT_NAME = expression(
@@ -58,14 +134,20 @@ _CONTROL = expression(f"[{_CONTROLS}]")
 _ILLEGAL = expression(rf'[<>:"|?*\\/{_CONTROLS}]')
 _UNLINKABLE = expression(r"[#^\[\]|]|%%")
 _NO_TEXT = expression(
-    "[\ud800-\udfff\ufdd0-\ufdef" + "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)) + "]"
+    "[\ud800-\udfff\ufdd0-\ufdef"
+    + "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
+    + "]"
 )
 _OPTION = expression(r"-[-A-Za-z0-9_=.]+")
 _VARIABLE = expression(r"\$(?:env:)?[a-z_]\w*|\$\{\w+\}|%\w+%", re.ASCII | re.IGNORECASE)
 _PERCENT_CODE = expression(r"%(?=[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 
-_SUBDIVISION_FLAG = expression("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
-_VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+_SUBDIVISION_FLAG = expression(
+    "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
+)
+_VISIBLE_FORMATS = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
 # What NFKC turns into a tilde, and into text with a slash or backslash.
 _TILDES = expression("[~\uff5e]")
 _LIKE_SLASH = frozenset("\u2100\u2101\u2105\u2106\uff0f\uff3c\ufe68")
@@ -93,7 +175,11 @@ def protected(component: str) -> bool:
 
     Compared after NFKC, case folding, and removal of what HFS+ ignores and Win32 drops (trailing dots and blanks, `:stream`).
     """
-    if component[:1].isalnum() and not _TILDES.search(component) and unicodedata.normalize("NFKC", component[0])[0] not in "oO":
+    if (
+        component[:1].isalnum()
+        and not _TILDES.search(component)
+        and unicodedata.normalize("NFKC", component[0])[0] not in "oO"
+    ):
         return False
     if component.isascii():
         folded = component.lower()
@@ -111,14 +197,21 @@ def unreadable(text: str) -> str | None:
         return None
     if _CONTROL.search(text):
         return "contains a control character or line break"
-    return "contains half of a surrogate pair or another code point that is no character" if _NO_TEXT.search(text) else None
+    return (
+        "contains half of a surrogate pair or another code point that is no character"
+        if _NO_TEXT.search(text)
+        else None
+    )
 
 
 def climbs(component: str) -> bool:
     """Whether some system takes a name for a parent folder: `..`, `.. `, also behind compatibility forms (`．．／`, `‥`)."""
     if component.isascii() or (component[:1].isalnum() and _LIKE_SLASH.isdisjoint(component)):
         return component.rstrip() == ".."
-    return any(part.rstrip() == ".." for part in unicodedata.normalize("NFKC", component).replace("\\", "/").split("/"))
+    return any(
+        part.rstrip() == ".."
+        for part in unicodedata.normalize("NFKC", component).replace("\\", "/").split("/")
+    )
 
 
 def vanishes(component: str) -> bool:
@@ -179,7 +272,9 @@ def _is_hidden(char: str, previous: str) -> bool:
         return False
     if char in _JOINERS:
         return previous < "\u0590"
-    return char in _BLANK_LETTERS or (unicodedata.category(char) == "Cf" and char not in _VISIBLE_FORMATS)
+    return char in _BLANK_LETTERS or (
+        unicodedata.category(char) == "Cf" and char not in _VISIBLE_FORMATS
+    )
 
 
 def dash_illegal(text: str) -> str:
@@ -245,7 +340,9 @@ def _cut(text: str, most: int | None = None) -> str:
 
 
 def _fits(text: str, most: int | None) -> bool:
-    return (most is None or len(text) <= most) and len(text.encode("utf-8", "surrogatepass")) <= MAX_CLEAN_BYTES
+    return (most is None or len(text) <= most) and len(
+        text.encode("utf-8", "surrogatepass")
+    ) <= MAX_CLEAN_BYTES
 
 
 def _trimmed(text: str) -> str:
@@ -258,7 +355,9 @@ def _trimmed(text: str) -> str:
 # Compiled (and kept by `regex`) when first used: that takes longer than all the rest of this module.
 _APOSTROPHES = r"(?<=\p{L})['\u2019\u02bc](?=\p{L})"
 _KEPT = r"\p{L}\p{M}\p{N}_\p{ExtPict}\p{RI}\p{EMod}"
-_NO_WORD = rf"(?:[^{_KEPT}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]|(?<![\u0590-\U0010ffff])\u200d)+"
+_NO_WORD = (
+    rf"(?:[^{_KEPT}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]|(?<![\u0590-\U0010ffff])\u200d)+"
+)
 _DEVICE = expression(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
 _EMPTY = "untitled"
 
@@ -271,13 +370,22 @@ def slug(title: str, separator: str = "-", max_length: int | None = None) -> str
     Raises `ToolError` ARGUMENT_INVALID for a separator that is no part of a file's name, or a length below 1.
     """
     if len(separator) > 5 or not all(character in "-_.~+ " for character in separator):
-        raise ToolError(f"“{separator}” cannot separate the words of a slug.", hint="Use -, _, ., ~, + or a blank.")
+        raise ToolError(
+            f"“{separator}” cannot separate the words of a slug.",
+            hint="Use -, _, ., ~, + or a blank.",
+        )
     if max_length is not None and max_length < 1:
-        raise ToolError(f"A slug of {max_length} characters is not possible.", hint="maxLength is 1 or more.")
+        raise ToolError(
+            f"A slug of {max_length} characters is not possible.", hint="maxLength is 1 or more."
+        )
     import regex  # Slow to import, and not needed to read paths.
 
     folded = unicodedata.normalize("NFC", regex.sub(_APOSTROPHES, "", title).lower())
-    words = [word for part in regex.split(_NO_WORD, folded, flags=regex.V1) if (word := part.strip("\u200d").lstrip("\ufe0f\u200d"))]
+    words = [
+        word
+        for part in regex.split(_NO_WORD, folded, flags=regex.V1)
+        if (word := part.strip("\u200d").lstrip("\ufe0f\u200d"))
+    ]
     return _no_device(_joined(words, separator, max_length) or _EMPTY[:max_length], max_length)
 
 
@@ -300,7 +408,8 @@ def _no_device(name: str, most: int | None) -> str:
 
 _SCHEME_OR_DRIVE = expression(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _KNOWN_SCHEME = expression(
-    r"(?:https?|file|ftps?|sftp|ssh|smb|nfs|webdavs?|data|javascript|vbscript|mailto|obsidian|vscode|app|blob|about):", re.IGNORECASE
+    r"(?:https?|file|ftps?|sftp|ssh|smb|nfs|webdavs?|data|javascript|vbscript|mailto|obsidian|vscode|app|blob|about):",
+    re.IGNORECASE,
 )
 _DRIVE = expression(r"[A-Za-z]:")
 _PERCENT = expression(r"%(?:u([0-9a-f]{4})|([0-9a-f]{2}))", re.IGNORECASE)
@@ -319,7 +428,9 @@ def foreign_start(first: str, *, new: bool) -> str | None:
         return "starts with '~', which stands for a home folder"
     if new and _DRIVE.match(first):
         return "starts with a drive"
-    return "starts with a variable, which is never filled in" if new and is_variable(first) else None
+    return (
+        "starts with a variable, which is never filled in" if new and is_variable(first) else None
+    )
 
 
 def foreign_code(path: str, *, new: bool) -> str | None:
@@ -333,8 +444,14 @@ def foreign_code(path: str, *, new: bool) -> str | None:
     for _ in range(_ROUNDS):
         decoded = _decoded(decoded)
     parts = decoded.replace("\\", "/").split("/")
-    hides = bool(_OVERLONG.search(path) or unreadable(decoded)) or any(_means_more(part) for part in parts)
-    return "has percent codes for separators, dots or control characters" if hides or (new and len(parts) > path.count("/") + 1) else None
+    hides = bool(_OVERLONG.search(path) or unreadable(decoded)) or any(
+        _means_more(part) for part in parts
+    )
+    return (
+        "has percent codes for separators, dots or control characters"
+        if hides or (new and len(parts) > path.count("/") + 1)
+        else None
+    )
 
 
 def _means_more(part: str) -> bool:

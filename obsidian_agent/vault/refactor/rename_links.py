@@ -29,7 +29,13 @@ from obsidian_agent.vault.links.link_text import (
     target_edit,
 )
 from obsidian_agent.vault.links.references import NONE, References, references_in
-from obsidian_agent.vault.links.resolve import LinksByName, file_name, is_relative, link_key, target_name
+from obsidian_agent.vault.links.resolve import (
+    LinksByName,
+    file_name,
+    is_relative,
+    link_key,
+    target_name,
+)
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths import path as paths
@@ -61,7 +67,12 @@ class FileMoves:
     def names(self) -> frozenset[str]:
         """The names (keys of `resolve.file_name`) that come or go: a link that ends with none of them means what it did, unless it
         climbs or is in a file that moves."""
-        return frozenset(map(file_name, (*self.moved, *self.moved.values(), *self.removed, *self.replaced, *self.added)))
+        return frozenset(
+            map(
+                file_name,
+                (*self.moved, *self.moved.values(), *self.removed, *self.replaced, *self.added),
+            )
+        )
 
     @cached_property
     def renames(self) -> bool:
@@ -120,9 +131,16 @@ class LinksAfter(LinksByName):
             return False
         resolver = self.among(target_name(target))
         best = resolver.candidates(target)[:2]
-        if len(best) < 2 or len(best[0].text) != len(best[1].text) or best[0].parent == source.parent:
+        if (
+            len(best) < 2
+            or len(best[0].text) != len(best[1].text)
+            or best[0].parent == source.parent
+        ):
             return False
-        return resolver.resolve(target, source) == best[0] and resolver.resolve(f"/{target}", source) is None
+        return (
+            resolver.resolve(target, source) == best[0]
+            and resolver.resolve(f"/{target}", source) is None
+        )
 
     def twins(self, path: VaultPath) -> bool:
         """Whether another file has the same path for links: it differs in case or in its Unicode form alone."""
@@ -156,28 +174,48 @@ class LinkChanges:
     def sources(self) -> list[VaultPath]:
         """The files with links that may be concerned, sorted; not those that go, or are no longer of a kind that has links."""
         moves = self._moves
-        found = {source.text: source for name in (*moves.names, ".", "..") for source in self._index.naming(name)}
-        found.update({source.text: source for source in self._index.referring() if self._refers(source)})
+        found = {
+            source.text: source
+            for name in (*moves.names, ".", "..")
+            for source in self._index.naming(name)
+        }
+        found.update(
+            {source.text: source for source in self._index.referring() if self._refers(source)}
+        )
         found.update({path.text: path for path in moves.moved})
         gone = {path.text for path in moves.gone}
-        return sorted([source for text, source in found.items() if text not in gone or self._stays(source)], key=attrgetter("text"))
+        return sorted(
+            [source for text, source in found.items() if text not in gone or self._stays(source)],
+            key=attrgetter("text"),
+        )
 
     def of_source(self, source: VaultPath) -> dict[str, Change]:
         """The targets of a file, as the index knows them, that mean something else afterwards; those of references too."""
         facts = self._index.facts(source)
         found = self.of_targets(facts.targets, source)
-        return {**self.of_references(facts.references, source), **found} if facts.references else found
+        return (
+            {**self.of_references(facts.references, source), **found} if facts.references else found
+        )
 
     def of_references(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
         """Those of the targets of references that mean something else afterwards, or that led to their file as the relative path which
         other programs follow and no longer will."""
         path = self._moves.moved.get(source, source)
-        targets = [target for target in targets if target and (source in self._moves.moved or self.may_change(target))]
+        targets = [
+            target
+            for target in targets
+            if target and (source in self._moves.moved or self.may_change(target))
+        ]
         changes = self.of_targets(targets, source)
         for target in targets:
             before = self._index.resolve(target, source) if target not in changes else None
             wanted = self._moves.after(before) if before is not None else None
-            if before is not None and wanted is not None and _leads(target, source, before) and not _leads(target, path, wanted):
+            if (
+                before is not None
+                and wanted is not None
+                and _leads(target, source, before)
+                and not _leads(target, path, wanted)
+            ):
                 changes[target] = Change(before, wanted, wanted)
         return changes
 
@@ -208,7 +246,9 @@ class LinkChanges:
         """Whether a target in a file that stays could mean something else: it ends with a name that comes or goes."""
         known = self._concerned.get(target)
         if known is None:
-            known = self._concerned[target] = bool(target) and (is_relative(target) or target_name(target) in self._moves.names)
+            known = self._concerned[target] = bool(target) and (
+                is_relative(target) or target_name(target) in self._moves.names
+            )
         return known
 
     def _of_target(self, target: str, source: VaultPath, path: VaultPath) -> Change | None:
@@ -217,7 +257,11 @@ class LinkChanges:
             return None
         wanted = self._moves.after(before)
         now = self.after.resolve(target, path)
-        if wanted is None or now != wanted or (self.after.is_tie(target, path) and not self._before.is_tie(target, source)):
+        if (
+            wanted is None
+            or now != wanted
+            or (self.after.is_tie(target, path) and not self._before.is_tie(target, source))
+        ):
             # Nobody knows which of two paths of one length Obsidian takes, so a link that had no such choice must not get it.
             return Change(before, wanted, now)
         if source.suffix == CANVAS and wanted != before and target == before.text:
@@ -252,7 +296,9 @@ class Relinked:
         return sum(file.links for file in self.files)
 
 
-def relink(view: VaultView, index: VaultIndex, moves: FileMoves, style: LinkStyle = DEFAULT_STYLE) -> Relinked:
+def relink(
+    view: VaultView, index: VaultIndex, moves: FileMoves, style: LinkStyle = DEFAULT_STYLE
+) -> Relinked:
     """The link updates of moves that remove nothing. `view` and `index` are those of the vault before them.
 
     Raises ToolError when a link cannot be written so that it keeps its meaning.
@@ -272,16 +318,26 @@ def relink(view: VaultView, index: VaultIndex, moves: FileMoves, style: LinkStyl
             if changes.of_source(source):
                 problems.append(_left_alone(path, error))
             continue
-        links = links_of(source, data) if source in moves.moved else links_where(source, data, changes.may_change)
+        links = (
+            links_of(source, data)
+            if source in moves.moved
+            else links_where(source, data, changes.may_change)
+        )
         references = references_in(data) if source.is_note else NONE
         concerned = changes.of_targets(dict.fromkeys(link.target for link in links), source)
-        referred = changes.of_references(dict.fromkeys(link.target for link in references.links), source) if references.links else {}
+        referred = (
+            changes.of_references(dict.fromkeys(link.target for link in references.links), source)
+            if references.links
+            else {}
+        )
         if referred and not references.sure:
             problems.append(_only_seen(path, references, referred))
             references, referred = NONE, {}
         if not concerned and not referred:
             continue
-        rewriting = _Rewriting(source, path, data, links + references.links, concerned, referred, wording)
+        rewriting = _Rewriting(
+            source, path, data, links + references.links, concerned, referred, wording
+        )
         content = rewriting.run()
         problems += rewriting.problems
         if content != data:
@@ -307,7 +363,11 @@ def _left_alone(path: VaultPath, error: VaultError) -> Problem:
 def _only_seen(path: VaultPath, references: References, concerned: Mapping[str, Change]) -> Problem:
     """What is told of a note that is too long for its references to be rewritten."""
     lines = sorted({link.line for link in references.links if link.target in concerned})
-    where = f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(map(str, lines[:10]))}{', …' if len(lines) > 10 else ''}"
+    where = (
+        f"line {lines[0]}"
+        if len(lines) == 1
+        else f"lines {', '.join(map(str, lines[:10]))}{', …' if len(lines) > 10 else ''}"
+    )
     message = f"{path} is too long for its definitions and HTML to be rewritten: {where} may lead elsewhere or nowhere."
     return Problem("REFERENCE_NOT_UPDATED", message, path=path.text)
 
@@ -320,7 +380,9 @@ class _Wording:
         self._style = style
         self._known: dict[tuple[str, str, str, str, bool], Iterator[str]] = {}
 
-    def of(self, link: Link, before: VaultPath, wanted: VaultPath, source: VaultPath, path: VaultPath) -> Iterable[str]:
+    def of(
+        self, link: Link, before: VaultPath, wanted: VaultPath, source: VaultPath, path: VaultPath
+    ) -> Iterable[str]:
         """The texts that mean `wanted` in the file at `path`, the one that is most like the old text, in `source`, first."""
         if link.kind == "canvas":
             return (wanted.text,) if self.after.resolve(wanted.text, path) == wanted else ()
@@ -330,13 +392,17 @@ class _Wording:
             style = LinkStyle("relative") if link.is_reference else self._style
             shape = shape_of(link.target, before, source, style)
             found = spellings(shape, wanted, path, style)
-            self._known[key] = (spelling.text for spelling in found if self._means(spelling, wanted, path))
+            self._known[key] = (
+                spelling.text for spelling in found if self._means(spelling, wanted, path)
+            )
         # The first nearly always does, so the others are looked up when they are asked for.
         self._known[key], texts = tee(self._known[key])
         return texts
 
     def _means(self, spelling: Spelling, wanted: VaultPath, path: VaultPath) -> bool:
-        return self.after.resolve(spelling.text, path) == wanted and (not spelling.unique or self.after.is_unique(spelling.text))
+        return self.after.resolve(spelling.text, path) == wanted and (
+            not spelling.unique or self.after.is_unique(spelling.text)
+        )
 
 
 def _all_links(path: VaultPath, data: bytes) -> tuple[Link, ...]:
@@ -374,12 +440,18 @@ class _Rewriting:
         edits: list[Edit[bytes]] = []
         for link in self._links:
             change = (self._referred if link.is_reference else self._concerned).get(link.target)
-            if change is not None and change.wanted is not None and (link.kind == "canvas" or not change.card_only):
+            if (
+                change is not None
+                and change.wanted is not None
+                and (link.kind == "canvas" or not change.card_only)
+            ):
                 edits += self._edits(link, change.before, change.wanted)
         if not edits:
             return self._data
         content = apply(self._data, edits)
-        if not all(is_plain(self._data[edit.start : edit.end]) and is_plain(edit.new) for edit in edits):
+        if not all(
+            is_plain(self._data[edit.start : edit.end]) and is_plain(edit.new) for edit in edits
+        ):
             self._prove(content)
         return content
 
@@ -410,7 +482,12 @@ class _Rewriting:
         for number, link in enumerate(old):
             target = self.rewritten.get(link.target_start, link.target)
             found = new[number] if number < len(new) else None
-            if found is None or (found.kind, found.target, found.subpath, found.form) != (link.kind, target, link.subpath, link.form):
+            if found is None or (found.kind, found.target, found.subpath, found.form) != (
+                link.kind,
+                target,
+                link.subpath,
+                link.form,
+            ):
                 raise self._impossible(link, None)
         if len(new) != len(old):
             raise self._impossible(new[-1], None)

@@ -56,11 +56,17 @@ def retag(data: bytes, rename: TagRename, path: str = "the note") -> tuple[bytes
     FRONTMATTER_INVALID when it cannot be changed so that it says just this.
     """
     old = scan(data, path).tags
-    found = [(tag, new) for tag in old if (new := rename.of(tag.name)) is not None and new != tag.name]
+    found = [
+        (tag, new) for tag in old if (new := rename.of(tag.name)) is not None and new != tag.name
+    ]
     if not found:
         return data, 0
     listed = {tag_key(tag.name) for tag in old if tag.in_properties and rename.of(tag.name) is None}
-    placed = [(tag, new) for tag, new in found if _is_placed(data, tag) and not (tag.in_properties and tag_key(new) in listed)]
+    placed = [
+        (tag, new)
+        for tag, new in found
+        if _is_placed(data, tag) and not (tag.in_properties and tag_key(new) in listed)
+    ]
     rest = [(tag, new) for tag, new in found if (tag, new) not in placed]
     for quoted in (False, True):
         changed = apply(data, [_edit(data, tag, new, quoted=quoted) for tag, new in placed])
@@ -68,7 +74,9 @@ def retag(data: bytes, rename: TagRename, path: str = "the note") -> tuple[bytes
             changed = _edit_list(changed, rest, path)
         if _says(scan(changed, path).tags, old, rename):
             return changed, len(found)
-    raise VaultError(f"The tags of {path} cannot be changed safely.", code="FRONTMATTER_INVALID", path=path)
+    raise VaultError(
+        f"The tags of {path} cannot be changed safely.", code="FRONTMATTER_INVALID", path=path
+    )
 
 
 def _is_placed(data: bytes, tag: NoteTag) -> bool:
@@ -86,7 +94,9 @@ def _edit(data: bytes, tag: NoteTag, new: str, *, quoted: bool) -> Edit[bytes]:
 def _edit_list(data: bytes, tags: Iterable[tuple[NoteTag, str]], path: str) -> bytes:
     text = decode(data, path)
     names = list(tags)
-    edited = edit_properties(text, add_tags=[new for _, new in names], remove_tags=[tag.name for tag, _ in names])
+    edited = edit_properties(
+        text, add_tags=[new for _, new in names], remove_tags=[tag.name for tag, _ in names]
+    )
     return edited.encode()
 
 
@@ -95,7 +105,9 @@ def _says(tags: Iterable[NoteTag], old: Iterable[NoteTag], rename: TagRename) ->
     wanted = [tag._replace(name=rename.of(tag.name) or tag.name) for tag in old]
     found = list(tags)
     listed, to_list = ({tag.name for tag in some if tag.in_properties} for some in (found, wanted))
-    if [tag.name for tag in found if not tag.in_properties] != [tag.name for tag in wanted if not tag.in_properties]:
+    if [tag.name for tag in found if not tag.in_properties] != [
+        tag.name for tag in wanted if not tag.in_properties
+    ]:
         return False
     return listed <= to_list and {*map(tag_key, listed)} == {*map(tag_key, to_list)}
 
@@ -118,8 +130,12 @@ def untag(data: bytes, names: Iterable[str] | None, path: str = "the note") -> t
     listed = [tag.name for tag in going if tag.in_properties]
     if listed:
         changed = edit_properties(decode(changed, path), remove_tags=listed).encode()
-    if [tag.name for tag in scan(changed, path).tags] != [tag.name for tag in old if tag not in going]:
-        raise VaultError(f"The tags of {path} cannot be taken out safely.", code="FRONTMATTER_INVALID", path=path)
+    if [tag.name for tag in scan(changed, path).tags] != [
+        tag.name for tag in old if tag not in going
+    ]:
+        raise VaultError(
+            f"The tags of {path} cannot be taken out safely.", code="FRONTMATTER_INVALID", path=path
+        )
     return changed, len(going)
 
 
@@ -136,7 +152,9 @@ def _edits(data: bytes, tags: list[NoteTag]) -> Iterator[Edit[bytes]]:
             else:
                 runs.append((tag.start, tag.end))
         places = [start, *(place for run in runs for place in run), line.end(1)]
-        if not b"".join(data[one:other] for one, other in zip(places[::2], places[1::2], strict=True)).strip(_BLANKS):
+        if not b"".join(
+            data[one:other] for one, other in zip(places[::2], places[1::2], strict=True)
+        ).strip(_BLANKS):
             yield Edit(start, line.end(), b"")
             continue
         for first, last in runs:

@@ -94,19 +94,27 @@ def action_of(operation: Operation) -> Action:
         case MakeDir(path):
             return PutFolder(path, made=True)
         case Move():
-            return MoveEntry(operation.path, operation.new_path, operation.folder, operation.before_hash)
+            return MoveEntry(
+                operation.path, operation.new_path, operation.folder, operation.before_hash
+            )
         case WriteFile():
             return PutFile(operation.path, operation.before_hash, operation.after_hash)
         case _:
             assert_never(operation)
 
 
-def settle_open(store: VaultStore, actions: Iterable[Action], *, surely: bool = False) -> Editing | None:
+def settle_open(
+    store: VaultStore, actions: Iterable[Action], *, surely: bool = False
+) -> Editing | None:
     """Have an editor beside this program write to the disk what is typed in files that these actions are about. Errors as `Editor.settle`."""
     if store.editor is None:
         return None
     paths = {
-        path.text for action in actions for path in ((action.path, action.new_path) if isinstance(action, MoveEntry) else (action.path,))
+        path.text
+        for action in actions
+        for path in (
+            (action.path, action.new_path) if isinstance(action, MoveEntry) else (action.path,)
+        )
     }
     return store.editor.settle(paths, surely=surely)
 
@@ -115,7 +123,11 @@ def held_by(editing: Editing | None, action: Action) -> Action:
     """The action with whether an editor has its file open, and is to change it."""
     if not isinstance(action, PutFile):
         return action
-    held = editing is not None and None not in (action.before, action.after) and editing.holds(action.path.text)
+    held = (
+        editing is not None
+        and None not in (action.before, action.after)
+        and editing.holds(action.path.text)
+    )
     return action if held == action.held else replace(action, held=held)
 
 
@@ -123,7 +135,11 @@ def followed(action: Action, move: MoveEntry) -> Action:
     """The action at the place where its entry is after a move of that, or of a folder around it."""
 
     def after(path: VaultPath) -> VaultPath:
-        return path.rebased(move.path, move.new_path) if path == move.path or path.within(move.path) else path
+        return (
+            path.rebased(move.path, move.new_path)
+            if path == move.path or path.within(move.path)
+            else path
+        )
 
     if isinstance(action, MoveEntry):
         return replace(action, path=after(action.path), new_path=after(action.new_path))
@@ -134,7 +150,15 @@ def reverse(action: Action) -> Action:
     """The action that takes this one back."""
     match action:
         case PutFile():
-            return PutFile(action.path, action.after, action.before, action.mode, action.becomes, action.was, action.held)
+            return PutFile(
+                action.path,
+                action.after,
+                action.before,
+                action.mode,
+                action.becomes,
+                action.was,
+                action.held,
+            )
         case PutFolder():
             return PutFolder(action.path, not action.made)
         case MoveEntry():

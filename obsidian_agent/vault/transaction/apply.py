@@ -27,14 +27,29 @@ from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_fre
 from obsidian_agent.vault.filesystem.temp_files import TempFiles, somebody_writes
 from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
 from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
-from obsidian_agent.vault.transaction.actions import SETS_BIRTH, Action, MoveEntry, PutFile, PutFolder, Stamp
+from obsidian_agent.vault.transaction.actions import (
+    SETS_BIRTH,
+    Action,
+    MoveEntry,
+    PutFile,
+    PutFolder,
+    Stamp,
+)
 
-WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+WRITE_FLAGS: Final = (
+    os.O_WRONLY
+    | os.O_CREAT
+    | os.O_EXCL
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
 IN_WRITING: Final = 0o200
 """Mode of a file that is to replace another while it is written: after a crash it tells what is half written from what was displaced."""
 
 _USUAL_MODE: Final = 0o666
-_NOT_A_FILE: Final = frozenset({errno.ENOENT, errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENOTDIR})
+_NOT_A_FILE: Final = frozenset(
+    {errno.ENOENT, errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENOTDIR}
+)
 _HAS_ATTRIBUTES: Final = hasattr(os, "listxattr")
 _RECOVER: Final = "Run `obsidian-agent recover` when the disk works again."
 
@@ -51,7 +66,14 @@ class Applier:
     Only in recovery a note that has its new name already, beside the old one, is a move that was cut off; else somebody linked it.
     """
 
-    def __init__(self, handles: FolderHandles, token: str, editing: Editing | None = None, *, recovering: bool = False) -> None:
+    def __init__(
+        self,
+        handles: FolderHandles,
+        token: str,
+        editing: Editing | None = None,
+        *,
+        recovering: bool = False,
+    ) -> None:
         self._handles = handles
         self._editing = editing
         self._recovering = recovering
@@ -68,16 +90,31 @@ class Applier:
     @property
     def warnings(self) -> list[Problem]:
         """What people should know of what was done: what was put beside a note, and what could not be given back to one."""
-        warnings = [*self._temporaries.warnings, *self._unlinked, *(self._editing.warnings if self._editing is not None else ())]
+        warnings = [
+            *self._temporaries.warnings,
+            *self._unlinked,
+            *(self._editing.warnings if self._editing is not None else ()),
+        ]
         if self._reborn:
-            count = "One note that was written back has" if self._reborn == 1 else f"{self._reborn:,} notes that were written back have"
-            warnings.append(Problem("NOT_RESTORED", f"{count} a new creation time: this system cannot set it."))
+            count = (
+                "One note that was written back has"
+                if self._reborn == 1
+                else f"{self._reborn:,} notes that were written back have"
+            )
+            warnings.append(
+                Problem("NOT_RESTORED", f"{count} a new creation time: this system cannot set it.")
+            )
         return warnings
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         for fd in self._devices.values():
             close_quietly(fd)
         self._devices.clear()
@@ -102,24 +139,35 @@ class Applier:
         except OSError as error:
             raise io_error(error, action.path) from error
         except PathRefused as refusal:
-            raise Conflict(f"{action.path.text} cannot be reached any more: {refusal.message}", path=action.path.text) from refusal
+            raise Conflict(
+                f"{action.path.text} cannot be reached any more: {refusal.message}",
+                path=action.path.text,
+            ) from refusal
         except VaultError as error:
             if error.code in ("FILE_NOT_FOUND", "NOT_A_FOLDER"):
-                raise Conflict(f"{action.path.text} cannot be reached any more: its folder is gone.", path=action.path.text) from error
+                raise Conflict(
+                    f"{action.path.text} cannot be reached any more: its folder is gone.",
+                    path=action.path.text,
+                ) from error
             raise
         return True
 
     def complete(self) -> None:
         """Make everything that was carried out survive a power loss, with no temporary file left. HalfDone when the disk fails at that."""
         if not self._temporaries.settle(wait=True):
-            raise HalfDone("The disk fails: temporary files of this run could not be removed.", hint=_RECOVER)
+            raise HalfDone(
+                "The disk fails: temporary files of this run could not be removed.", hint=_RECOVER
+            )
         try:
             for fd in self._devices.values():
                 if not system_calls.flush_file_system(fd):
                     self._flush_each()
                     system_calls.flush_disk(fd)
         except OSError as error:
-            raise HalfDone(f"What was written may not have reached the disk ({error.strerror or error}).", hint=_RECOVER) from error
+            raise HalfDone(
+                f"What was written may not have reached the disk ({error.strerror or error}).",
+                hint=_RECOVER,
+            ) from error
 
     def _flush_each(self) -> None:
         for folder, names in self._touched.values():
@@ -155,7 +203,11 @@ class Applier:
             self._folder(action.path.parent)
             self._touched[action.path.parent.text][1].add(action.path.name)
             return
-        other = None if action.becomes is None or action.becomes.inode is None else self._others.of(action.becomes.inode)
+        other = (
+            None
+            if action.becomes is None or action.becomes.inode is None
+            else self._others.of(action.becomes.inode)
+        )
         folder = self._folder(action.path.parent)
         temp = self._temporary(number)
         if action.after is None:
@@ -178,16 +230,25 @@ class Applier:
         if found is None or found.hash != action.before:
             raise _changed(path)
         try:
-            done, why = editing.put(path.text, found.data, content), "it says so, and the file is as before"
+            done, why = (
+                editing.put(path.text, found.data, content),
+                "it says so, and the file is as before",
+            )
         except ObsidianError as error:
             done, why = None, error.message
         if done is False:
             return False
         # What the person typed since may be in the file too. Otherwise nobody knows whether it was done, but for the disk.
         found, _ = self._handles.read_through(path)
-        if found is not None and (found.hash == action.after or (done and found.hash != action.before)):
+        if found is not None and (
+            found.hash == action.after or (done and found.hash != action.before)
+        ):
             return True
-        raise HalfDone(f"{path.text} is open in Obsidian, and may or may not have been changed there: {why}", path=path.text, hint=_RECOVER)
+        raise HalfDone(
+            f"{path.text} is open in Obsidian, and may or may not have been changed there: {why}",
+            path=path.text,
+            hint=_RECOVER,
+        )
 
     def _count(self, action: PutFile) -> None:
         """Remember what a file that was written back has lost."""
@@ -195,9 +256,7 @@ class Applier:
             return
         self._reborn += not SETS_BIRTH
         if action.becomes.inode is not None:
-            message = (
-                f"{action.path.text} was one file with another name; that name is gone or has other content, so they are two files now."
-            )
+            message = f"{action.path.text} was one file with another name; that name is gone or has other content, so they are two files now."
             self._unlinked.append(Problem("NOT_RESTORED", message, path=action.path.text))
 
     def _link(self, action: PutFile, other: VaultPath, folder: int, temp: str) -> bool:
@@ -221,7 +280,12 @@ class Applier:
         path = action.path
         try:
             if content is not None:
-                fd = os.open(temp, WRITE_FLAGS, _USUAL_MODE if action.mode is None else action.mode, dir_fd=folder)
+                fd = os.open(
+                    temp,
+                    WRITE_FLAGS,
+                    _USUAL_MODE if action.mode is None else action.mode,
+                    dir_fd=folder,
+                )
                 try:
                     if action.mode is not None:
                         os.fchmod(fd, action.mode)
@@ -234,10 +298,14 @@ class Applier:
         except BaseException as error:
             self._temporaries.discard(path, folder, temp)
             if isinstance(error, FileExistsError):
-                raise Conflict(f"{path.text} exists by now, so it is not created.", path=path.text) from None
+                raise Conflict(
+                    f"{path.text} exists by now, so it is not created.", path=path.text
+                ) from None
             raise
 
-    def _replace(self, action: PutFile, folder: int, temp: str, content: bytes, *, linked: bool) -> None:
+    def _replace(
+        self, action: PutFile, folder: int, temp: str, content: bytes, *, linked: bool
+    ) -> None:
         path = action.path
         try:
             old = os.open(path.name, READ_FLAGS, dir_fd=folder)
@@ -258,7 +326,15 @@ class Applier:
             close_quietly(old)
         self._temporaries.let_go(path, folder, temp, action.before or "", written=written)
 
-    def _write_like(self, old: int, status: os.stat_result, folder: int, temp: str, content: bytes, stamp: Stamp | None) -> None:
+    def _write_like(
+        self,
+        old: int,
+        status: os.stat_result,
+        folder: int,
+        temp: str,
+        content: bytes,
+        stamp: Stamp | None,
+    ) -> None:
         """New content under the temporary name, with the mode, and where allowed the owner and attributes, of the old file."""
         fd = os.open(temp, WRITE_FLAGS, IN_WRITING, dir_fd=folder)
         try:
@@ -274,7 +350,15 @@ class Applier:
         finally:
             os.close(fd)
 
-    def _swap(self, action: PutFile, folder: int, temp: str, old: int, status: os.stat_result, content: bytes) -> bool | None:
+    def _swap(
+        self,
+        action: PutFile,
+        folder: int,
+        temp: str,
+        old: int,
+        status: os.stat_result,
+        content: bytes,
+    ) -> bool | None:
         """Let the new content take the old one's place. Afterwards the old content is under the temporary name, or nothing is.
 
         Whether somebody has the old one open for writing (None: not known).
@@ -339,7 +423,9 @@ class Applier:
             os.mkdir(path.name, dir_fd=folder)
         except FileExistsError:
             if not stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
-                raise Conflict(f"{path.text} cannot be made: a file has that name.", path=path.text) from None
+                raise Conflict(
+                    f"{path.text} cannot be made: a file has that name.", path=path.text
+                ) from None
             return False
         return True
 
@@ -376,7 +462,11 @@ class Applier:
         if action.folder:
             self._handles.forget()
             self._temporaries.moved(path, new_path)
-            below = [text for text, (folder, _) in self._touched.items() if folder == path or folder.within(path)]
+            below = [
+                text
+                for text, (folder, _) in self._touched.items()
+                if folder == path or folder.within(path)
+            ]
             for folder, names in [self._touched.pop(text) for text in below]:
                 moved = folder.rebased(path, new_path)
                 self._touched[moved.text] = (moved, names)
@@ -397,10 +487,14 @@ class Applier:
         path, new_path = action.path, action.new_path
         here = os.stat(path.name, dir_fd=source, follow_symlinks=False)
         if not _is_at(target, new_path.name, here):
-            raise Conflict(f"{path.text} cannot move: {new_path.text} exists by now.", path=path.text)
+            raise Conflict(
+                f"{path.text} cannot move: {new_path.text} exists by now.", path=path.text
+            )
         if collision_key(path.text) != collision_key(new_path.text):
             if not self._recovering or here.st_nlink < 2 or action.folder:
-                raise Conflict(f"{path.text} cannot move: {new_path.text} is the same file.", path=path.text)
+                raise Conflict(
+                    f"{path.text} cannot move: {new_path.text} is the same file.", path=path.text
+                )
             os.unlink(path.name, dir_fd=source)
             return
         temp = self._temporary(number)
@@ -411,7 +505,10 @@ class Applier:
             with _taking_back(path):
                 rename_to_free(source, temp, source, path.name)
             if isinstance(error, FileExistsError):
-                raise Conflict(f"{path.text} cannot move: {new_path.text} is another name of the same file.", path=path.text) from None
+                raise Conflict(
+                    f"{path.text} cannot move: {new_path.text} is another name of the same file.",
+                    path=path.text,
+                ) from None
             raise
 
 
@@ -467,7 +564,9 @@ def _copy_attributes(source: int, target: int) -> None:
 
 
 def _changed(path: VaultPath) -> Conflict:
-    return Conflict(f"{path.text} is no longer what the preview read; it was left alone.", path=path.text)
+    return Conflict(
+        f"{path.text} is no longer what the preview read; it was left alone.", path=path.text
+    )
 
 
 def set_times(fd: int, stamp: Stamp) -> None:

@@ -85,7 +85,13 @@ class Survey:
     foreign content; what was written later is somebody's, and so is everything when only the process ended.
     """
 
-    def __init__(self, handles: FolderHandles, images: Images | None = None, *, torn_before: int | None = None) -> None:
+    def __init__(
+        self,
+        handles: FolderHandles,
+        images: Images | None = None,
+        *,
+        torn_before: int | None = None,
+    ) -> None:
         self._handles = handles
         self._images = images
         self._torn_before = torn_before
@@ -101,7 +107,11 @@ class Survey:
         match action:
             case PutFile(path, _, after):
                 spot = self._spot(path)
-                self._map[path.text] = _GONE if after is None else _Spot(spot.disk if spot.exists else None, hash=after)
+                self._map[path.text] = (
+                    _GONE
+                    if after is None
+                    else _Spot(spot.disk if spot.exists else None, hash=after)
+                )
             case PutFolder(path, made):
                 self._structure = True
                 self._map[path.text] = _NEW_FOLDER if made else _GONE
@@ -169,11 +179,19 @@ class Survey:
         content, real = self._handles.read_through(spot.disk)
         if content is None:
             if self._handles.status(spot.disk) is not None:
-                return Finding(State.FOREIGN, "there is a folder, a link or a special file in its place")
+                return Finding(
+                    State.FOREIGN, "there is a folder, a link or a special file in its place"
+                )
             return self._judged(action, None, None)
         return self._judged(action, content.hash, content, real)
 
-    def _judged(self, action: PutFile, actual: str | None, content: Content | None, real: VaultPath | None = None) -> Finding:
+    def _judged(
+        self,
+        action: PutFile,
+        actual: str | None,
+        content: Content | None,
+        real: VaultPath | None = None,
+    ) -> Finding:
         status = content.status if content else None
         if actual == action.before:
             return Finding(State.READY, "", actual, content, status, real)
@@ -182,16 +200,24 @@ class Survey:
         if actual is None:
             return Finding(State.MISSING, "it is gone")
         if content is not None and self._torn(content, action):
-            return Finding(State.TORN, "only a part of it reached the disk", actual, content, status, real)
+            return Finding(
+                State.TORN, "only a part of it reached the disk", actual, content, status, real
+            )
         reason = "there is a file now" if action.before is None else "its content has changed"
         return Finding(State.FOREIGN, reason, actual, content, status, real)
 
     def _torn(self, content: Content, action: PutFile) -> bool:
-        return self._images is not None and is_torn_of(content, action, self._images, self._torn_before)
+        return self._images is not None and is_torn_of(
+            content, action, self._images, self._torn_before
+        )
 
     def _creatable(self, path: VaultPath) -> Finding:
         """A free name: the file can be made if its folder is there."""
-        if path.parent.is_root or path.parent.text in self._listed or self._handles.status(path.parent) is not None:
+        if (
+            path.parent.is_root
+            or path.parent.text in self._listed
+            or self._handles.status(path.parent) is not None
+        ):
             return Finding(State.READY)
         return Finding(State.MISSING, "its folder is gone")
 
@@ -216,7 +242,12 @@ class Survey:
         if status is not None and not stat.S_ISDIR(status.st_mode):
             return Finding(State.FOREIGN, "there is a file in the folder's place", status=status)
         if there != action.made:
-            if action.made and spot.exists and spot.disk is not None and self._creatable(spot.disk).state is State.MISSING:
+            if (
+                action.made
+                and spot.exists
+                and spot.disk is not None
+                and self._creatable(spot.disk).state is State.MISSING
+            ):
                 return Finding(State.MISSING, "the folder above it is gone")
             return Finding(State.READY, status=status)
         return Finding(State.DONE, status=status)
@@ -226,8 +257,12 @@ class Survey:
         if source.exists and source.disk is None:
             if source.hash is not None and source.hash != action.hash:
                 return Finding(State.FOREIGN, "its content has changed", source.hash)
-            if target.exists and (target.disk is None or self._handles.status(target.disk) is not None):
-                return Finding(State.BLOCKED, f"its place {action.new_path.text} is taken", source.hash)
+            if target.exists and (
+                target.disk is None or self._handles.status(target.disk) is not None
+            ):
+                return Finding(
+                    State.BLOCKED, f"its place {action.new_path.text} is taken", source.hash
+                )
             return Finding(State.READY)
         here = self._entry(source, action)
         there = self._entry(target, action)
@@ -236,7 +271,12 @@ class Survey:
                 return here
             if action.inode is not None and _inode(there) == action.inode != _inode(here):
                 return Finding(State.DONE, status=there.status)
-            return Finding(State.BLOCKED, f"its place {action.new_path.text} is taken", here.actual, status=here.status)
+            return Finding(
+                State.BLOCKED,
+                f"its place {action.new_path.text} is taken",
+                here.actual,
+                status=here.status,
+            )
         if there.state is State.READY:
             return Finding(State.DONE, "", there.actual, status=there.status)
         return here

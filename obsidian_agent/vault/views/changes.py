@@ -182,7 +182,9 @@ class FolderMove:
         """This move, followed by a move of `old` to `new`."""
         if self.path == old:
             return FolderMove(self.origin, new)
-        return FolderMove(self.origin, self.path.rebased(old, new)) if self.path.within(old) else self
+        return (
+            FolderMove(self.origin, self.path.rebased(old, new)) if self.path.within(old) else self
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +209,16 @@ def net_changes(
     gone = {
         each.path.text: NetChange("delete", each.path, folder=True, files=each.files)
         if each.folder
-        else NetChange("delete", each.path, before=each.path, files=each.files, before_hash=hash_of(each.path))
+        else NetChange(
+            "delete", each.path, before=each.path, files=each.files, before_hash=hash_of(each.path)
+        )
         for each in deletions
     }
-    leaving = [NetChange("rename", m.origin, new_path=m.path, folder=True) for m in moves if m.origin.text != m.path.text]
+    leaving = [
+        NetChange("rename", m.origin, new_path=m.path, folder=True)
+        for m in moves
+        if m.origin.text != m.path.text
+    ]
     arriving = [NetChange("mkdir", folder, folder=True) for folder in folders]
     for file in files:
         change = _file_change(file, moves, None if file.origin is None else hash_of(file.origin))
@@ -219,26 +227,47 @@ def net_changes(
         replaced = gone.get(change.path.text)
         if change.kind == "create" and replaced is not None and not replaced.folder:
             del gone[change.path.text]
-            change = NetChange("modify", change.path, before=replaced.path, content=change.content, before_hash=replaced.before_hash)
+            change = NetChange(
+                "modify",
+                change.path,
+                before=replaced.path,
+                content=change.content,
+                before_hash=replaced.before_hash,
+            )
         (leaving if change.kind == "rename" else arriving).append(change)
     return tuple(sorted([*gone.values(), *leaving, *arriving], key=lambda change: change.path.text))
 
 
-def _file_change(file: MovedFile, moves: Sequence[FolderMove], before_hash: str | None) -> NetChange | None:
+def _file_change(
+    file: MovedFile, moves: Sequence[FolderMove], before_hash: str | None
+) -> NetChange | None:
     if file.origin is None:
         return NetChange("create", file.path, content=file.content)
     if file.origin.text == file.path.text:
         if file.content is None:
             return None
-        return NetChange("modify", file.path, before=file.origin, content=file.content, before_hash=before_hash)
+        return NetChange(
+            "modify", file.path, before=file.origin, content=file.content, before_hash=before_hash
+        )
     if file.content is None and _carried(file.origin, moves) == file.path.text:
         return None
-    return NetChange("rename", file.origin, new_path=file.path, before=file.origin, content=file.content, before_hash=before_hash)
+    return NetChange(
+        "rename",
+        file.origin,
+        new_path=file.path,
+        before=file.origin,
+        content=file.content,
+        before_hash=before_hash,
+    )
 
 
 def _carried(origin: VaultPath, moves: Sequence[FolderMove]) -> str:
     """Where the folder moves alone would have brought a file: the deepest folder that moved decides."""
-    best = max((move for move in moves if origin.within(move.origin)), key=lambda move: len(move.origin.text), default=None)
+    best = max(
+        (move for move in moves if origin.within(move.origin)),
+        key=lambda move: len(move.origin.text),
+        default=None,
+    )
     return origin.text if best is None else origin.rebased(best.origin, best.path).text
 
 
@@ -260,7 +289,10 @@ def unified_diff(before: bytes | None, after: bytes | None, old_name: str, new_n
         return ""
     if old == new:
         return ""
-    parts = [f"--- {'/dev/null' if before is None else old_name}\n", f"+++ {'/dev/null' if after is None else new_name}\n"]
+    parts = [
+        f"--- {'/dev/null' if before is None else old_name}\n",
+        f"+++ {'/dev/null' if after is None else new_name}\n",
+    ]
     for group in _hunks(_opcodes(old, new)):
         _render(group, old, new, parts)
     return "".join(parts)
@@ -285,13 +317,19 @@ def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
         end += 1
     a, b = old[start : len(old) - end], new[start : len(new) - end]
     if len(a) == len(b):
-        changed = [at for at, (mine, theirs) in enumerate(zip(a, b, strict=True), start) if mine != theirs]
+        changed = [
+            at for at, (mine, theirs) in enumerate(zip(a, b, strict=True), start) if mine != theirs
+        ]
         if {old[at] for at in changed}.isdisjoint(new[at] for at in changed):
             return _edited_in_place(changed)
     if not a or not b or max(len(a), len(b)) > DIFFLIB_LIMIT:
         return [("replace", start, start + len(a), start, start + len(b))]
     codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
-    return [(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in codes if tag != "equal"]
+    return [
+        (tag, i1 + start, i2 + start, j1 + start, j2 + start)
+        for tag, i1, i2, j1, j2 in codes
+        if tag != "equal"
+    ]
 
 
 def _edited_in_place(changed: Sequence[int]) -> list[Opcode]:

@@ -11,12 +11,36 @@ from typing import TypeVar
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory, differences, inventory_of
-from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of, missing, not_a_file, not_a_folder
-from obsidian_agent.vault.index.index import NOTHING, Facts, NoteText, VaultIndex, facts_of, holds_facts, read_note, tag_key, tag_within
+from obsidian_agent.vault.filesystem.store import (
+    ScanKind,
+    VaultStore,
+    kind_of,
+    missing,
+    not_a_file,
+    not_a_folder,
+)
+from obsidian_agent.vault.index.index import (
+    NOTHING,
+    Facts,
+    NoteText,
+    VaultIndex,
+    facts_of,
+    holds_facts,
+    read_note,
+    tag_key,
+    tag_within,
+)
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name, target_name
 from obsidian_agent.vault.markdown.canvas import BASE
-from obsidian_agent.vault.paths.path import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
+from obsidian_agent.vault.paths.path import (
+    ROOT,
+    VaultPath,
+    collision_key,
+    from_disk,
+    protected,
+    trash_path,
+)
 from obsidian_agent.vault.paths.rules import PLAIN
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, nearest
 
@@ -59,7 +83,9 @@ class DiskView(VaultView):
     `make_index` gives an index as the disk is when it is called (`IndexKeeper.refresh`); without it files are scanned.
     """
 
-    def __init__(self, store: VaultStore, make_index: Callable[[], VaultIndex] | None = None) -> None:
+    def __init__(
+        self, store: VaultStore, make_index: Callable[[], VaultIndex] | None = None
+    ) -> None:
         self._store = store
         self._listings: dict[str, _Listing] = {}
         self._closed: set[str] = set()
@@ -78,7 +104,9 @@ class DiskView(VaultView):
     @property
     def unreadable_names(self) -> int:
         """How much of what was listed so far is left out: entries whose names nobody could ask for, folders that may not be read."""
-        return sum(len(listing.unreadable) for listing in self._listings.values()) + len(self._closed)
+        return sum(len(listing.unreadable) for listing in self._listings.values()) + len(
+            self._closed
+        )
 
     def locate(self, path: VaultPath) -> Entry | None:
         """See `VaultView.locate`. PathRefused for a link that leads out of the vault, to a protected name or nowhere."""
@@ -104,7 +132,14 @@ class DiskView(VaultView):
         if path.is_root:
             return [ROOT]
         key, folders = collision_key(path.name), self._twins_of_folder(path.parent)
-        return nearest(path, (from_disk(folder, name) for folder in folders for name in self._listing(folder).by_key.get(key, ())))
+        return nearest(
+            path,
+            (
+                from_disk(folder, name)
+                for folder in folders
+                for name in self._listing(folder).by_key.get(key, ())
+            ),
+        )
 
     def read(self, path: VaultPath) -> bytes:
         if not self._store.case_insensitive:
@@ -129,12 +164,19 @@ class DiskView(VaultView):
         return FileStat(info.st_size, info.st_mtime_ns / 1e6, born_ns / 1e6)
 
     def children(self, folder: VaultPath) -> list[Entry]:
-        return sorted(self._entries(self._listing(self._existing_folder(folder))), key=attrgetter("path.text"))
+        return sorted(
+            self._entries(self._listing(self._existing_folder(folder))), key=attrgetter("path.text")
+        )
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
         """See `VaultView.walk`. A link to a folder is an entry, what is behind it is not; neither is what this user may not read."""
         listings = self._listings_below(self._existing_folder(folder))
-        return iter(sorted((entry for listing in listings for entry in self._entries(listing)), key=attrgetter("path.text")))
+        return iter(
+            sorted(
+                (entry for listing in listings for entry in self._entries(listing)),
+                key=attrgetter("path.text"),
+            )
+        )
 
     def inventory(self, path: VaultPath) -> Inventory | None:
         """What goes along when the file or folder at `path` is moved, as this view lists it; None on a platform where nothing can be moved.
@@ -146,8 +188,16 @@ class DiskView(VaultView):
             raise missing(path)
         real, item = found
         if item.link and item.kind == "folder":
-            raise VaultError(f"{real} is a link to a folder, so it is left where it is.", code="PATH_NOT_ALLOWED", path=real.text)
-        return inventory_of(self._store, real, self._listed(real, item)) if self._store.root_fd >= 0 else None
+            raise VaultError(
+                f"{real} is a link to a folder, so it is left where it is.",
+                code="PATH_NOT_ALLOWED",
+                path=real.text,
+            )
+        return (
+            inventory_of(self._store, real, self._listed(real, item))
+            if self._store.root_fd >= 0
+            else None
+        )
 
     def is_link(self, path: VaultPath) -> bool:
         """Whether the entry at `path` is itself a link, to wherever it leads."""
@@ -166,7 +216,10 @@ class DiskView(VaultView):
     def _listed(self, path: VaultPath, item: _Item) -> Iterator[tuple[VaultPath, list[str]]]:
         if item.kind != "folder":
             return iter([(path.parent, [path.name])])
-        return ((listing.path, [*listing.items, *listing.unreadable]) for listing in self._listings_below(path))
+        return (
+            (listing.path, [*listing.items, *listing.unreadable])
+            for listing in self._listings_below(path)
+        )
 
     def trash_names(self) -> set[str]:
         """The names that are taken in the vault's `.trash/`; empty while there is none."""
@@ -195,13 +248,19 @@ class DiskView(VaultView):
         if name is None:
             return None
         # Most paths are asked for as they are listed: then the answer is the question.
-        return (path if name == path.name and folder.text == path.parent.text else from_disk(folder, name)), listing.items[name]
+        return (
+            path
+            if name == path.name and folder.text == path.parent.text
+            else from_disk(folder, name)
+        ), listing.items[name]
 
     def _linked(self, path: VaultPath) -> bool:
         """Whether an entry that is there is a link, or lies behind one."""
         known = self._links.get(path.text)
         if known is None:
-            known = self._links[path.text] = not path.is_root and (self.is_link(path) or self._linked(path.parent))
+            known = self._links[path.text] = not path.is_root and (
+                self.is_link(path) or self._linked(path.parent)
+            )
         return known
 
     def _folder(self, path: VaultPath) -> VaultPath | None:
@@ -240,7 +299,11 @@ class DiskView(VaultView):
             here = pending.pop()
             listing = self._listing(here) if here is start else self._listing_if_allowed(here)
             yield listing
-            pending.extend(from_disk(here, name) for name, item in listing.items.items() if item.kind == "folder" and not item.link)
+            pending.extend(
+                from_disk(here, name)
+                for name, item in listing.items.items()
+                if item.kind == "folder" and not item.link
+            )
 
     def _entries(self, listing: _Listing) -> Iterator[Entry]:
         for name, item in listing.items.items():
@@ -266,7 +329,11 @@ class DiskView(VaultView):
                 return not_a_file(path)
         except VaultError as refusal:
             return refusal
-        return PathRefused(f"{path.text} is a link to something that does not exist.", code="PATH_OUTSIDE_VAULT", path=path.text)
+        return PathRefused(
+            f"{path.text} is a link to something that does not exist.",
+            code="PATH_OUTSIDE_VAULT",
+            path=path.text,
+        )
 
     def _listing(self, folder: VaultPath) -> _Listing:
         known = self._listings.get(folder.text)
@@ -310,7 +377,11 @@ class ScanIndex(VaultIndex):
         return iter(self._files)
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
-        return (entry.path for entry in self._view.walk(folder) if entry.kind == "file" and entry.path.is_note)
+        return (
+            entry.path
+            for entry in self._view.walk(folder)
+            if entry.kind == "file" and entry.path.is_note
+        )
 
     def facts(self, path: VaultPath) -> Facts:
         known = self._facts.get(path.text)
@@ -320,11 +391,19 @@ class ScanIndex(VaultIndex):
 
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
         wanted = tag_key(tag)
-        return [path for path in self.notes(folder) if any(tag_within(tag_key(name), wanted) for name in self.facts(path).tags)]
+        return [
+            path
+            for path in self.notes(folder)
+            if any(tag_within(tag_key(name), wanted) for name in self.facts(path).tags)
+        ]
 
     @cached_property
     def _naming(self) -> dict[str, list[VaultPath]]:
-        return _grouped((key, path) for path in filter(holds_facts, self._files) for key in set(map(target_name, self.facts(path).targets)))
+        return _grouped(
+            (key, path)
+            for path in filter(holds_facts, self._files)
+            for key in set(map(target_name, self.facts(path).targets))
+        )
 
     def naming(self, name: str) -> list[VaultPath]:
         return self._naming.get(name, [])

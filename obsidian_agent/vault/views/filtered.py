@@ -19,7 +19,12 @@ class FilteredView(VaultView):
     `denied` says by name what is hidden; `real` where a path leads when links are followed. A link to something hidden is hidden too.
     """
 
-    def __init__(self, inner: VaultView, denied: Callable[[VaultPath], bool], real: Callable[[VaultPath], VaultPath]) -> None:
+    def __init__(
+        self,
+        inner: VaultView,
+        denied: Callable[[VaultPath], bool],
+        real: Callable[[VaultPath], VaultPath],
+    ) -> None:
         self.inner = inner
         self.denied = denied
         self._real = real
@@ -104,7 +109,11 @@ class FilteredIndex(VaultIndex):
     @property
     def problems(self) -> Mapping[str, Problem]:
         found = self._inner.problems
-        return {text: problem for text, problem in found.items() if not self._view.hidden(parse(text, PathUse.READ))}
+        return {
+            text: problem
+            for text, problem in found.items()
+            if not self._view.hidden(parse(text, PathUse.READ))
+        }
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
         return (path for path in self._inner.notes(folder) if not self._view.denied(path))
@@ -131,13 +140,17 @@ class FilteredIndex(VaultIndex):
         return self._left(self._inner.referring())
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
-        return (note for note in self._inner.texts(folder, *needles) if not self._view.hidden(note.path))
+        return (
+            note for note in self._inner.texts(folder, *needles) if not self._view.hidden(note.path)
+        )
 
     def text(self, path: VaultPath) -> bytes | Problem:
         return self._inner.text(path) if not self._view.hidden(path) else missing(path).problem()
 
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
-        return ((alias, path) for alias, path in self._inner.aliases() if not self._view.hidden(path))
+        return (
+            (alias, path) for alias, path in self._inner.aliases() if not self._view.hidden(path)
+        )
 
     def _left(self, paths: Iterable[VaultPath]) -> list[VaultPath]:
         return [path for path in paths if not self._view.hidden(path)]

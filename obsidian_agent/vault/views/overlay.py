@@ -36,7 +36,13 @@ from obsidian_agent.vault.views.changes import (
     content_hash,
     net_changes,
 )
-from obsidian_agent.vault.views.overlay_entries import HashedBase, Node, OverlayEntries, Rollback, StructureLog
+from obsidian_agent.vault.views.overlay_entries import (
+    HashedBase,
+    Node,
+    OverlayEntries,
+    Rollback,
+    StructureLog,
+)
 from obsidian_agent.vault.views.overlay_index import OverlayIndex
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, in_the_way, nearest
 
@@ -80,7 +86,9 @@ class OverlayVault(VaultView):
             return None
         if folder.path != path.parent:
             return self.locate(path.rebased(path.parent, folder.path))
-        twins = (twin for twin in self.twins(path) if twin.nfc == path.nfc and twin.parent == path.parent)
+        twins = (
+            twin for twin in self.twins(path) if twin.nfc == path.nfc and twin.parent == path.parent
+        )
         return next((found for twin in twins if (found := self._entry(twin)) is not None), None)
 
     def _entry(self, path: VaultPath) -> Entry | None:
@@ -111,7 +119,11 @@ class OverlayVault(VaultView):
     def _content_at(self, path: VaultPath) -> VaultPath:
         """The file whose content is found at `path`. FILE_NOT_FOUND when that is gone."""
         spelled = self._spelled(path)
-        place = None if self._entries.removed(spelled) and self._entries.get(spelled) is None else self._place(spelled)
+        place = (
+            None
+            if self._entries.removed(spelled) and self._entries.get(spelled) is None
+            else self._place(spelled)
+        )
         if place is None:
             raise _not_found(path)
         return place
@@ -138,7 +150,11 @@ class OverlayVault(VaultView):
             return self.before.view.stat(path)
         if node.content is None and node.origin is not None:
             return self.before.view.stat(node.origin)
-        created = self.before.view.stat(node.origin).created_ms if node.origin is not None else self._now_ms
+        created = (
+            self.before.view.stat(node.origin).created_ms
+            if node.origin is not None
+            else self._now_ms
+        )
         return FileStat(len(node.content or b""), self._now_ms, created)
 
     def children(self, folder: VaultPath) -> list[Entry]:
@@ -146,16 +162,24 @@ class OverlayVault(VaultView):
         if entry is None:
             raise _not_found(folder)
         if entry.kind == "file":
-            raise VaultError(f"{folder} is a file, not a folder.", code="NOT_A_FOLDER", path=folder.text)
+            raise VaultError(
+                f"{folder} is a file, not a folder.", code="NOT_A_FOLDER", path=folder.text
+            )
         old = self.before.view.children(entry.path) if self.before.is_folder(entry.path) else []
         new = (node.entry for node in self._entries.inside(entry.path))
-        return sorted([*(child for child in old if self._entries.untouched(child.path)), *new], key=attrgetter("path.text"))
+        return sorted(
+            [*(child for child in old if self._entries.untouched(child.path)), *new],
+            key=attrgetter("path.text"),
+        )
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
         folder = self._spelled(folder)
         there = self.before.view.walk(folder) if self.before.is_folder(folder) else ()
         old = (entry for entry in there if self._entries.untouched(entry.path))
-        new = sorted((node.entry for node in self._entries.nodes if node.path.within(folder)), key=attrgetter("path.text"))
+        new = sorted(
+            (node.entry for node in self._entries.nodes if node.path.within(folder)),
+            key=attrgetter("path.text"),
+        )
         return heapq.merge(old, new, key=attrgetter("path.text"))
 
     def origin(self, path: VaultPath) -> VaultPath | None:
@@ -231,7 +255,12 @@ class OverlayVault(VaultView):
     def _create(self, change: CreateFile, instance: int) -> None:
         twin = self.twin(change.path)
         if twin is not None:
-            raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=change.path.text, hint="Choose another name.")
+            raise ToolError(
+                f"{twin} already exists.",
+                code="FILE_EXISTS",
+                path=change.path.text,
+                hint="Choose another name.",
+            )
         path = self._in_existing_spelling(change.path, instance)
         self._entries.put(Node(path, "file", None, change.content, instance), new=True)
 
@@ -240,7 +269,9 @@ class OverlayVault(VaultView):
         if entry is None:
             raise _not_found(change.path)
         if entry.kind == "folder":
-            raise ToolError(f"{entry.path} is a folder, not a note.", code="NOT_TEXT", path=entry.path.text)
+            raise ToolError(
+                f"{entry.path} is a folder, not a note.", code="NOT_TEXT", path=entry.path.text
+            )
         node = self._entries.get(entry.path)
         origin = node.origin if node else entry.path
         if change.cursor is not None and origin is not None:
@@ -250,9 +281,15 @@ class OverlayVault(VaultView):
             self._modify(replace(change, path=place), instance)
             self._rollback.put(self._linked, (place.text, instance), None)
             return
-        if (place.text, instance) in self._linked and node is not None and node.content != change.content:
+        if (
+            (place.text, instance) in self._linked
+            and node is not None
+            and node.content != change.content
+        ):
             message = f"{place} is known by a link too, and this would change it twice."
-            raise ToolError(message, code="CONFLICT", path=place.text, hint="Name the note itself only.")
+            raise ToolError(
+                message, code="CONFLICT", path=place.text, hint="Name the note itself only."
+            )
         if node is None:
             self.before.hash_of(entry.path)
             self._entries.put(Node(entry.path, "file", entry.path, change.content, instance))
@@ -270,11 +307,24 @@ class OverlayVault(VaultView):
         twin = in_the_way(self, target, entry.path)
         if twin is not None:
             if self._place(twin) == self._place(entry.path):
-                message = f"{twin} and {entry.path} are one file: a link leads from one to the other."
-                raise ToolError(message, code="FILE_EXISTS", path=target.text, hint="Choose another name.")
+                message = (
+                    f"{twin} and {entry.path} are one file: a link leads from one to the other."
+                )
+                raise ToolError(
+                    message, code="FILE_EXISTS", path=target.text, hint="Choose another name."
+                )
             there = self.locate(twin)
-            if not change.overwrite or entry.kind == "folder" or (there is not None and there.kind == "folder"):
-                raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
+            if (
+                not change.overwrite
+                or entry.kind == "folder"
+                or (there is not None and there.kind == "folder")
+            ):
+                raise ToolError(
+                    f"{twin} already exists.",
+                    code="FILE_EXISTS",
+                    path=target.text,
+                    hint="Choose another name.",
+                )
             self._delete(twin, instance)
         target = self._in_existing_spelling(target, instance)
         if target.within(entry.path):
@@ -304,7 +354,9 @@ class OverlayVault(VaultView):
             content = node.content if node else None
             self._join(node, instance)
             self._entries.drop(entry.path)
-            self._entries.put(Node(entry.path.rebased(path, target), entry.kind, origin, content, instance))
+            self._entries.put(
+                Node(entry.path.rebased(path, target), entry.kind, origin, content, instance)
+            )
 
     def _delete(self, path: VaultPath, instance: int) -> None:
         entry = self.locate(path)
@@ -320,23 +372,43 @@ class OverlayVault(VaultView):
             return
         if origin is not None or folder:
             trash = self.trash_target(entry.path)
-            self._log.add(self._move_of(entry.path, trash, origin, folder=folder, trash=True), instance)
+            self._log.add(
+                self._move_of(entry.path, trash, origin, folder=folder, trash=True), instance
+            )
             self._rollback.put(self._trashed, collision_key(trash.name), None)
         self._log.deleted([(item, self.origin(item.path)) for item in [entry, *below]], files)
         for item in [*below, entry]:
             self._entries.drop(item.path)
 
-    def _move_of(self, path: VaultPath, target: VaultPath, origin: VaultPath | None, *, folder: bool, trash: bool = False) -> Move:
+    def _move_of(
+        self,
+        path: VaultPath,
+        target: VaultPath,
+        origin: VaultPath | None,
+        *,
+        folder: bool,
+        trash: bool = False,
+    ) -> Move:
         """A move bound to what was at `origin` at the start; a folder that the plan made (None) is bound by what it was filled with."""
         if origin is not None and path.parent != target.parent and self.before.view.is_link(origin):
             # What it leads to is said from the folder it lies in: from another one it would be another note, or none.
-            raise ToolError(f"{path} is a link, which would lead elsewhere from another folder.", code="PATH_NOT_ALLOWED", path=path.text)
-        before, inventory = (None, None) if origin is None else self.before.bound(origin, folder=folder)
+            raise ToolError(
+                f"{path} is a link, which would lead elsewhere from another folder.",
+                code="PATH_NOT_ALLOWED",
+                path=path.text,
+            )
+        before, inventory = (
+            (None, None) if origin is None else self.before.bound(origin, folder=folder)
+        )
         return Move(path, target, folder, before, trash, inventory)
 
     def _join(self, node: Node | None, instance: int) -> None:
         """Note that an instance changes further what another one made, of which the operations keep the end only."""
-        if node is not None and node.touched != instance and (node.content is not None or node.origin is None):
+        if (
+            node is not None
+            and node.touched != instance
+            and (node.content is not None or node.origin is None)
+        ):
             self._rollback.put(self._joined, (node.touched, instance), None)
 
     def _forget_new_folder(self, folder: VaultPath, below: list[Entry]) -> bool:
@@ -354,14 +426,23 @@ class OverlayVault(VaultView):
         entry = self.locate(folder)
         if entry is not None:
             if entry.kind == "file":
-                raise ToolError(f"{folder} is a file, so it cannot be a folder.", code="NOT_A_FOLDER", path=folder.text)
+                raise ToolError(
+                    f"{folder} is a file, so it cannot be a folder.",
+                    code="NOT_A_FOLDER",
+                    path=folder.text,
+                )
             place = self._place(entry.path)
             if place is None:
                 raise _not_found(folder)
             return place
         twin = self.twin(folder)
         if twin is not None:
-            raise ToolError(f"The folder {twin} exists in another spelling.", code="FILE_EXISTS", path=folder.text, hint=f"Use {twin}.")
+            raise ToolError(
+                f"The folder {twin} exists in another spelling.",
+                code="FILE_EXISTS",
+                path=folder.text,
+                hint=f"Use {twin}.",
+            )
         parent = self._make_folders(folder.parent, instance)
         made = folder.rebased(folder.parent, parent)
         self._log.add(MakeDir(made), instance)
@@ -382,13 +463,19 @@ class OverlayVault(VaultView):
             if before == after:
                 unchanged.add(node.path.text)
             else:
-                operations.append(OwnedOperation(WriteFile(node.path, before, after, node.content), node.touched))
+                operations.append(
+                    OwnedOperation(WriteFile(node.path, before, after, node.content), node.touched)
+                )
         operations.sort(key=attrgetter("instance"))
         files = [
-            MovedFile(n.path, n.origin, None if n.path.text in unchanged else n.content) for n in self._entries.nodes if n.kind == "file"
+            MovedFile(n.path, n.origin, None if n.path.text in unchanged else n.content)
+            for n in self._entries.nodes
+            if n.kind == "file"
         ]
         folders = [n.path for n in self._entries.nodes if n.kind == "folder" and n.origin is None]
-        changes = net_changes(files, folders, self._log.folder_moves, self._log.deletions, self.before.known_hash)
+        changes = net_changes(
+            files, folders, self._log.folder_moves, self._log.deletions, self.before.known_hash
+        )
         return ChangeSet(tuple(operations), changes, frozenset(self._joined))
 
     def _in_existing_spelling(self, path: VaultPath, instance: int) -> VaultPath:

@@ -11,7 +11,15 @@ from typing import Any, Final, TypeVar
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.filesystem.inventory import HASHED_FILE, Inventory
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
-from obsidian_agent.vault.views.changes import Deletion, FolderMove, MakeDir, Move, Operation, OwnedOperation, content_hash
+from obsidian_agent.vault.views.changes import (
+    Deletion,
+    FolderMove,
+    MakeDir,
+    Move,
+    Operation,
+    OwnedOperation,
+    content_hash,
+)
 from obsidian_agent.vault.views.view import Entry, EntryKind, VaultView
 
 _KEPT_BYTES: Final = 8 << 20
@@ -263,21 +271,36 @@ class StructureLog:
         noted: list[VaultPath] = []
         for number, (entry, origin) in enumerate(entries):
             if number == 0:
-                left = [move for move in self.folder_moves if move.path != entry.path and not move.path.within(entry.path)]
+                left = [
+                    move
+                    for move in self.folder_moves
+                    if move.path != entry.path and not move.path.within(entry.path)
+                ]
                 self._rollback.replace(self.folder_moves, left)
             if origin is None or any(origin.within(folder) for folder in noted):
                 continue
-            self._rollback.append(self.deletions, Deletion(origin, entry.kind == "folder", files if number == 0 else 0))
+            self._rollback.append(
+                self.deletions,
+                Deletion(origin, entry.kind == "folder", files if number == 0 else 0),
+            )
             if entry.kind == "folder":
                 noted.append(origin)
 
     def went_through(self, folder: VaultPath) -> bool:
         """Whether any move had the folder, or something in it, as its start or its end."""
         moves = (owned.operation for owned in self.operations if isinstance(owned.operation, Move))
-        return any(path == folder or path.within(folder) for move in moves for path in (move.path, move.new_path))
+        return any(
+            path == folder or path.within(folder)
+            for move in moves
+            for path in (move.path, move.new_path)
+        )
 
     def forget_folders(self, folders: Collection[VaultPath]) -> None:
         """The plan does not make these folders after all."""
         gone = {path.text for path in folders}
-        kept = [o for o in self.operations if not (isinstance(o.operation, MakeDir) and o.operation.path.text in gone)]
+        kept = [
+            o
+            for o in self.operations
+            if not (isinstance(o.operation, MakeDir) and o.operation.path.text in gone)
+        ]
         self._rollback.replace(self.operations, kept)

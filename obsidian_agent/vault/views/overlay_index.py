@@ -7,7 +7,17 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault.index.index import NOTHING, Delta, Facts, NoteText, VaultIndex, facts_of, holds_facts, read_note, tag_key
+from obsidian_agent.vault.index.index import (
+    NOTHING,
+    Delta,
+    Facts,
+    NoteText,
+    VaultIndex,
+    facts_of,
+    holds_facts,
+    read_note,
+    tag_key,
+)
 from obsidian_agent.vault.index.name_search import NameFinder
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name
@@ -33,7 +43,11 @@ class OverlayIndex(VaultIndex):
     @property
     def problems(self) -> Mapping[str, Problem]:
         delta = self._followed()
-        return {path: problem for path, problem in self._below.problems.items() if path not in delta.stale} | delta.problems
+        return {
+            path: problem
+            for path, problem in self._below.problems.items()
+            if path not in delta.stale
+        } | delta.problems
 
     def files(self) -> Iterator[VaultPath]:
         delta = self._followed()
@@ -41,7 +55,11 @@ class OverlayIndex(VaultIndex):
         return heapq.merge(old, sorted(delta.files.values()))
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
-        return (entry.path for entry in self._view.walk(folder) if entry.kind == "file" and entry.path.is_note)
+        return (
+            entry.path
+            for entry in self._view.walk(folder)
+            if entry.kind == "file" and entry.path.is_note
+        )
 
     def facts(self, path: VaultPath) -> Facts:
         known = self._followed().facts.get(path.text)
@@ -62,7 +80,9 @@ class OverlayIndex(VaultIndex):
 
     def bases(self) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(self._below.bases(), [path for path in delta.files.values() if path.suffix == BASE])
+        return delta.over(
+            self._below.bases(), [path for path in delta.files.values() if path.suffix == BASE]
+        )
 
     def referring(self) -> list[VaultPath]:
         delta = self._followed()
@@ -79,17 +99,31 @@ class OverlayIndex(VaultIndex):
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         delta = self._followed()
-        old = (text for text in self._below.texts(folder, *needles) if text.path.text not in delta.stale) if self._was_there(folder) else ()
+        old = (
+            (
+                text
+                for text in self._below.texts(folder, *needles)
+                if text.path.text not in delta.stale
+            )
+            if self._was_there(folder)
+            else ()
+        )
         here = sorted(path for path in delta.files.values() if path.is_note and path.within(folder))
         new = (NoteText(path, read_note(self._view, path)) for path in here)
         return heapq.merge(old, new, key=attrgetter("path.text"))
 
     def text(self, path: VaultPath) -> bytes | Problem:
-        return read_note(self._view, path) if path.text in self._followed().stale else self._below.text(path)
+        return (
+            read_note(self._view, path)
+            if path.text in self._followed().stale
+            else self._below.text(path)
+        )
 
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
         delta = self._followed()
-        yield from ((alias, path) for alias, path in self._below.aliases() if path.text not in delta.stale)
+        yield from (
+            (alias, path) for alias, path in self._below.aliases() if path.text not in delta.stale
+        )
         yield from delta.aliases()
 
     def names(self) -> NameFinder:
@@ -122,7 +156,9 @@ class OverlayIndex(VaultIndex):
 
     def _note_name(self, path: VaultPath, *, there: bool) -> None:
         """Keep account of files that came and went: before this change, did the path hold a file?"""
-        was_there = path.text in self._delta.files or (path.text not in self._delta.stale and _holds_file(self._base, path))
+        was_there = path.text in self._delta.files or (
+            path.text not in self._delta.stale and _holds_file(self._base, path)
+        )
         if there == was_there:
             return
         self._delta.names_changed.add(file_name(path))

@@ -105,4 +105,6 @@ def in_the_way(view: VaultView, target: VaultPath, moving: VaultPath) -> VaultPa
 
 def nearest(path: VaultPath, found: Iterable[VaultPath]) -> list[VaultPath]:
     """Other spellings of a path in the order of `VaultView.twins`."""
-    return sorted(found, key=lambda other: (other.text != path.text, other.nfc != path.nfc, other.text))
+    return sorted(
+        found, key=lambda other: (other.text != path.text, other.nfc != path.nfc, other.text)
+    )

@@ -36,7 +36,9 @@ class House:
         self.session = session
 
     def preview(self, *steps: dict[str, Any]) -> Preview:
-        return self.session.plans.dry_run({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)})
+        return self.session.plans.dry_run(
+            {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)}
+        )
 
     def run(self, preview: Preview) -> ExecutionResult:
         return self.session.plans.apply(preview, lambda _: None, threading.Event())
@@ -45,7 +47,14 @@ class House:
 @pytest.fixture
 def house(make_vault: MakeVault, tmp_path: Path) -> House:
     store = make_vault(INSIDE)
-    session = build_session(Wiring(store, tmp_path / "state", Policy(allow_deletes=True), now=datetime(2026, 3, 14, tzinfo=UTC)))
+    session = build_session(
+        Wiring(
+            store,
+            tmp_path / "state",
+            Policy(allow_deletes=True),
+            now=datetime(2026, 3, 14, tzinfo=UTC),
+        )
+    )
     return House(tmp_path / "vault", session)
 
 
@@ -92,7 +101,10 @@ def test_what_changes_in_a_folder_after_the_preview_is_a_conflict_before_anythin
     change(house.root)
     before = picture(house.root)
     result = house.run(ready)
-    assert (result.status, [problem.code for problem in result.errors]) == ("conflict", ["CONFLICT"])
+    assert (result.status, [problem.code for problem in result.errors]) == (
+        "conflict",
+        ["CONFLICT"],
+    )
     assert told in result.errors[0].message
     assert picture(house.root) == before
     assert house.preview(first, step).plan_hash != ready.plan_hash
@@ -115,11 +127,18 @@ def test_new_times_alone_are_no_change_where_contents_are_known(house: House) ->
     assert house.run(ready).status == "done"
 
 
-def test_a_folder_of_a_folder_that_is_moved_and_then_trashed_is_looked_into_too(house: House) -> None:
+def test_a_folder_of_a_folder_that_is_moved_and_then_trashed_is_looked_into_too(
+    house: House,
+) -> None:
     steps = [
         {"id": "m", "tool": "vault.rename", "args": {"from": "F/deep", "to": "E/deep"}},
         {"id": "n", "tool": "vault.rename", "args": {"from": "E", "to": "G"}, "dependsOn": ["m"]},
-        {"id": "t", "tool": "vault.delete", "args": {"path": "G", "recursive": True}, "dependsOn": ["n"]},
+        {
+            "id": "t",
+            "tool": "vault.delete",
+            "args": {"path": "G", "recursive": True},
+            "dependsOn": ["n"],
+        },
     ]
     ready = house.preview(*steps)
     (house.root / "F/deep/new.md").write_text("mine\n")
@@ -128,8 +147,14 @@ def test_a_folder_of_a_folder_that_is_moved_and_then_trashed_is_looked_into_too(
     assert picture(house.root) == before
 
 
-@pytest.mark.parametrize("step", [MOVE, TRASH, {**TRASH, "args": {"path": LARGE}}], ids=["move", "trash", "the file alone"])
-def test_a_file_too_large_to_be_read_is_bound_by_its_times(house: House, monkeypatch: pytest.MonkeyPatch, step: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [MOVE, TRASH, {**TRASH, "args": {"path": LARGE}}],
+    ids=["move", "trash", "the file alone"],
+)
+def test_a_file_too_large_to_be_read_is_bound_by_its_times(
+    house: House, monkeypatch: pytest.MonkeyPatch, step: dict[str, Any]
+) -> None:
     large = house.root / LARGE
     large.write_bytes(b"")
     os.truncate(large, inventory.HASHED_FILE + 1)

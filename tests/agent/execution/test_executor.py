@@ -34,8 +34,15 @@ from obsidian_agent.vault.transaction.apply import Applier
 from previews import create, make, modify, move, picture, previewed, run, step, trash
 from support import MakeVault
 
-FILES = {"one.md": b"one\n", "two.md": b"two\n", "three.md": b"three\n", "Folder/inner.md": b"inner\n"}
-EDITS = [modify(f"{name}.md", f"{name}\n".encode(), b"changed\n") for name in ("one", "two", "three")]
+FILES = {
+    "one.md": b"one\n",
+    "two.md": b"two\n",
+    "three.md": b"three\n",
+    "Folder/inner.md": b"inner\n",
+}
+EDITS = [
+    modify(f"{name}.md", f"{name}\n".encode(), b"changed\n") for name in ("one", "two", "three")
+]
 
 
 @dataclass
@@ -58,7 +65,11 @@ class Desk:
 
     def written(self) -> list[str]:
         """The notes that have their new content."""
-        return [name for name in ("one.md", "two.md", "three.md") if (self.root / name).read_bytes() == b"changed\n"]
+        return [
+            name
+            for name in ("one.md", "two.md", "three.md")
+            if (self.root / name).read_bytes() == b"changed\n"
+        ]
 
 
 @pytest.fixture
@@ -68,7 +79,9 @@ def desk(make_vault: MakeVault, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(store, journal, [])
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, name: str, times: int, number: int = errno.EIO) -> list[str]:
+def failing(
+    monkeypatch: pytest.MonkeyPatch, name: str, times: int, number: int = errno.EIO
+) -> list[str]:
     """Let the actions on one path fail so many times; the list of failures grows with them."""
     real = Applier._put_file
     failed: list[str] = []
@@ -117,12 +130,24 @@ class TestDone:
             trash("three.md", b"three\n"),
         )
         result = desk.run(preview)
-        assert (result.status, result.success, result.outcome, result.errors) == ("done", True, "done", ())
+        assert (result.status, result.success, result.outcome, result.errors) == (
+            "done",
+            True,
+            "done",
+            (),
+        )
         assert (result.completed_steps, result.total_steps) == (5, 5)
         assert result.undo_available
         effects = result.effects
-        assert (effects.created, effects.modified, effects.deleted) == (("New/note.md",), ("Moved/inner.md", "one.md"), ("three.md",))
-        assert (effects.renamed, effects.folders) == ((("Folder", "Moved"), ("two.md", "zwei.md")), ("New",))
+        assert (effects.created, effects.modified, effects.deleted) == (
+            ("New/note.md",),
+            ("Moved/inner.md", "one.md"),
+            ("three.md",),
+        )
+        assert (effects.renamed, effects.folders) == (
+            (("Folder", "Moved"), ("two.md", "zwei.md")),
+            ("New",),
+        )
         assert result.timings.journal_ms > 0
         assert result.timings.apply_ms > 0
         assert (desk.root / ".trash/three.md").read_bytes() == b"three\n"
@@ -132,7 +157,12 @@ class TestDone:
         preview = previewed(*EDITS, goal="Change three notes")
         result = desk.run(preview)
         (entry,) = desk.journal.history()
-        assert (entry.run_id, entry.goal, entry.status, entry.undone) == (result.run_id, "Change three notes", "done", False)
+        assert (entry.run_id, entry.goal, entry.status, entry.undone) == (
+            result.run_id,
+            "Change three notes",
+            "done",
+            False,
+        )
         assert entry.effects == result.effects
         assert desk.journal.plan_of(entry.run_id).document == preview.plan.to_json()
 
@@ -140,10 +170,22 @@ class TestDone:
         preview = previewed(EDITS[0], EDITS[1], steps=[step("a", preview="Change one"), step("b")])
         result = desk.run(preview)
         kinds = [type(event) for event in desk.events]
-        assert kinds == [RunStarted, StepStarted, StepFinished, StepStarted, StepFinished, RunFinished]
+        assert kinds == [
+            RunStarted,
+            StepStarted,
+            StepFinished,
+            StepStarted,
+            StepFinished,
+            RunFinished,
+        ]
         assert desk.heard(RunStarted) == [RunStarted(result.run_id or "", 2)]
-        assert [event.text for event in desk.heard(StepStarted)] == ["Change one", "vault.writeFile"]
-        assert [(event.completed, event.total, event.paths) for event in desk.heard(StepFinished)] == [
+        assert [event.text for event in desk.heard(StepStarted)] == [
+            "Change one",
+            "vault.writeFile",
+        ]
+        assert [
+            (event.completed, event.total, event.paths) for event in desk.heard(StepFinished)
+        ] == [
             (1, 2, ("one.md",)),
             (2, 2, ("two.md",)),
         ]
@@ -153,22 +195,34 @@ class TestDone:
         def emit(_: RunEvent) -> None:
             raise RuntimeError("a bug in a widget")
 
-        result = execute(previewed(*EDITS), desk.store, desk.journal, emit=emit, cancel=threading.Event())
+        result = execute(
+            previewed(*EDITS), desk.store, desk.journal, emit=emit, cancel=threading.Event()
+        )
         assert result.success
         assert len(desk.written()) == 3
 
     def test_instances_that_the_preview_left_out(self, desk: Desk) -> None:
         preview = previewed(EDITS[0], [], EDITS[1])
-        skipped = replace(preview.instances[1], state="skipped", reason="when is false", output=None)
-        result = desk.run(replace(preview, instances=(preview.instances[0], skipped, preview.instances[2])))
+        skipped = replace(
+            preview.instances[1], state="skipped", reason="when is false", output=None
+        )
+        result = desk.run(
+            replace(preview, instances=(preview.instances[0], skipped, preview.instances[2]))
+        )
         assert result.success
         assert (result.completed_steps, result.total_steps) == (2, 3)
-        assert [(event.instance, event.reason) for event in desk.heard(StepSkipped)] == [("s1", "when is false")]
+        assert [(event.instance, event.reason) for event in desk.heard(StepSkipped)] == [
+            ("s1", "when is false")
+        ]
 
     def test_a_plan_that_only_reads_is_recorded_and_can_become_a_macro(self, desk: Desk) -> None:
         preview = previewed([], goal="Look")
         result = desk.run(preview)
-        assert (result.success, result.undo_available, result.outputs) == (True, False, {"s0": {"of": "s0"}})
+        assert (result.success, result.undo_available, result.outputs) == (
+            True,
+            False,
+            {"s0": {"of": "s0"}},
+        )
         assert result.run_id is not None
         assert desk.journal.plan_of(result.run_id).document["goal"] == "Look"
         assert desk.journal.last_undoable() is None
@@ -192,7 +246,12 @@ class TestDone:
 class TestRefused:
     def test_an_invalid_preview(self, desk: Desk) -> None:
         result = desk.run(replace(previewed(*EDITS), errors=(Problem("FILE_EXISTS", "no"),)))
-        assert (result.status, result.outcome, result.run_id, result.errors[0].code) == ("refused", "refused", None, "FILE_EXISTS")
+        assert (result.status, result.outcome, result.run_id, result.errors[0].code) == (
+            "refused",
+            "refused",
+            None,
+            "FILE_EXISTS",
+        )
         assert desk.written() == []
 
     @pytest.mark.parametrize(
@@ -200,18 +259,32 @@ class TestRefused:
         [
             (lambda root: (root / "two.md").write_bytes(b"edited\n"), EDITS),
             (lambda root: (root / "two.md").unlink(), EDITS),
-            (lambda root: (root / "new.md").write_bytes(b"mine"), [EDITS[0], create("new.md", b"x")]),
-            (lambda root: (root / "Folder/inner.md").write_bytes(b"edited\n"), [EDITS[0], move("Folder/inner.md", "x.md", b"inner\n")]),
-            (lambda root: (root / "x.md").write_bytes(b"mine"), [EDITS[0], move("two.md", "x.md", b"two\n")]),
+            (
+                lambda root: (root / "new.md").write_bytes(b"mine"),
+                [EDITS[0], create("new.md", b"x")],
+            ),
+            (
+                lambda root: (root / "Folder/inner.md").write_bytes(b"edited\n"),
+                [EDITS[0], move("Folder/inner.md", "x.md", b"inner\n")],
+            ),
+            (
+                lambda root: (root / "x.md").write_bytes(b"mine"),
+                [EDITS[0], move("two.md", "x.md", b"two\n")],
+            ),
             (
                 lambda root: (root / "Folder/inner.md").write_bytes(b"edited\n"),
                 [[move("Folder", "Moved"), modify("Moved/inner.md", b"inner\n", b"x")]],
             ),
             (lambda root: (root / "New").write_bytes(b"a file"), [EDITS[0], make("New")]),
-            (lambda root: (root / "Folder/inner.md").rename(root / "Folder/other.md"), [EDITS[0], trash("Folder/inner.md", b"inner\n")]),
+            (
+                lambda root: (root / "Folder/inner.md").rename(root / "Folder/other.md"),
+                [EDITS[0], trash("Folder/inner.md", b"inner\n")],
+            ),
         ],
     )
-    def test_a_stale_preview_writes_nothing(self, desk: Desk, spoil: Any, operations: list[Any]) -> None:
+    def test_a_stale_preview_writes_nothing(
+        self, desk: Desk, spoil: Any, operations: list[Any]
+    ) -> None:
         spoil(desk.root)
         before = picture(desk.root)
         result = desk.run(previewed(*operations))
@@ -227,7 +300,10 @@ class TestRefused:
         for name in ("one.md", "three.md"):
             (desk.root / name).write_bytes(b"edited\n")
         result = desk.run(previewed(*EDITS))
-        assert [(problem.path, problem.instance) for problem in result.errors] == [("one.md", "s0"), ("three.md", "s2")]
+        assert [(problem.path, problem.instance) for problem in result.errors] == [
+            ("one.md", "s0"),
+            ("three.md", "s2"),
+        ]
 
     def test_a_touched_file_is_not_stale(self, desk: Desk) -> None:
         os.utime(desk.root / "one.md", (0, 0))
@@ -250,7 +326,11 @@ class TestRefused:
     def test_a_second_writer(self, desk: Desk, tmp_path: Path) -> None:
         with Journal.open(tmp_path / "another state", desk.store) as other, other.lock():
             result = desk.run(previewed(*EDITS))
-        assert (result.status, result.run_id, result.errors[0].code) == ("failed", None, "VAULT_BUSY")
+        assert (result.status, result.run_id, result.errors[0].code) == (
+            "failed",
+            None,
+            "VAULT_BUSY",
+        )
         assert desk.written() == []
 
     def test_no_journal_no_writes(self, desk: Desk) -> None:
@@ -260,25 +340,35 @@ class TestRefused:
         assert (result.status, result.errors[0].code) == ("failed", "JOURNAL_DAMAGED")
         assert desk.written() == []
 
-    def test_a_journal_that_cannot_be_flushed(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_journal_that_cannot_be_flushed(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def fail(_: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         monkeypatch.setattr("obsidian_agent.journal.writer.flush_all_of", fail)
         result = desk.run(previewed(*EDITS))
-        assert (result.status, result.run_id, result.errors[0].code) == ("failed", None, "JOURNAL_ERROR")
+        assert (result.status, result.run_id, result.errors[0].code) == (
+            "failed",
+            None,
+            "JOURNAL_ERROR",
+        )
         assert desk.written() == []
         assert desk.journal.history() == []
 
 
 class TestFailing:
-    def test_stop_keeps_what_was_done_undoable(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_stop_keeps_what_was_done_undoable(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         before = picture(desk.root)
         failing(monkeypatch, "two.md", 1)
         result = desk.run(previewed(*EDITS))
         assert (result.status, result.success, result.outcome) == ("stopped", False, "error")
         assert (result.completed_steps, result.total_steps) == (1, 3)
-        assert [(problem.code, problem.instance, problem.path) for problem in result.errors] == [("IO_ERROR", "s1", "two.md")]
+        assert [(problem.code, problem.instance, problem.path) for problem in result.errors] == [
+            ("IO_ERROR", "s1", "two.md")
+        ]
         assert result.effects.modified == ("one.md",)
         assert desk.written() == ["one.md"]
         assert [event.instance for event in desk.heard(StepFailed)] == ["s1"]
@@ -286,17 +376,24 @@ class TestFailing:
         undo(desk.journal, desk.store)
         assert picture(desk.root) == before
 
-    def test_skip_goes_on_without_it_and_what_depends_on_it(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_skip_goes_on_without_it_and_what_depends_on_it(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         failing(monkeypatch, "one.md", 1)
         steps = [step("a", onError="skip"), step("b", dependsOn=["a"]), step("c")]
         result = desk.run(previewed(*EDITS, steps=steps))
         assert (result.status, result.success, result.errors) == ("done", True, ())
         assert [problem.code for problem in result.warnings] == ["IO_ERROR", "SKIPPED"]
         assert desk.written() == ["three.md"]
-        assert (result.completed_steps, [event.instance for event in desk.heard(StepSkipped)]) == (1, ["b"])
+        assert (result.completed_steps, [event.instance for event in desk.heard(StepSkipped)]) == (
+            1,
+            ["b"],
+        )
         assert (result.outputs["a"], result.outputs["b"]) == (None, None)
 
-    def test_skip_leaves_out_later_operations_on_the_same_paths(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_skip_leaves_out_later_operations_on_the_same_paths(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         before = picture(desk.root)
         failing(monkeypatch, "inner.md", 1)
         preview = previewed(
@@ -314,12 +411,16 @@ class TestFailing:
         assert picture(desk.root) == before
 
     @pytest.mark.parametrize("how", ["the first fails", "the first depends on what failed"])
-    def test_a_delete_does_not_need_the_one_that_was_to_make_the_trash(self, desk: Desk, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    def test_a_delete_does_not_need_the_one_that_was_to_make_the_trash(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch, how: str
+    ) -> None:
         before = picture(desk.root)
         deletes = [trash(f"{name}.md", f"{name}\n".encode()) for name in ("one", "two", "three")]
         if how == "the first fails":
             failing_moves(monkeypatch, "one.md")
-            result = desk.run(previewed(*deletes, steps=[step("a", onError="skip"), step("b"), step("c")]))
+            result = desk.run(
+                previewed(*deletes, steps=[step("a", onError="skip"), step("b"), step("c")])
+            )
             assert [problem.code for problem in result.warnings] == ["IO_ERROR"]
         else:
             failing(monkeypatch, "inner.md", 1)
@@ -334,22 +435,33 @@ class TestFailing:
         undo(desk.journal, desk.store)
         assert picture(desk.root) == before
 
-    def test_without_a_delete_that_succeeds_there_is_no_trash(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_a_delete_that_succeeds_there_is_no_trash(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         failing_moves(monkeypatch, "one.md", "two.md")
         steps = [step("a", onError="skip"), step("b", onError="skip")]
         desk.run(previewed(trash("one.md", b"one\n"), trash("two.md", b"two\n"), steps=steps))
         assert not (desk.root / ".trash").exists()
 
-    def test_retry_tries_again_and_says_so(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_retry_tries_again_and_says_so(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         failing(monkeypatch, "one.md", 2)
         waited: list[float] = []
         cancel = threading.Event()
         monkeypatch.setattr(cancel, "wait", lambda seconds: waited.append(seconds) or False)
         result = desk.run(
-            previewed(EDITS[0], steps=[step("a", onError="retry", retry={"maxAttempts": 4, "backoffMs": 1000})]), cancel=cancel
+            previewed(
+                EDITS[0],
+                steps=[step("a", onError="retry", retry={"maxAttempts": 4, "backoffMs": 1000})],
+            ),
+            cancel=cancel,
         )
         assert result.success
-        assert [(event.attempt, event.attempts, event.problem.code) for event in desk.heard(StepRetrying)] == [
+        assert [
+            (event.attempt, event.attempts, event.problem.code)
+            for event in desk.heard(StepRetrying)
+        ] == [
             (2, 4, "IO_ERROR"),
             (3, 4, "IO_ERROR"),
         ]
@@ -363,49 +475,73 @@ class TestFailing:
         assert (result.status, len(failed)) == ("stopped", 3)
         assert desk.written() == []
 
-    def test_a_conflict_is_not_tried_again(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_conflict_is_not_tried_again(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         edited_during(desk, monkeypatch, "two.md")
-        result = desk.run(previewed(*EDITS, steps=[step("a"), step("b", onError="retry"), step("c")]))
+        result = desk.run(
+            previewed(*EDITS, steps=[step("a"), step("b", onError="retry"), step("c")])
+        )
         assert (result.status, result.completed_steps) == ("conflict", 1)
         assert desk.heard(StepRetrying) == []
         assert desk.written() == ["one.md"]
         assert (desk.root / "two.md").read_bytes() == b"edited\n"
         assert result.undo_available
 
-    def test_a_conflict_under_skip_is_still_told(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_conflict_under_skip_is_still_told(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         edited_during(desk, monkeypatch, "two.md")
-        result = desk.run(previewed(*EDITS, steps=[step("a"), step("b", onError="skip"), step("c")]))
+        result = desk.run(
+            previewed(*EDITS, steps=[step("a"), step("b", onError="skip"), step("c")])
+        )
         assert (result.status, result.completed_steps) == ("conflict", 2)
         assert desk.written() == ["one.md", "three.md"]
 
-    def test_an_unexpected_error_leaves_a_run_to_recover(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unexpected_error_leaves_a_run_to_recover(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def carry_out(*_: object) -> bool:
             raise RuntimeError("a bug")
 
         monkeypatch.setattr(Applier, "carry_out", carry_out)
         result = desk.run(previewed(*EDITS))
-        assert (result.status, result.errors[0].code, result.undo_available) == ("failed", "INTERNAL_ERROR", False)
+        assert (result.status, result.errors[0].code, result.undo_available) == (
+            "failed",
+            "INTERNAL_ERROR",
+            False,
+        )
         assert result.run_id == interrupted(desk.journal, desk.store)[0].run_id
         assert desk.heard(RunFinished) == [RunFinished(result)]
 
-    def test_a_failed_flush_leaves_a_run_to_recover(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_failed_flush_leaves_a_run_to_recover(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def fail(_: object) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-        monkeypatch.setattr("obsidian_agent.vault.filesystem.system_calls.flush_file_system", lambda _: False)
+        monkeypatch.setattr(
+            "obsidian_agent.vault.filesystem.system_calls.flush_file_system", lambda _: False
+        )
         monkeypatch.setattr(Applier, "_flush_each", fail)
         result = desk.run(previewed(*EDITS))
         assert (result.status, result.errors[0].code) == ("failed", "IO_ERROR")
         assert result.effects.modified == ("one.md", "three.md", "two.md")
         assert interrupted(desk.journal, desk.store)
 
-    def test_an_end_that_cannot_be_noted_is_a_warning(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_end_that_cannot_be_noted_is_a_warning(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def finish(*_: object, **__: object) -> None:
             raise JournalError("The journal cannot be written.")
 
         monkeypatch.setattr(Journal, "finish", finish)
         result = desk.run(previewed(*EDITS))
-        assert (result.status, result.undo_available, [warning.code for warning in result.warnings]) == ("done", False, ["JOURNAL_ERROR"])
+        assert (
+            result.status,
+            result.undo_available,
+            [warning.code for warning in result.warnings],
+        ) == ("done", False, ["JOURNAL_ERROR"])
         assert len(desk.written()) == 3
 
 
@@ -434,11 +570,18 @@ class TestCancelling:
             if isinstance(event, StepRetrying):
                 cancel.set()
 
-        steps = [step("a", onError="retry", retry={"maxAttempts": 5, "backoffMs": 30_000}), step("b")]
-        result = execute(previewed(*EDITS[:2], steps=steps), desk.store, desk.journal, emit=emit, cancel=cancel)
+        steps = [
+            step("a", onError="retry", retry={"maxAttempts": 5, "backoffMs": 30_000}),
+            step("b"),
+        ]
+        result = execute(
+            previewed(*EDITS[:2], steps=steps), desk.store, desk.journal, emit=emit, cancel=cancel
+        )
         assert result.status == "cancelled"
 
-    def test_inside_a_very_large_instance(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_inside_a_very_large_instance(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         cancel = threading.Event()
         real = Applier.carry_out
 
@@ -448,14 +591,18 @@ class TestCancelling:
             return real(self, action, number, content)
 
         monkeypatch.setattr(Applier, "carry_out", carry_out)
-        result = desk.run(previewed([create(f"n{number}.md", b"x") for number in range(400)]), cancel=cancel)
+        result = desk.run(
+            previewed([create(f"n{number}.md", b"x") for number in range(400)]), cancel=cancel
+        )
         assert (result.status, len(result.effects.created)) == ("cancelled", 11)
 
 
 class TestCommands:
     def preview(self) -> Preview:
         preview = previewed([], EDITS[0], steps=[step("c"), step("w", onError="skip")])
-        command = Instance("c", "c", None, "commands.run", {"id": "app:reload"}, "ready", opaque=True)
+        command = Instance(
+            "c", "c", None, "commands.run", {"id": "app:reload"}, "ready", opaque=True
+        )
         return replace(preview, instances=(command, preview.instances[1]))
 
     def test_a_command_is_run_and_its_output_taken(self, desk: Desk) -> None:
@@ -473,7 +620,12 @@ class TestCommands:
         assert desk.journal.history()[0].effects.commands == ("app:reload",)
 
     @pytest.mark.parametrize(
-        "answer", [{"id": "x", "executed": False, "errorMessage": "no such command"}, RuntimeError("socket closed"), None]
+        "answer",
+        [
+            {"id": "x", "executed": False, "errorMessage": "no such command"},
+            RuntimeError("socket closed"),
+            None,
+        ],
     )
     def test_a_command_that_does_not_run(self, desk: Desk, answer: Any) -> None:
         def run_command(_: str) -> Any:
@@ -486,10 +638,18 @@ class TestCommands:
         assert desk.written() == []
 
 
-def test_outputs_of_a_foreach_keep_their_places(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_of_a_foreach_keep_their_places(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     failing(monkeypatch, "two.md", 1)
-    preview = previewed(*EDITS, steps=[step("a", onError="skip")] + [step(f"x{n}") for n in range(2)])
-    instances = tuple(Instance(f"a_{n}", "a", n, "t", {}, "ready", output={"n": n}) for n in range(3))
-    result = desk.run(replace(preview, instances=instances, outputs={"a": [{"n": n} for n in range(3)]}))
+    preview = previewed(
+        *EDITS, steps=[step("a", onError="skip")] + [step(f"x{n}") for n in range(2)]
+    )
+    instances = tuple(
+        Instance(f"a_{n}", "a", n, "t", {}, "ready", output={"n": n}) for n in range(3)
+    )
+    result = desk.run(
+        replace(preview, instances=instances, outputs={"a": [{"n": n} for n in range(3)]})
+    )
     assert result.outputs["a"] == [{"n": 0}, None, {"n": 2}]
     assert preview.outputs != {}

@@ -15,14 +15,24 @@ from hypothesis import strategies as st
 from agents import Desk, Person, call, calls, everything_sent, no, only, results, scripted, yes
 from obsidian_agent.agent.events import Answer, Notice, ShareRequested, ToolCallFinished
 from obsidian_agent.agent.open_vault import Focus
-from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, ShareDecision, ShareItem, ShareRequest, common_folder
+from obsidian_agent.agent.privacy.consent import (
+    Gate,
+    Grants,
+    Level,
+    ShareDecision,
+    ShareItem,
+    ShareRequest,
+    common_folder,
+)
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.paths.patterns import PathRules
 
-READ_TWO = calls(call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"], why="To compare."))
+READ_TWO = calls(
+    call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"], why="To compare.")
+)
 DONE = {"text": "Done."}
 SECRETS = ("XK4711Q", "secretly", "Tomatoes", "garden soil")
 
@@ -37,10 +47,20 @@ def leaked(text: str) -> list[str]:
 async def test_files_are_asked_for_by_a_checklist(desk: Desk) -> None:
     await desk.turn(scripted(READ_TWO, DONE))
     (request,) = desk.person.asked
-    assert (request.kind, request.tool, request.purpose, request.provider) == ("files", "vault.readFiles", "Read files", "scripted/test")
+    assert (request.kind, request.tool, request.purpose, request.provider) == (
+        "files",
+        "vault.readFiles",
+        "Read files",
+        "scripted/test",
+    )
     assert request.args == {"filePaths": ["Garden.md", "Finance/bank.md"]}
     first, second = request.items
-    assert (first.path.text, first.name, first.why, first.level) == ("Garden.md", "Garden.md", "To compare.", Level.TEXT)
+    assert (first.path.text, first.name, first.why, first.level) == (
+        "Garden.md",
+        "Garden.md",
+        "To compare.",
+        Level.TEXT,
+    )
     assert first.size == len(desk.files()["Garden.md"])
     assert first.tokens == -(-first.size // 4)
     assert (second.name, request.tokens) == ("bank.md", first.tokens + second.tokens)
@@ -60,8 +80,13 @@ async def test_only_the_chosen_files_are_sent(desk: Desk) -> None:
     assert events[-1] == Answer("Done.", ("Garden.md",))
 
 
-@pytest.mark.parametrize("decide", [no, only(), only("Projects/Log.md"), lambda request: ShareDecision("thread", frozenset())])
-async def test_no_files_is_an_answer_that_the_model_is_told(decide: Callable[[ShareRequest], ShareDecision], desk: Desk) -> None:
+@pytest.mark.parametrize(
+    "decide",
+    [no, only(), only("Projects/Log.md"), lambda request: ShareDecision("thread", frozenset())],
+)
+async def test_no_files_is_an_answer_that_the_model_is_told(
+    decide: Callable[[ShareRequest], ShareDecision], desk: Desk
+) -> None:
     desk.person.decide = decide
     provider = scripted(READ_TWO, calls(call("vault__readFile", path="Projects/Plan.md")), DONE)
     events = await desk.turn(provider)
@@ -69,12 +94,17 @@ async def test_no_files_is_an_answer_that_the_model_is_told(decide: Callable[[Sh
     several, single = results(provider.requests[-1].messages)
     assert "The person shared no files" in several
     assert "did not share this" in single
-    assert [event.problem for event in events if isinstance(event, ToolCallFinished)] == [None, None]
+    assert [event.problem for event in events if isinstance(event, ToolCallFinished)] == [
+        None,
+        None,
+    ]
     assert events[-1] == Answer("Done.")
 
 
 async def test_a_missing_file_does_not_keep_the_others(desk: Desk) -> None:
-    provider = scripted(calls(call("file_read", filePaths=["Nope.md", "Garden.md", "../x", "Projects"])), DONE)
+    provider = scripted(
+        calls(call("file_read", filePaths=["Nope.md", "Garden.md", "../x", "Projects"])), DONE
+    )
     await desk.turn(provider)
     assert desk.person.paths() == [["Garden.md"]]
     (result,) = results(provider.requests[1].messages)
@@ -123,7 +153,9 @@ async def test_a_search_shows_what_it_would_send(desk: Desk) -> None:
         "Projects/Plan.md": ("7: Buy garden soil.",),
     }
     sent = results(provider.requests[1].messages)[0]
-    assert all(preview.partition(": ")[2] in sent for item in request.items for preview in item.previews)
+    assert all(
+        preview.partition(": ")[2] in sent for item in request.items for preview in item.previews
+    )
 
 
 async def test_of_a_search_only_what_was_chosen_is_sent(desk: Desk) -> None:
@@ -141,7 +173,9 @@ async def test_a_refused_search_tells_not_even_how_much_there_is(desk: Desk) -> 
     desk.person.decide = no
     provider = scripted(calls(call("vault__searchText", query="XK4711Q")), DONE)
     await desk.turn(provider)
-    assert results(provider.requests[1].messages) == ['{"note": "The person did not share this. Go on without it, or ask the person."}']
+    assert results(provider.requests[1].messages) == [
+        '{"note": "The person did not share this. Go on without it, or ask the person."}'
+    ]
 
 
 async def test_a_search_without_a_hit_asks_nobody(desk: Desk) -> None:
@@ -180,13 +214,21 @@ async def test_backlinks_belong_to_the_notes_that_link(desk: Desk) -> None:
 
 
 async def test_metadata_and_links_belong_to_the_note_that_is_read(desk: Desk) -> None:
-    for name in ("get_file_metadata", "get_outgoing_links", "vault__getUnresolvedLinks", "util__parseHeadings", "util__parseTasks"):
+    for name in (
+        "get_file_metadata",
+        "get_outgoing_links",
+        "vault__getUnresolvedLinks",
+        "util__parseHeadings",
+        "util__parseTasks",
+    ):
         await desk.turn(scripted(calls(call(name, path="Garden.md")), DONE))
     assert desk.person.paths() == [["Garden.md"]] * 5
     assert {item.level for request in desk.person.asked for item in request.items} == {Level.TEXT}
 
 
-async def test_pages_are_short_and_tell_where_the_next_begins(make_desk: Callable[..., Desk]) -> None:
+async def test_pages_are_short_and_tell_where_the_next_begins(
+    make_desk: Callable[..., Desk],
+) -> None:
     text = "ä" * 5_000 + "END"
     desk = make_desk({"Long.md": text})
     provider = scripted(
@@ -214,16 +256,23 @@ async def test_vault_search_shows_short_previews(make_desk: Callable[..., Desk])
 
 
 async def test_lists_are_paged(make_desk: Callable[..., Desk]) -> None:
-    desk = make_desk({f"Many/{number:03}.md": "[[Garden]]\n" for number in range(120)}, rules=SharingRules.of(allow=["**"]))
+    desk = make_desk(
+        {f"Many/{number:03}.md": "[[Garden]]\n" for number in range(120)},
+        rules=SharingRules.of(allow=["**"]),
+    )
     made: list[tuple[str, dict[str, Any]]] = [
         ("vault__listFiles", {"folder": "Many"}),
         ("get_file_backlinks", {"path": "Garden.md", "limit": 7, "offset": 3}),
     ]
     provider = scripted(calls(*(call(name, **arguments) for name, arguments in made)), DONE)
     await desk.turn(provider)
-    listed, linking = (json.loads(text.split("\n")[1]) for text in results(provider.requests[1].messages))
+    listed, linking = (
+        json.loads(text.split("\n")[1]) for text in results(provider.requests[1].messages)
+    )
     assert (len(listed["files"]), listed["hasMore"]) == (50, True)
-    assert [item["path"] for item in linking["items"]] == [f"Many/{number:03}.md" for number in range(3, 10)]
+    assert [item["path"] for item in linking["items"]] == [
+        f"Many/{number:03}.md" for number in range(3, 10)
+    ]
     assert linking["hasMore"] is True
 
 
@@ -239,7 +288,9 @@ async def test_once_is_once(desk: Desk) -> None:
 
 async def test_for_this_thread_is_for_these_files_at_this_level(desk: Desk) -> None:
     desk.person.decide = lambda request: ShareDecision("thread", frozenset({"Garden.md"}))
-    await desk.turn(scripted(READ_TWO, calls(call("vault__readFile", path="Garden.md")), READ_BANK, DONE))
+    await desk.turn(
+        scripted(READ_TWO, calls(call("vault__readFile", path="Garden.md")), READ_BANK, DONE)
+    )
     await desk.turn(scripted(calls(call("get_file_metadata", path="Garden.md")), DONE))
     assert desk.person.paths() == [["Garden.md", "Finance/bank.md"], ["Finance/bank.md"]]
 
@@ -247,7 +298,11 @@ async def test_for_this_thread_is_for_these_files_at_this_level(desk: Desk) -> N
 async def test_lines_for_this_thread_are_not_the_note(desk: Desk) -> None:
     desk.person.decide = lambda request: ShareDecision("thread")
     await desk.turn(
-        scripted(calls(call("vault__searchText", query="garden")), calls(call("vault__readFile", path="Private/diary.md")), DONE)
+        scripted(
+            calls(call("vault__searchText", query="garden")),
+            calls(call("vault__readFile", path="Private/diary.md")),
+            DONE,
+        )
     )
     assert [request.kind for request in desk.person.asked] == ["results", "files"]
 
@@ -255,9 +310,15 @@ async def test_lines_for_this_thread_are_not_the_note(desk: Desk) -> None:
 async def test_for_this_folder_is_for_everything_in_it_but_what_was_left_out(desk: Desk) -> None:
     desk.person.decide = lambda request: ShareDecision("folder", frozenset({"Projects/Plan.md"}))
     both = calls(call("vault__readFiles", filePaths=["Projects/Plan.md", "Projects/Log.md"]))
-    await desk.turn(scripted(both, calls(call("vault__readFile", path="Projects/Log.md")), READ_BANK, DONE))
+    await desk.turn(
+        scripted(both, calls(call("vault__readFile", path="Projects/Log.md")), READ_BANK, DONE)
+    )
     assert desk.person.asked[0].folder == "Projects"
-    assert desk.person.paths() == [["Projects/Plan.md", "Projects/Log.md"], ["Projects/Log.md"], ["Finance/bank.md"]]
+    assert desk.person.paths() == [
+        ["Projects/Plan.md", "Projects/Log.md"],
+        ["Projects/Log.md"],
+        ["Finance/bank.md"],
+    ]
     (Path(desk.store.real_path) / "Projects/New.md").write_text("new")
     await desk.turn(scripted(calls(call("vault__readFile", path="Projects/New.md")), DONE))
     assert len(desk.person.asked) == 3
@@ -267,8 +328,13 @@ async def test_this_folder_is_the_one_of_what_is_asked_for(desk: Desk) -> None:
     """What is settled already does not make it larger."""
     desk.rules = SharingRules.of(allow=["Garden.md"])
     desk.person.decide = lambda request: ShareDecision("folder")
-    await desk.turn(scripted(READ_TWO, calls(call("vault__readFile", path="Projects/Plan.md")), DONE))
-    assert [(request.folder, paths) for request, paths in zip(desk.person.asked, desk.person.paths(), strict=True)] == [
+    await desk.turn(
+        scripted(READ_TWO, calls(call("vault__readFile", path="Projects/Plan.md")), DONE)
+    )
+    assert [
+        (request.folder, paths)
+        for request, paths in zip(desk.person.asked, desk.person.paths(), strict=True)
+    ] == [
         ("Finance", ["Finance/bank.md"]),
         ("Projects", ["Projects/Plan.md"]),
     ]
@@ -287,7 +353,9 @@ async def test_a_new_conversation_knows_nothing_of_that(desk: Desk) -> None:
 
 async def test_a_rule_allows_without_asking(desk: Desk) -> None:
     desk.rules = SharingRules.of(allow=["Projects"])
-    provider = scripted(calls(call("vault__readFiles", filePaths=["Projects/Plan.md", "Finance/bank.md"])), DONE)
+    provider = scripted(
+        calls(call("vault__readFiles", filePaths=["Projects/Plan.md", "Finance/bank.md"])), DONE
+    )
     await desk.turn(provider)
     assert desk.person.paths() == [["Finance/bank.md"]]
     assert "garden soil" in everything_sent(provider)
@@ -302,7 +370,13 @@ async def test_what_is_denied_does_not_exist(desk: Desk) -> None:
         "version": "1.0",
         "goal": "Move",
         "riskLevel": "writes",
-        "steps": [{"id": "m", "tool": "vault.rename", "args": {"from": "private/Diary.md", "to": "Finance/bank.md"}}],
+        "steps": [
+            {
+                "id": "m",
+                "tool": "vault.rename",
+                "args": {"from": "private/Diary.md", "to": "Finance/bank.md"},
+            }
+        ],
     }
     provider = scripted(
         calls(
@@ -331,7 +405,9 @@ async def test_what_is_denied_does_not_exist(desk: Desk) -> None:
     assert '"total": 0' in text
     assert '"total": 0' in name
     assert read.replace("private/diary", "x") == missing.replace("nope/diary", "x")
-    assert spelled.replace("private/diary", "x") == missing.replace("nope/diary", "x"), "no hint at another spelling"
+    assert spelled.replace("private/diary", "x") == missing.replace("nope/diary", "x"), (
+        "no hint at another spelling"
+    )
     assert several.count("file_not_found") == 2
     assert "file_not_found" in back
     assert '"count": 0' in out
@@ -406,11 +482,17 @@ async def test_the_selection_is_asked_for(make_desk: Callable[..., Desk]) -> Non
     provider = scripted(DONE)
     await desk.turn(provider)
     (request,) = desk.person.asked
-    assert (request.kind, request.items[0].path.text, request.items[0].previews) == ("selection", "Finance/bank.md", (SELECTED.text,))
+    assert (request.kind, request.items[0].path.text, request.items[0].previews) == (
+        "selection",
+        "Finance/bank.md",
+        (SELECTED.text,),
+    )
     assert "XK4711Q" in everything_sent(provider)
 
 
-async def test_a_selection_that_is_not_shared_can_still_be_used(make_desk: Callable[..., Desk]) -> None:
+async def test_a_selection_that_is_not_shared_can_still_be_used(
+    make_desk: Callable[..., Desk],
+) -> None:
     desk = make_desk(focus=Focus("Finance/bank.md", SELECTED), person=Person(no))
     provider = scripted(calls(call("editor__getSelection")), DONE)
     await desk.turn(provider)
@@ -420,7 +502,9 @@ async def test_a_selection_that_is_not_shared_can_still_be_used(make_desk: Calla
     assert len(desk.person.asked) == 2
 
 
-async def test_a_selection_that_was_given_as_text_needs_no_question(make_desk: Callable[..., Desk]) -> None:
+async def test_a_selection_that_was_given_as_text_needs_no_question(
+    make_desk: Callable[..., Desk],
+) -> None:
     desk = make_desk(focus=Focus(None, Selection("- one\n- two")), person=Person(no))
     provider = scripted(DONE)
     await desk.turn(provider)
@@ -431,7 +515,9 @@ async def test_a_selection_that_was_given_as_text_needs_no_question(make_desk: C
 async def test_a_denied_note_is_not_open_either(make_desk: Callable[..., Desk]) -> None:
     recent = json.dumps({"lastOpenFiles": ["Finance/bank.md", "Garden.md"]})
     desk = make_desk(
-        {".obsidian/workspace.json": recent}, focus=Focus("Finance/bank.md", SELECTED), rules=SharingRules.of(deny=["Finance"])
+        {".obsidian/workspace.json": recent},
+        focus=Focus("Finance/bank.md", SELECTED),
+        rules=SharingRules.of(deny=["Finance"]),
     )
     provider = scripted(calls(call("editor__getSelection")), DONE)
     await desk.turn(provider)
@@ -456,7 +542,11 @@ async def test_another_provider_sees_what_was_said_only_when_the_person_says_so(
     other.name, other.address = "other/model", "https://other.example"
     events = await desk.turn(other)
     history, again = desk.person.asked
-    assert (history.kind, history.provider, history.address) == ("history", "other/model", "https://other.example")
+    assert (history.kind, history.provider, history.address) == (
+        "history",
+        "other/model",
+        "https://other.example",
+    )
     assert history.items[0].path.text == "Finance/bank.md"
     assert again.kind == "files", "what was allowed for the other provider counts no more"
     assert ("XK4711Q" in other.requests[0].messages[-2].text) == (decide is yes)
@@ -477,7 +567,10 @@ async def test_another_provider_is_nothing_to_ask_about_when_nothing_was_shared(
 
 # --- grants, by themselves ----------------------------------------------------------------------------------------------------
 
-PATHS = [parse(text, PathUse.READ) for text in ("a.md", "A/a.md", "A/b.md", "A/B/c.md", "AB/d.md", "C/e.md")]
+PATHS = [
+    parse(text, PathUse.READ)
+    for text in ("a.md", "A/a.md", "A/b.md", "A/B/c.md", "AB/d.md", "C/e.md")
+]
 LEVELS = st.sampled_from(list(Level))
 
 
@@ -491,7 +584,9 @@ def answered(draw: st.DrawFn) -> tuple[ShareRequest, ShareDecision]:
 
 
 @given(st.lists(answered(), max_size=6))
-def test_nothing_is_granted_that_no_screen_named(history: list[tuple[ShareRequest, ShareDecision]]) -> None:
+def test_nothing_is_granted_that_no_screen_named(
+    history: list[tuple[ShareRequest, ShareDecision]],
+) -> None:
     """A grant goes back to an answer for longer than once, that showed the file at this level, or chose something in a folder above it."""
     grants = Grants()
     for request, decision in history:
@@ -500,10 +595,14 @@ def test_nothing_is_granted_that_no_screen_named(history: list[tuple[ShareReques
     for path in PATHS:
         for level in Level:
             if gate.allowed(path, level):
-                assert any(_explains(request, decision, path, level) for request, decision in history)
+                assert any(
+                    _explains(request, decision, path, level) for request, decision in history
+                )
 
 
-def _explains(request: ShareRequest, decision: ShareDecision, path: VaultPath, level: Level) -> bool:
+def _explains(
+    request: ShareRequest, decision: ShareDecision, path: VaultPath, level: Level
+) -> bool:
     chosen = [item for item in request.items if item.path.text in decision.chosen(request)]
     if decision.scope == "thread":
         return any(item.path == path and item.level >= level for item in chosen)
@@ -512,7 +611,9 @@ def _explains(request: ShareRequest, decision: ShareDecision, path: VaultPath, l
 
 
 @given(st.lists(answered(), max_size=6), st.sampled_from(PATHS), LEVELS)
-def test_more_includes_less(history: list[tuple[ShareRequest, ShareDecision]], path: VaultPath, level: Level) -> None:
+def test_more_includes_less(
+    history: list[tuple[ShareRequest, ShareDecision]], path: VaultPath, level: Level
+) -> None:
     grants = Grants()
     for request, decision in history:
         grants.record(request, decision)
@@ -527,12 +628,28 @@ def path(text: str) -> VaultPath:
 @pytest.mark.parametrize(
     ("pattern", "inside", "outside"),
     [
-        ("Private", ["Private", "Private/a.md", "Private/b/c.md", "PRIVATE/a.md"], ["Privately/a.md", "a/Private", "xPrivate"]),
+        (
+            "Private",
+            ["Private", "Private/a.md", "Private/b/c.md", "PRIVATE/a.md"],
+            ["Privately/a.md", "a/Private", "xPrivate"],
+        ),
         ("Private/", ["Private", "Private/a.md"], ["Private.md"]),
-        ("Private/**", ["Private", "Private/a.md", "Private/b/c.md"], ["Private.md", "Public/a.md"]),
+        (
+            "Private/**",
+            ["Private", "Private/a.md", "Private/b/c.md"],
+            ["Private.md", "Public/a.md"],
+        ),
         ("/Private", ["Private/a.md"], ["a/Private/b.md"]),
-        ("Journal/2025*", ["Journal/2025.md", "Journal/2025-01/a.md"], ["Journal/2024.md", "Journal/x/2025.md"]),
-        ("**/secret.md", ["secret.md", "a/secret.md", "a/b/secret.md"], ["a/secret.md.txt", "nosecret.md"]),
+        (
+            "Journal/2025*",
+            ["Journal/2025.md", "Journal/2025-01/a.md"],
+            ["Journal/2024.md", "Journal/x/2025.md"],
+        ),
+        (
+            "**/secret.md",
+            ["secret.md", "a/secret.md", "a/b/secret.md"],
+            ["a/secret.md.txt", "nosecret.md"],
+        ),
         ("**", ["a.md", "a/b.md", ""], []),
         ("*", ["a.md", "a/b.md"], []),
         ("a?c.md", ["abc.md", "äöc.md".replace("äö", "aö")], ["a/c.md", "ac.md"]),
@@ -542,7 +659,11 @@ def path(text: str) -> VaultPath:
         ("a[!].md", ["a!.md"], ["ab.md"]),
         ("a[]", ["a[]"], ["a"]),
         ("a[", ["a["], ["a"]),
-        ("Projects/Plan.md", ["Projects/Plan.md", "projects/plan.MD"], ["Projects/Plan.md2", "Plan.md"]),
+        (
+            "Projects/Plan.md",
+            ["Projects/Plan.md", "projects/plan.MD"],
+            ["Projects/Plan.md2", "Plan.md"],
+        ),
         ("a.b", ["a.b"], ["aXb"]),
         ("Straße", ["STRASSE/x.md"], ["Stra"]),
         ("Private\\sub", ["Private/sub/x.md"], ["Private/x.md"]),
@@ -557,13 +678,19 @@ def test_what_a_pattern_covers(pattern: str, inside: list[str], outside: list[st
 @pytest.mark.parametrize(
     ("pattern", "inside", "outside"),
     [
-        ("Private", ["Private/a.md", "x/Private/a.md", "x/y/private"], ["Privately.md", "xPrivate/a.md"]),
+        (
+            "Private",
+            ["Private/a.md", "x/Private/a.md", "x/y/private"],
+            ["Privately.md", "xPrivate/a.md"],
+        ),
         ("*.key", ["a.key", "x/y/b.KEY"], ["a.keys", "key"]),
         ("/Private", ["Private/a.md"], ["x/Private/a.md"]),
         ("Work/Private", ["Work/Private/a.md"], ["x/Work/Private/a.md"]),
     ],
 )
-def test_a_bare_name_may_match_at_any_depth(pattern: str, inside: list[str], outside: list[str]) -> None:
+def test_a_bare_name_may_match_at_any_depth(
+    pattern: str, inside: list[str], outside: list[str]
+) -> None:
     rules = PathRules((pattern,), anywhere=True)
     assert [text for text in inside if not rules.cover(path(text))] == []
     assert [text for text in outside if rules.cover(path(text))] == []

@@ -39,13 +39,18 @@ def rotated(tmp_path: Path) -> Record:
     for number in range(1, 8):
         with patch.object(module, "LARGEST", 0 if number == 5 else 10_000):
             made.append([{"kind": "run", "goal": f"Tëst {number}"}])
-    assert [file.name for file in sorted(tmp_path.glob("audit*.jsonl"))] == ["audit-000000001.jsonl", "audit.jsonl"]
+    assert [file.name for file in sorted(tmp_path.glob("audit*.jsonl"))] == [
+        "audit-000000001.jsonl",
+        "audit.jsonl",
+    ]
     assert made.verify() == Verified(7)
     return made
 
 
 def test_what_was_appended_is_read_in_order(rotated: Record) -> None:
-    assert [(entry["n"], entry["goal"]) for entry in rotated.entries()] == [(number, f"Tëst {number}") for number in range(1, 8)]
+    assert [(entry["n"], entry["goal"]) for entry in rotated.entries()] == [
+        (number, f"Tëst {number}") for number in range(1, 8)
+    ]
     assert os.stat(rotated.file).st_mode & 0o777 == 0o600
 
 
@@ -63,7 +68,9 @@ def test_each_byte_that_is_changed_is_found_and_its_line_named(rotated: Record) 
 
 @pytest.mark.parametrize(("gone", "named"), [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7)])
 def test_a_line_that_is_taken_away_is_named(rotated: Record, gone: int, named: int) -> None:
-    file, at = (rotated.folder / "audit-000000001.jsonl", gone) if gone < 4 else (rotated.file, gone - 4)
+    file, at = (
+        (rotated.folder / "audit-000000001.jsonl", gone) if gone < 4 else (rotated.file, gone - 4)
+    )
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:at] + lines[at + 1 :]))
     assert rotated.verify().first_bad == named
@@ -109,7 +116,10 @@ def test_a_crash_at_any_point_leaves_a_record_that_goes_on(length: int, head: bo
             made.head.write_bytes(old_head)
         made.append([{"kind": "undo"}])
         assert made.verify().first_bad is None
-        assert [entry["kind"] for entry in made.entries()] in (["run", "undo"], ["run", "sent", "undo"])
+        assert [entry["kind"] for entry in made.entries()] in (
+            ["run", "undo"],
+            ["run", "sent", "undo"],
+        )
 
 
 def test_several_writers_make_one_chain(tmp_path: Path) -> None:
@@ -132,13 +142,20 @@ def test_a_record_that_is_not_there_is_whole(tmp_path: Path) -> None:
 
 # --- what was sent ----------------------------------------------------------------------------------------------------
 
-TWO = calls(call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]), call("vault__searchText", query="soil"))
+TWO = calls(
+    call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]),
+    call("vault__searchText", query="soil"),
+)
 DONE = {"text": "Done."}
 
 
 def files(desk: Desk) -> list[tuple[str, str, str, str]]:
     """(tool, path, how much, why) of everything that was sent."""
-    return [(entry["tool"], each["path"], each["shared"], each["allowedBy"]) for entry in desk.ledger.entries() for each in entry["files"]]
+    return [
+        (entry["tool"], each["path"], each["shared"], each["allowedBy"])
+        for entry in desk.ledger.entries()
+        for each in entry["files"]
+    ]
 
 
 async def test_exactly_what_was_sent_is_written_down(desk: Desk) -> None:
@@ -151,10 +168,20 @@ async def test_exactly_what_was_sent_is_written_down(desk: Desk) -> None:
         ("vault.searchText", "Projects/Plan.md", "preview", "once"),
     ]
     first, second = desk.ledger.entries()
-    assert (first["provider"], first["address"], first["conversation"]) == ("scripted/test", "https://models.example", desk.conversation.id)
-    assert (first["time"], first["callId"]) == (DESK_NOW.isoformat(timespec="milliseconds"), "call_1_0")
+    assert (first["provider"], first["address"], first["conversation"]) == (
+        "scripted/test",
+        "https://models.example",
+        desk.conversation.id,
+    )
+    assert (first["time"], first["callId"]) == (
+        DESK_NOW.isoformat(timespec="milliseconds"),
+        "call_1_0",
+    )
     for entry, text in zip((first, second), results(provider.requests[1].messages), strict=True):
-        assert (entry["sha256"], entry["characters"]) == (hashlib.sha256(text.encode()).hexdigest(), len(text))
+        assert (entry["sha256"], entry["characters"]) == (
+            hashlib.sha256(text.encode()).hexdigest(),
+            len(text),
+        )
 
 
 async def test_why_it_was_allowed_is_written_down(desk: Desk) -> None:
@@ -215,7 +242,12 @@ def test_it_only_grows_and_nobody_else_reads_it(tmp_path: Path) -> None:
     assert ledger.entries() == []
     ledger.write([sending()], provider="p", address="a", conversation="c")
     before = ledger.record.file.read_bytes()
-    ledger.write([sending("b.md"), Sending("tool", "id", "nothing of a note", ())], provider="p", address="a", conversation="c")
+    ledger.write(
+        [sending("b.md"), Sending("tool", "id", "nothing of a note", ())],
+        provider="p",
+        address="a",
+        conversation="c",
+    )
     assert ledger.record.file.read_bytes().startswith(before)
     assert [entry["files"][0]["path"] for entry in ledger.entries()] == ["a.md", "b.md"]
     if os.name == "posix":
@@ -230,7 +262,9 @@ def test_a_line_that_broke_off_is_left_out(tmp_path: Path) -> None:
     assert len(ledger.entries()) == 1
 
 
-@pytest.mark.parametrize("name", ["lone \ud800 surrogate.md", "line\nbreak.md", 'quote".md', "日本.md"])
+@pytest.mark.parametrize(
+    "name", ["lone \ud800 surrogate.md", "line\nbreak.md", 'quote".md', "日本.md"]
+)
 def test_one_line_an_entry_whatever_the_name(name: str, tmp_path: Path) -> None:
     ledger = Ledger(Record(tmp_path, lambda: DESK_NOW))
     ledger.write([sending(name)], provider="p", address="a", conversation="c")
@@ -242,7 +276,9 @@ def test_one_line_an_entry_whatever_the_name(name: str, tmp_path: Path) -> None:
 def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "audit.jsonl").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError):
-        Ledger(Record(tmp_path, lambda: DESK_NOW)).write([sending()], provider="p", address="a", conversation="c")
+        Ledger(Record(tmp_path, lambda: DESK_NOW)).write(
+            [sending()], provider="p", address="a", conversation="c"
+        )
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -250,6 +286,9 @@ async def test_the_files_of_a_conversation_are_told_apart_by_how_much_went(desk:
     desk.person.decide = only("Garden.md", "Projects/Plan.md")
     await desk.turn(scripted(TWO, calls(call("vault__readFile", path="Projects/Plan.md")), DONE))
     found = desk.ledger.files_read(desk.conversation.id)
-    assert [(each.path, each.shared, each.times) for each in found] == [("Garden.md", "text", 1), ("Projects/Plan.md", "text", 2)]
+    assert [(each.path, each.shared, each.times) for each in found] == [
+        ("Garden.md", "text", 1),
+        ("Projects/Plan.md", "text", 2),
+    ]
     assert found[0].providers == ("scripted/test",)
     assert desk.ledger.files_read("another") == []

@@ -13,7 +13,10 @@ from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, new_mark
         ("plain\ttext\nstays", "plain\ttext\nstays"),
         ("a\r\nb", "a\nb"),
         ("Hi\u200b\u200cthere", "Hi⟦U+200B⟧⟦U+200C⟧there"),
-        ("Hello \U000e0064\U000e0065\U000e006c\U000e0065\U000e0074 world", "Hello ⟦5 invisible characters⟧ world"),
+        (
+            "Hello \U000e0064\U000e0065\U000e006c\U000e0065\U000e0074 world",
+            "Hello ⟦5 invisible characters⟧ world",
+        ),
         ("safe\x1b[8mDELETE", "safe⟦U+001B⟧[8mDELETE"),
         ("abc\u202etxt", "abc⟦U+202E⟧txt"),
         ("👩\u200d👩\u200d👧 ❤\ufe0f", "👩\u200d👩\u200d👧 ❤\ufe0f"),
@@ -38,7 +41,16 @@ def test_what_cannot_be_seen_is_spelled_out(text: str, shown: str) -> None:
 )
 def test_role_tokens_are_broken_up(text: str) -> None:
     shown = neutral(text)
-    for token in ("<|im_", "[INST]", "[/INST]", "<<SYS>>", "<s>", "</s>", "<start_of_turn>", "<end_of_turn>"):
+    for token in (
+        "<|im_",
+        "[INST]",
+        "[/INST]",
+        "<<SYS>>",
+        "<s>",
+        "</s>",
+        "<start_of_turn>",
+        "<end_of_turn>",
+    ):
         assert token not in shown
 
 

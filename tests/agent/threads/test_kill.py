@@ -62,9 +62,19 @@ PROGRAM = textwrap.dedent("""
 def test_after_a_kill_every_thread_is_as_it_was(make_vault: MakeVault, tmp_path: Path) -> None:
     store = make_vault({"A.md": "a"})
     for name, pieces in (("long", PIECES), ("short", PIECES[:5])):
-        (tmp_path / f"{name}.jsonl").write_text(2 * (json.dumps({"chunks": pieces, "delayMs": 2}) + "\n"), encoding="utf-8")
+        (tmp_path / f"{name}.jsonl").write_text(
+            2 * (json.dumps({"chunks": pieces, "delayMs": 2}) + "\n"), encoding="utf-8"
+        )
     model, short = (f"scripted/{tmp_path}/{name}.jsonl" for name in ("long", "short"))
-    arguments = [sys.executable, "-c", PROGRAM, store.real_path, str(tmp_path / "state"), model, short]
+    arguments = [
+        sys.executable,
+        "-c",
+        PROGRAM,
+        store.real_path,
+        str(tmp_path / "state"),
+        model,
+        short,
+    ]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         cancelled, finished, streaming = program.stdout.readline().split()
@@ -73,10 +83,16 @@ def test_after_a_kill_every_thread_is_as_it_was(make_vault: MakeVault, tmp_path:
     wiring = Wiring(store, tmp_path / "state", settings=settings_with(model=model))
     chats = build_threads(wiring, build_session(wiring))
     assert {each.id for each in chats.store.summaries()} == {cancelled, finished, streaming}
-    texts = {thread: chats.open(thread).state.said[-1] for thread in (cancelled, finished, streaming)}
+    texts = {
+        thread: chats.open(thread).state.said[-1] for thread in (cancelled, finished, streaming)
+    }
     whole = "".join(PIECES)
     assert texts[finished].text == "".join(PIECES[:5])
-    assert (texts[finished].state, texts[cancelled].state, texts[streaming].state) == ("whole", "cut", "cut")
+    assert (texts[finished].state, texts[cancelled].state, texts[streaming].state) == (
+        "whole",
+        "cut",
+        "cut",
+    )
     assert texts[cancelled].text.endswith(CUT_MARK)
     assert whole.startswith(texts[cancelled].text.removesuffix(CUT_MARK))
     kept = texts[streaming].text.removesuffix(CRASH_MARK)
@@ -87,4 +103,7 @@ def test_after_a_kill_every_thread_is_as_it_was(make_vault: MakeVault, tmp_path:
         state = chats.open(thread).state
         assert state.said[0].text == f"Question of {thread}?"
         check_pairs(state.messages)
-    assert ThreadStore(chats.store.folder, chats.store.clock).load(streaming) == chats.open(streaming).state
+    assert (
+        ThreadStore(chats.store.folder, chats.store.clock).load(streaming)
+        == chats.open(streaming).state
+    )

@@ -74,7 +74,9 @@ def test_long_threads_are_listed_from_their_ends(store: ThreadStore) -> None:
     assert store.summaries()[0].preview == "New?"
 
 
-@pytest.mark.parametrize("bad", ["", "../../etc/passwd", "0011", "00112233AABBCCDD", "00112233aabbccdd/x"])
+@pytest.mark.parametrize(
+    "bad", ["", "../../etc/passwd", "0011", "00112233AABBCCDD", "00112233aabbccdd/x"]
+)
 def test_only_ids_are_ids(bad: str, store: ThreadStore) -> None:
     for act in (store.load, store.delete, lambda each: store.rename(each, "x")):
         with pytest.raises(ConfigError) as caught:
@@ -151,11 +153,16 @@ def test_old_pieces_go_when_a_thread_is_read(store: ThreadStore) -> None:
     file.add(*({"k": "stream", "text": f"{n} "} for n in range(100)))
     exchange(store, thread.id, "q", "a")
     before = store.load(thread.id)
-    file.add(*({"k": "stream", "text": f"{n} "} for n in range(100)), {"k": "message", "role": "assistant", "text": "b", "time": "t"})
+    file.add(
+        *({"k": "stream", "text": f"{n} "} for n in range(100)),
+        {"k": "message", "role": "assistant", "text": "b", "time": "t"},
+    )
     state = store.load(thread.id)
     assert [said.text for said in state.said] == [*(said.text for said in before.said), "b"]
     records, _ = records_in(file.path.read_bytes())
-    assert sum(record["k"] == "stream" for record in records) == 100, "those of the answer that broke off are all that there is of it"
+    assert sum(record["k"] == "stream" for record in records) == 100, (
+        "those of the answer that broke off are all that there is of it"
+    )
     assert not list(file.path.parent.glob(".*"))
 
 
@@ -204,7 +211,10 @@ def test_only_one_program_works_in_a_thread(store: ThreadStore) -> None:
 def test_a_thread_that_is_worked_in_is_not_made_smaller(store: ThreadStore) -> None:
     thread = store.create()
     file = store.file(thread.id)
-    file.add(*({"k": "stream", "text": f"{n} "} for n in range(100)), {"k": "message", "role": "assistant", "text": "b", "time": "t"})
+    file.add(
+        *({"k": "stream", "text": f"{n} "} for n in range(100)),
+        {"k": "message", "role": "assistant", "text": "b", "time": "t"},
+    )
     size = file.path.stat().st_size
     with file.held():
         store.load(thread.id)

@@ -13,7 +13,14 @@ import pytest
 import agents
 from agents import NOTES, Person, call, calls, check_pairs, no, propose, scripted
 from obsidian_agent.agent.conversation import CUT_MARK
-from obsidian_agent.agent.events import AgentEvent, Answer, ExecutionResult, PreviewReady, TextDelta, TurnFailed
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    ExecutionResult,
+    PreviewReady,
+    TextDelta,
+    TurnFailed,
+)
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.agent.threads.manager import (
     IDLE,
@@ -36,7 +43,13 @@ PLAN: dict[str, Any] = {
     "version": "1.0",
     "goal": "Create a note",
     "riskLevel": "writes",
-    "steps": [{"id": "note", "tool": "vault.createFile", "args": {"path": "Idea.md", "content": "# Idea\n"}}],
+    "steps": [
+        {
+            "id": "note",
+            "tool": "vault.createFile",
+            "args": {"path": "Idea.md", "content": "# Idea\n"},
+        }
+    ],
 }
 LONG = [f"word{n} " for n in range(400)]
 MakeChats = Callable[..., ThreadManager]
@@ -53,9 +66,13 @@ def make_chats(store: VaultStore, tmp_path: Path) -> MakeChats:
 
     def make(auto_title: bool = False, **scripts: list[dict[str, Any]]) -> ThreadManager:
         for name, answers in scripts.items():
-            (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
+            (tmp_path / f"{name}.jsonl").write_text(
+                "\n".join(json.dumps(each) for each in answers), encoding="utf-8"
+            )
         model = f"scripted/{tmp_path}/a.jsonl" if scripts else None
-        wiring = Wiring(store, tmp_path / "state", settings=settings_with(model=model, auto_title=auto_title))
+        wiring = Wiring(
+            store, tmp_path / "state", settings=settings_with(model=model, auto_title=auto_title)
+        )
         return build_threads(wiring, build_session(wiring))
 
     return make
@@ -65,7 +82,9 @@ async def approve_all(thread_id: str, request: ShareRequest) -> ShareDecision:
     return ShareDecision("once")
 
 
-async def ask(chats: ThreadManager, thread_id: str, text: str, person: Person | None = None) -> list[AgentEvent]:
+async def ask(
+    chats: ThreadManager, thread_id: str, text: str, person: Person | None = None
+) -> list[AgentEvent]:
     return [event async for event in agents.ask(chats, thread_id, text, person)]
 
 
@@ -87,7 +106,9 @@ def said(chats: ThreadManager, thread_id: str) -> list[tuple[str, str]]:
 
 
 async def test_a_thread_goes_on_after_a_restart(make_chats: MakeChats) -> None:
-    chats = make_chats(a=[calls(call("vault__readFile", path="Garden.md")), {"text": "Water. [[Garden]]"}])
+    chats = make_chats(
+        a=[calls(call("vault__readFile", path="Garden.md")), {"text": "Water. [[Garden]]"}]
+    )
     thread = chats.create().id
     events = await ask(chats, thread, "What about the garden?")
     assert events[-1] == Answer("Water. [[Garden]]", ("Garden.md",))
@@ -103,7 +124,9 @@ async def test_a_thread_goes_on_after_a_restart(make_chats: MakeChats) -> None:
     assert make_chats(a=[{"text": "x"}]).open(thread).state == again.open(thread).state
 
 
-async def test_the_persons_words_are_on_disk_before_anything_is_asked_or_sent(make_chats: MakeChats) -> None:
+async def test_the_persons_words_are_on_disk_before_anything_is_asked_or_sent(
+    make_chats: MakeChats,
+) -> None:
     chats = make_chats(a=[calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}])
     thread = chats.create().id
     seen: list[list[tuple[str, str]]] = []
@@ -117,7 +140,9 @@ async def test_the_persons_words_are_on_disk_before_anything_is_asked_or_sent(ma
     assert seen == [[("person", "My words")]]
 
 
-async def test_two_threads_streaming_at_once_never_mix(make_chats: MakeChats, tmp_path: Path) -> None:
+async def test_two_threads_streaming_at_once_never_mix(
+    make_chats: MakeChats, tmp_path: Path
+) -> None:
     other = [f"other{n} " for n in range(300)]
     chats = make_chats(a=[{"chunks": LONG, "delayMs": 1}], b=[{"chunks": other, "delayMs": 1}])
     one, two = chats.create().id, chats.create(f"scripted/{tmp_path}/b.jsonl").id
@@ -128,7 +153,9 @@ async def test_two_threads_streaming_at_once_never_mix(make_chats: MakeChats, tm
         texts = [
             each.event.text
             for each in heard
-            if isinstance(each, Happened) and each.thread_id == thread and isinstance(each.event, TextDelta)
+            if isinstance(each, Happened)
+            and each.thread_id == thread
+            and isinstance(each.event, TextDelta)
         ]
         assert texts == pieces
         assert said(chats, thread)[1] == ("model", "".join(pieces))
@@ -163,7 +190,9 @@ async def test_one_is_cancelled_and_the_other_is_not(make_chats: MakeChats, tmp_
     assert whole == "".join(LONG[:20])
     assert not chats.running
     restarted = make_chats(a=[])
-    assert [said(restarted, each) for each in (one, two)] == [said(chats, each) for each in (one, two)]
+    assert [said(restarted, each) for each in (one, two)] == [
+        said(chats, each) for each in (one, two)
+    ]
     assert restarted.open(one).state.said[1].state == "cut"
 
 
@@ -180,7 +209,9 @@ async def test_a_cancelled_look_leaves_a_thread_that_services_accept(make_chats:
     chats.start(thread, "Q", never)
     await waiting.wait()
     assert chats.cancel(thread)
-    await asyncio.gather(*(task for task in [chats.open(thread).task] if task is not None), return_exceptions=True)
+    await asyncio.gather(
+        *(task for task in [chats.open(thread).task] if task is not None), return_exceptions=True
+    )
     check_pairs(chats.open(thread).conversation.messages)
     check_pairs(make_chats(a=[]).open(thread).conversation.messages)
     assert not chats.cancel(thread)
@@ -241,8 +272,17 @@ async def test_a_model_makes_the_title_when_it_may(make_chats: MakeChats) -> Non
         assert await anext(heard) == Retitled(thread, "Garden care")
 
 
-async def test_a_message_that_comes_while_the_title_is_found_is_worked_on_to_its_end(make_chats: MakeChats) -> None:
-    chats = make_chats(auto_title=True, a=[{"text": "Water."}, {"text": "Garden care", "delayMs": 20}, {"chunks": LONG[:40], "delayMs": 2}])
+async def test_a_message_that_comes_while_the_title_is_found_is_worked_on_to_its_end(
+    make_chats: MakeChats,
+) -> None:
+    chats = make_chats(
+        auto_title=True,
+        a=[
+            {"text": "Water."},
+            {"text": "Garden care", "delayMs": 20},
+            {"chunks": LONG[:40], "delayMs": 2},
+        ],
+    )
     thread = chats.create().id
     await ask(chats, thread, "What about the garden?")
     chats.start(thread, "And then?", approve_all)
@@ -259,12 +299,17 @@ async def test_a_plan_and_its_run_are_kept_with_the_thread(make_chats: MakeChats
     assert isinstance(events[-1], PreviewReady)
     chats.note_run(thread, "Create a note", ExecutionResult("r1", "done", True, "done"))
     state = make_chats(a=[]).open(thread).state
-    assert [(each.role, each.text) for each in state.said][-2:] == [("plan", "Create a note"), ("run", "Create a note")]
+    assert [(each.role, each.text) for each in state.said][-2:] == [
+        ("plan", "Create a note"),
+        ("run", "Create a note"),
+    ]
     assert state.said[-2].data["plan"]["steps"][0]["id"] == "note"
     assert state.said[-1].data["runId"] == "r1"
 
 
-async def test_threads_work_without_a_model_and_show_nothing_of_it_to_one(make_chats: MakeChats, store: VaultStore) -> None:
+async def test_threads_work_without_a_model_and_show_nothing_of_it_to_one(
+    make_chats: MakeChats, store: VaultStore
+) -> None:
     chats = make_chats()
     thread = chats.create().id
     await ask(chats, thread, "how many notes are there?")
@@ -272,11 +317,15 @@ async def test_threads_work_without_a_model_and_show_nothing_of_it_to_one(make_c
     assert state.said[0].text == "how many notes are there?"
     assert state.said[0].state == "whole"
     assert len(state.said) == 2
-    assert not state.messages, "what the offline planner says may hold notes, and nobody was asked about those"
+    assert not state.messages, (
+        "what the offline planner says may hold notes, and nobody was asked about those"
+    )
 
 
 async def test_failures_are_kept_too(make_chats: MakeChats) -> None:
-    chats = make_chats(a=[{"text": "Half an ans", "error": {"code": "API_STREAM_CUT", "message": "It broke off."}}])
+    chats = make_chats(
+        a=[{"text": "Half an ans", "error": {"code": "API_STREAM_CUT", "message": "It broke off."}}]
+    )
     thread = chats.create().id
     events = await ask(chats, thread, "q")
     assert isinstance(events[-1], TurnFailed)
@@ -308,7 +357,12 @@ async def test_going_back_to_an_earlier_turn(make_chats: MakeChats) -> None:
         await ask(chats, thread, question)
     chats.rewind(thread, 1)
     await ask(chats, thread, "three")
-    assert said(chats, thread) == [("person", "one"), ("model", "A"), ("person", "three"), ("model", "C")]
+    assert said(chats, thread) == [
+        ("person", "one"),
+        ("model", "A"),
+        ("person", "three"),
+        ("model", "C"),
+    ]
     assert said(make_chats(a=[]), thread) == said(chats, thread)
 
 
@@ -318,13 +372,21 @@ async def test_a_full_disk_sends_nothing(make_chats: MakeChats) -> None:
     path = chats.store.file(thread).path
     path.unlink()
     path.mkdir()
-    (event,) = [event for event in await ask(chats, thread, "q", Person(no)) if isinstance(event, TurnFailed)]
+    (event,) = [
+        event
+        for event in await ask(chats, thread, "q", Person(no))
+        if isinstance(event, TurnFailed)
+    ]
     assert event.problem.code == "THREAD_NOT_SAVED"
     assert not chats.open(thread).conversation.messages
 
 
-async def test_what_another_service_was_shown_is_known_even_after_a_crash(make_chats: MakeChats, tmp_path: Path) -> None:
-    chats = make_chats(a=[calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}], b=[{"text": "B"}])
+async def test_what_another_service_was_shown_is_known_even_after_a_crash(
+    make_chats: MakeChats, tmp_path: Path
+) -> None:
+    chats = make_chats(
+        a=[calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}], b=[{"text": "B"}]
+    )
     thread = chats.create().id
     async for event in agents.ask(chats, thread, "What about the garden?"):
         if isinstance(event, TextDelta):
@@ -337,8 +399,13 @@ async def test_what_another_service_was_shown_is_known_even_after_a_crash(make_c
     person = Person(no)
     await ask(again, thread, "And?", person)
     (question,) = person.asked
-    assert (question.kind, [item.path.text for item in question.items]) == ("history", ["Garden.md"])
-    assert "Tomatoes" not in "".join(message.text for message in again.open(thread).conversation.messages)
+    assert (question.kind, [item.path.text for item in question.items]) == (
+        "history",
+        ["Garden.md"],
+    )
+    assert "Tomatoes" not in "".join(
+        message.text for message in again.open(thread).conversation.messages
+    )
 
 
 async def test_what_another_window_added_is_there(make_chats: MakeChats) -> None:
@@ -356,8 +423,15 @@ async def test_what_another_window_added_is_there(make_chats: MakeChats) -> None
     assert not one.running
 
 
-async def test_room_is_made_when_the_person_asks_for_it(make_chats: MakeChats, tmp_path: Path) -> None:
-    answers = [{"text": "Water. " * 50}, {"text": "Soil. " * 50}, {"text": "They talked of water."}, {"text": "Yes."}]
+async def test_room_is_made_when_the_person_asks_for_it(
+    make_chats: MakeChats, tmp_path: Path
+) -> None:
+    answers = [
+        {"text": "Water. " * 50},
+        {"text": "Soil. " * 50},
+        {"text": "They talked of water."},
+        {"text": "Yes."},
+    ]
     chats = make_chats(a=answers)
     thread = chats.create().id
     with pytest.raises(ConfigError, match="nothing to summarise"):
@@ -374,12 +448,16 @@ async def test_room_is_made_when_the_person_asks_for_it(make_chats: MakeChats, t
     assert "They talked of water." in texts[0]
     assert "Soil." in texts[-1]
     again = make_chats(a=[{"text": "Yes."}])
-    assert [message.text for message in again.open(thread).conversation.messages] == texts, "also after a restart"
+    assert [message.text for message in again.open(thread).conversation.messages] == texts, (
+        "also after a restart"
+    )
     with pytest.raises(ConfigError, match="nothing to summarise"):
         await again.compact(thread)
 
 
-async def test_a_model_that_was_not_told_a_conversation_does_not_get_it_to_summarise(make_chats: MakeChats, tmp_path: Path) -> None:
+async def test_a_model_that_was_not_told_a_conversation_does_not_get_it_to_summarise(
+    make_chats: MakeChats, tmp_path: Path
+) -> None:
     chats = make_chats(a=[{"text": "One."}, {"text": "Two."}], b=[{"text": "Summary."}])
     thread = chats.create().id
     await ask(chats, thread, "First?")
@@ -420,7 +498,12 @@ def test_the_answers_first_line_when_the_question_says_nothing() -> None:
 
 
 async def test_a_models_title_is_cleaned() -> None:
-    assert await title_by(scripted({"text": '\n Title: "Garden plans."\nmore', "thinking": "Hm."}), "q", "a") == "Garden plans"
+    assert (
+        await title_by(
+            scripted({"text": '\n Title: "Garden plans."\nmore', "thinking": "Hm."}), "q", "a"
+        )
+        == "Garden plans"
+    )
     assert await title_by(scripted({"error": {"message": "no"}}), "q", "a") is None
     assert await title_by(scripted({"text": "  "}), "q", "a") is None
 

@@ -27,7 +27,12 @@ from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 from support import MakeVault
 
-HEAD = {"k": "thread", "format": 1, "id": "00112233aabbccdd", "created": "2026-03-14T09:30:00.000+00:00"}
+HEAD = {
+    "k": "thread",
+    "format": 1,
+    "id": "00112233aabbccdd",
+    "created": "2026-03-14T09:30:00.000+00:00",
+}
 
 
 def user(text: str) -> dict[str, Any]:
@@ -36,7 +41,13 @@ def user(text: str) -> dict[str, Any]:
 
 def model(text: str, *calls: str) -> dict[str, Any]:
     made = [{"id": each, "name": "vault__readFile", "arguments": "{}"} for each in calls]
-    return {"k": "message", "role": "assistant", "text": text, "time": "t", **({"calls": made} if made else {})}
+    return {
+        "k": "message",
+        "role": "assistant",
+        "text": text,
+        "time": "t",
+        **({"calls": made} if made else {}),
+    }
 
 
 def asked(text: str) -> dict[str, Any]:
@@ -63,11 +74,35 @@ def told(state: ThreadState) -> list[tuple[str, str, str]]:
 
 
 def test_a_turn_reads_back_as_it_was() -> None:
-    look = {"k": "said", "role": "look", "text": "Read a file", "time": "t", "data": {"tool": "vault.readFile"}}
+    look = {
+        "k": "said",
+        "role": "look",
+        "text": "Read a file",
+        "time": "t",
+        "data": {"tool": "vault.readFile"},
+    }
     result = {"k": "message", "role": "tool", "text": "…", "callId": "a", "time": "t"}
-    state = read(asked("Hi"), user("# Request\nHi"), model("", "a"), look, result, stream("Hel"), model("Hello"), version(1))
-    assert told(state) == [("person", "Hi", "whole"), ("look", "Read a file", "whole"), ("model", "Hello", "whole")]
-    assert [message.role for message in state.messages] == ["user", "assistant", "tool", "assistant"]
+    state = read(
+        asked("Hi"),
+        user("# Request\nHi"),
+        model("", "a"),
+        look,
+        result,
+        stream("Hel"),
+        model("Hello"),
+        version(1),
+    )
+    assert told(state) == [
+        ("person", "Hi", "whole"),
+        ("look", "Read a file", "whole"),
+        ("model", "Hello", "whole"),
+    ]
+    assert [message.role for message in state.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
     assert state.count == 2
 
 
@@ -78,7 +113,15 @@ def test_a_stream_without_an_end_is_a_cut_answer() -> None:
 
 
 def test_what_was_cut_stays_cut_when_the_conversation_goes_on() -> None:
-    state = read(asked("Hi"), user("Hi"), stream("Hel"), asked("Again"), user("Again"), model("Hello"), version(1))
+    state = read(
+        asked("Hi"),
+        user("Hi"),
+        stream("Hel"),
+        asked("Again"),
+        user("Again"),
+        model("Hello"),
+        version(1),
+    )
     assert [state for _, _, state in told(state)] == ["whole", "cut", "whole", "whole"]
 
 
@@ -89,7 +132,12 @@ def test_a_message_that_no_model_was_asked_is_kept_and_marked() -> None:
 
 
 def test_calls_that_a_crash_left_open_are_answered() -> None:
-    state = read(asked("Hi"), user("Hi"), model("", "a", "b"), {"k": "message", "role": "tool", "text": "x", "callId": "a"})
+    state = read(
+        asked("Hi"),
+        user("Hi"),
+        model("", "a", "b"),
+        {"k": "message", "role": "tool", "text": "x", "callId": "a"},
+    )
     assert [message.role for message in state.messages] == ["user", "assistant", "tool", "tool"]
     assert "CANCELLED" in state.messages[-1].text
 
@@ -99,7 +147,11 @@ def test_an_answer_that_the_person_stopped_is_cut() -> None:
 
 
 def test_the_last_twenty_versions_can_be_come_back_to() -> None:
-    turns = [record for n in range(1, 31) for record in (asked(f"q{n}"), user(f"q{n}"), model(f"a{n}"), version(n))]
+    turns = [
+        record
+        for n in range(1, 31)
+        for record in (asked(f"q{n}"), user(f"q{n}"), model(f"a{n}"), version(n))
+    ]
     assert [each.number for each in read(*turns).versions] == list(range(11, 31))
     back = read(*turns, {"k": "rewound", "n": 12})
     assert back.said[-1].text == "a12"
@@ -108,13 +160,28 @@ def test_the_last_twenty_versions_can_be_come_back_to() -> None:
 
 
 def test_a_compacted_history_is_short_for_the_model_and_whole_for_people() -> None:
-    state = read(user("one"), model("1"), user("two"), model("2"), {"k": "compacted", "upTo": 2, "summary": "They counted."})
-    assert [message.text.splitlines()[-1] for message in state.messages] == ["They counted.", "two", "2"]
+    state = read(
+        user("one"),
+        model("1"),
+        user("two"),
+        model("2"),
+        {"k": "compacted", "upTo": 2, "summary": "They counted."},
+    )
+    assert [message.text.splitlines()[-1] for message in state.messages] == [
+        "They counted.",
+        "two",
+        "2",
+    ]
     assert [said.text for said in state.said] == ["1", "2"]
 
 
 def test_what_is_in_the_messages_and_where_they_went_is_remembered() -> None:
-    record = {"k": "shared", "shared": {"Garden.md": [3, 40], "x": [9, 1], "y": "z"}, "told": "openai https://x", "plain": ["m"]}
+    record = {
+        "k": "shared",
+        "shared": {"Garden.md": [3, 40], "x": [9, 1], "y": "z"},
+        "told": "openai https://x",
+        "plain": ["m"],
+    }
     conversation = read(user("a"), model("", "id1"), record).conversation()
     assert conversation.shared == {"Garden.md": Part("Garden.md", Level.TEXT, 40)}
     assert (conversation.told, conversation.plain) == ("openai https://x", {"m"})
@@ -122,13 +189,20 @@ def test_what_is_in_the_messages_and_where_they_went_is_remembered() -> None:
 
 
 def test_titles_models_ticks_and_usage() -> None:
-    usage = TokensUsed("openai/x", 100, 20, requests=2, cached=64, cost=0.25, seconds=1.5, first=0.2, tools=0.1)
+    usage = TokensUsed(
+        "openai/x", 100, 20, requests=2, cached=64, cost=0.25, seconds=1.5, first=0.2, tools=0.1
+    )
     state = read(
         {"k": "set", "title": "T", "titledBy": "person", "model": "openai/x"},
         {"k": "done", "index": "3", "on": True},
         dict(usage_record(usage)),
     )
-    assert (state.title, state.titled_by, state.model, state.done) == ("T", "person", "openai/x", {"3": True})
+    assert (state.title, state.titled_by, state.model, state.done) == (
+        "T",
+        "person",
+        "openai/x",
+        {"3": True},
+    )
     assert state.usage == [usage]
     summed = total([usage, TokensUsed("y", 1, 1)])
     assert (summed.prompt, summed.requests, summed.cost) == (101, 3, 0.25)
@@ -153,7 +227,12 @@ def test_whatever_stands_in_a_line_nothing_breaks() -> None:
 
 def test_lines_are_json_and_damaged_ones_are_counted() -> None:
     message = ChatMessage("assistant", "Größe \ud800\n📏", (ToolCall("a", "n", '{"x": 1}'),))
-    data = line_of(HEAD) + b"\x00\x00garbage\n" + line_of(message_record(message, "t")) + b'{"k":"asked","te'
+    data = (
+        line_of(HEAD)
+        + b"\x00\x00garbage\n"
+        + line_of(message_record(message, "t"))
+        + b'{"k":"asked","te'
+    )
     records, damaged = records_in(data)
     assert damaged == 1
     assert [record["k"] for record in records] == ["thread", "message"]
@@ -167,7 +246,13 @@ def test_pruning_keeps_everything_that_reading_needs() -> None:
     for n in range(1, 41):
         pieces = [stream(f"{n}.{part} ") for part in range(5)]
         ending = [] if n == 35 else [model(f"a{n}")]  # a crash in turn 35
-        turns += [asked(f"q{n}"), user(f"q{n}"), *pieces, *ending, *([version(n)] if n != 35 else [])]
+        turns += [
+            asked(f"q{n}"),
+            user(f"q{n}"),
+            *pieces,
+            *ending,
+            *([version(n)] if n != 35 else []),
+        ]
     before = [HEAD, *turns]
     after = pruned(before)
     assert after is not None
@@ -195,7 +280,13 @@ def thread() -> ThreadState:
             {"k": "said", "role": "look", "text": "Read a file", "time": TIME},
             {"k": "message", "role": "assistant", "text": TEXT, "time": TIME},
             {"k": "sources", "paths": ["Garden.md"]},
-            {"k": "said", "role": "run", "text": "Make beds", "time": TIME, "data": {"status": "done"}},
+            {
+                "k": "said",
+                "role": "run",
+                "text": "Make beds",
+                "time": TIME,
+                "data": {"status": "done"},
+            },
         ]
     )
     assert state is not None
@@ -220,4 +311,6 @@ def test_the_plan_previews_to_exactly_that_note(make_vault: MakeVault, tmp_path:
     *_, change = preview.change_set.changes
     assert change.content == note_of(thread()).encode()
     assert change.path.text.startswith("Conversations/Beds")
-    assert not session.plans.dry_run(export_plan(thread(), "A.md")).valid, "what is there is never replaced"
+    assert not session.plans.dry_run(export_plan(thread(), "A.md")).valid, (
+        "what is there is never replaced"
+    )

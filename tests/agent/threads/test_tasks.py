@@ -14,7 +14,10 @@ PLAN = {
     "version": "1.0",
     "goal": "Tidy up",
     "riskLevel": "writes",
-    "steps": [{"id": name, "tool": "vault.createFile", "args": {}, "preview": f"Do {name}"} for name in ("one", "two", "three")],
+    "steps": [
+        {"id": name, "tool": "vault.createFile", "args": {}, "preview": f"Do {name}"}
+        for name in ("one", "two", "three")
+    ],
 }
 
 
@@ -39,8 +42,14 @@ def run(**data: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "tasks"),
     [
-        ("- [ ] Buy soil\n* [x] Call Ada\n1. [X] Sow", [("Buy soil", False), ("Call Ada", True), ("Sow", True)]),
-        ("TODO: water\n> todo: weed\n- TODO: rake", [("water", False), ("weed", False), ("rake", False)]),
+        (
+            "- [ ] Buy soil\n* [x] Call Ada\n1. [X] Sow",
+            [("Buy soil", False), ("Call Ada", True), ("Sow", True)],
+        ),
+        (
+            "TODO: water\n> todo: weed\n- TODO: rake",
+            [("water", False), ("weed", False), ("rake", False)],
+        ),
         ("Tasks:\n1. dig\n2) plant\n\nThen rest.\n3. no", [("dig", False), ("plant", False)]),
         ("Next steps for the garden:\n\n1. dig", [("dig", False)]),
         ("Reasons:\n1. it rains", []),
@@ -65,7 +74,11 @@ def test_tasks_of_both_sides_each_once_in_order() -> None:
 def test_a_tick_stays() -> None:
     state = thread(asked("- [ ] Buy soil"))
     (task,) = tasks_of(state)
-    again = thread(asked("- [ ] Buy soil"), {"k": "done", "index": task.id, "on": True}, model("- [ ] Buy soil"))
+    again = thread(
+        asked("- [ ] Buy soil"),
+        {"k": "done", "index": task.id, "on": True},
+        model("- [ ] Buy soil"),
+    )
     assert [each.done for each in tasks_of(again)] == [True]
     undone = thread(asked("- [x] Buy soil"), {"k": "done", "index": task.id, "on": False})
     assert [each.done for each in tasks_of(undone)] == [False]
@@ -78,12 +91,21 @@ def test_a_plan_is_a_list_of_tasks_too() -> None:
     assert (plan.progress, plan.run_id) == (0.0, None)
     (done,) = plans_of(thread(proposed, run(runId="r1", status="done", success=True, problems=[])))
     assert (done.progress, done.run_id, done.status) == (1.0, "r1", "done")
-    failed = run(runId="r2", status="failed", success=False, problems=[{"code": "X", "message": "x", "stepId": "two"}])
+    failed = run(
+        runId="r2",
+        status="failed",
+        success=False,
+        problems=[{"code": "X", "message": "x", "stepId": "two"}],
+    )
     (half,) = plans_of(thread(proposed, failed))
     assert [state for _, state in half.steps] == ["done", "failed", "skipped"]
     assert 0 < half.progress < 1
 
 
 def test_odd_records_do_no_harm() -> None:
-    state = thread(run(success=1), {"k": "said", "role": "plan", "text": "x", "data": {"plan": {"steps": "no"}}}, run(problems=3))
+    state = thread(
+        run(success=1),
+        {"k": "said", "role": "plan", "text": "x", "data": {"plan": {"steps": "no"}}},
+        run(problems=3),
+    )
     assert [plan.steps for plan in plans_of(state)] == [()]

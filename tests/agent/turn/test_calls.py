@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from agents import NOTES, Desk, call, calls, check_pairs, results, scripted
 from obsidian_agent.agent.events import Answer
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, understand, written_calls
+from obsidian_agent.agent.turn.calls import (
+    BadCall,
+    HelpCall,
+    ProposalCall,
+    ReadCall,
+    understand,
+    written_calls,
+)
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS, offers
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ToolCall
@@ -31,30 +38,102 @@ def read(name: str, arguments: Any) -> ReadCall:
 @pytest.mark.parametrize(
     ("name", "arguments", "tool", "args"),
     [
-        ("vault__searchText", {"query": "x"}, "vault.searchText", {"query": "x", "limit": 50, "offset": 0}),
-        ("vault.searchText", {"query": "x", "limit": 7}, "vault.searchText", {"query": "x", "limit": 7, "offset": 0}),
-        ("vault_search", {"query": "x"}, "vault.searchText", {"query": "x", "limit": 10, "offset": 0}),
-        ("vault_search", {"query": "x", "limit": 500}, "vault.searchText", {"query": "x", "limit": 50, "offset": 0}),
-        ("search_vault_by_content", {"query": "x", "limit": 0}, "vault.searchText", {"query": "x", "limit": 1, "offset": 0}),
-        ("search_vault_by_content", {"query": "x", "limit": 99999}, "vault.searchText", {"query": "x", "limit": 1000, "offset": 0}),
-        ("search_vault_by_tag", {"tag": "#a"}, "vault.searchTag", {"query": "#a", "limit": 50, "offset": 0}),
-        ("search_vault_by_name", {"name": "Plan", "max_results": "5"}, "vault.searchName", {"query": "Plan", "limit": 5, "offset": 0}),
-        ("obsidian.search_vault", {"query": "x", "case_sensitive": "true"}, "vault.searchText", {"query": "x", "caseSensitive": True}),
+        (
+            "vault__searchText",
+            {"query": "x"},
+            "vault.searchText",
+            {"query": "x", "limit": 50, "offset": 0},
+        ),
+        (
+            "vault.searchText",
+            {"query": "x", "limit": 7},
+            "vault.searchText",
+            {"query": "x", "limit": 7, "offset": 0},
+        ),
+        (
+            "vault_search",
+            {"query": "x"},
+            "vault.searchText",
+            {"query": "x", "limit": 10, "offset": 0},
+        ),
+        (
+            "vault_search",
+            {"query": "x", "limit": 500},
+            "vault.searchText",
+            {"query": "x", "limit": 50, "offset": 0},
+        ),
+        (
+            "search_vault_by_content",
+            {"query": "x", "limit": 0},
+            "vault.searchText",
+            {"query": "x", "limit": 1, "offset": 0},
+        ),
+        (
+            "search_vault_by_content",
+            {"query": "x", "limit": 99999},
+            "vault.searchText",
+            {"query": "x", "limit": 1000, "offset": 0},
+        ),
+        (
+            "search_vault_by_tag",
+            {"tag": "#a"},
+            "vault.searchTag",
+            {"query": "#a", "limit": 50, "offset": 0},
+        ),
+        (
+            "search_vault_by_name",
+            {"name": "Plan", "max_results": "5"},
+            "vault.searchName",
+            {"query": "Plan", "limit": 5, "offset": 0},
+        ),
+        (
+            "obsidian.search_vault",
+            {"query": "x", "case_sensitive": "true"},
+            "vault.searchText",
+            {"query": "x", "caseSensitive": True},
+        ),
         ("file_read", {"filePaths": ["a.md"]}, "vault.readFiles", {"filePaths": ["a.md"]}),
-        ("file_read", {"file_paths": '["a.md", "b.md"]'}, "vault.readFiles", {"filePaths": ["a.md", "b.md"]}),
+        (
+            "file_read",
+            {"file_paths": '["a.md", "b.md"]'},
+            "vault.readFiles",
+            {"filePaths": ["a.md", "b.md"]},
+        ),
         ("file_read", {"path": "a.md"}, "vault.readFiles", {"filePaths": ["a.md"]}),
         ("read_vault_file", {"file_path": "a.md"}, "vault.readFile", {"path": "a.md"}),
-        ("read_vault_file", {"path": "a.md", "offset": 4000}, "vault.readFile", {"path": "a.md", "offset": 4000}),
+        (
+            "read_vault_file",
+            {"path": "a.md", "offset": 4000},
+            "vault.readFile",
+            {"path": "a.md", "offset": 4000},
+        ),
         ("obsidian.read_note", {"note_path": "a.md"}, "vault.readFile", {"path": "a.md"}),
         ("obsidian__read_note", {"filename": "a.md"}, "vault.readFile", {"path": "a.md"}),
-        ("list_vault_files", {"path": "Projects", "ext": "md"}, "vault.listFiles", {"folder": "Projects", "extension": "md"}),
+        (
+            "list_vault_files",
+            {"path": "Projects", "ext": "md"},
+            "vault.listFiles",
+            {"folder": "Projects", "extension": "md"},
+        ),
         ("get_file_metadata", {"filePath": "a.md"}, "vault.getMetadata", {"path": "a.md"}),
-        ("get_file_backlinks", {"file": "a.md", "limit": 3}, "vault.getBacklinks", {"path": "a.md"}),
-        ("vault__query", {"tag": "x", "name": "y", "folder": None}, "vault.query", {"tag": "x", "name": "y"}),
+        (
+            "get_file_backlinks",
+            {"file": "a.md", "limit": 3},
+            "vault.getBacklinks",
+            {"path": "a.md"},
+        ),
+        (
+            "vault__query",
+            {"tag": "x", "name": "y", "folder": None},
+            "vault.query",
+            {"tag": "x", "name": "y"},
+        ),
         ("vault__listFiles", {}, "vault.listFiles", {"limit": 50, "offset": 0}),
     ],
 )
-def test_names_and_arguments_are_understood(name: str, arguments: Any, tool: str, args: dict[str, Any]) -> None:
+def test_names_and_arguments_are_understood(
+    name: str, arguments: Any, tool: str, args: dict[str, Any]
+) -> None:
     found = read(name, arguments)
     assert found.tool.name == tool
     assert dict(found.args) | args == found.args
@@ -62,8 +141,15 @@ def test_names_and_arguments_are_understood(name: str, arguments: Any, tool: str
 
 def test_every_alias_of_a_read_tool_is_understood() -> None:
     for alias, name in aliases().items():
-        found = understand(ToolCall("id", wire_name(alias), json.dumps({"path": "a.md", "query": "x"})), TOOLS, propose=True)
-        assert not isinstance(found, BadCall) or found.problem.code in ("ARGUMENT_INVALID", "PERMISSION_DENIED")
+        found = understand(
+            ToolCall("id", wire_name(alias), json.dumps({"path": "a.md", "query": "x"})),
+            TOOLS,
+            propose=True,
+        )
+        assert not isinstance(found, BadCall) or found.problem.code in (
+            "ARGUMENT_INVALID",
+            "PERMISSION_DENIED",
+        )
         if TOOLS[name].risk is not Risk.READ_ONLY:
             assert isinstance(found, BadCall)
             assert found.problem.code == "PERMISSION_DENIED"
@@ -100,8 +186,12 @@ def test_what_is_offered_can_be_called_and_only_reads() -> None:
         assert tool.risk is Risk.READ_ONLY
         assert "why" in offer.parameters["properties"]
         assert json.loads(json.dumps(offer.parameters))["type"] == "object"
-        assert ("offset" in offer.parameters["properties"]) >= (READ_TOOLS[tool.name].rows is not None)
-    assert [offer.name for offer in offers(TOOLS, propose=False)] == [offer.name for offer in offered[:-1]]
+        assert ("offset" in offer.parameters["properties"]) >= (
+            READ_TOOLS[tool.name].rows is not None
+        )
+    assert [offer.name for offer in offers(TOOLS, propose=False)] == [
+        offer.name for offer in offered[:-1]
+    ]
     assert offers(TOOLS, propose=True) == offered
 
 
@@ -134,15 +224,24 @@ def test_hostile_arguments_are_errors(arguments: str) -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 ARGUMENTS = st.dictionaries(
-    st.sampled_from(["path", "query", "limit", "offset", "filePaths", "folder", "why", "plan", "x"]), JSON, max_size=4
+    st.sampled_from(
+        ["path", "query", "limit", "offset", "filePaths", "folder", "why", "plan", "x"]
+    ),
+    JSON,
+    max_size=4,
 )
 
 
-@given(st.sampled_from([*map(wire_name, TOOLS), *aliases(), "propose_plan", "nope", ""]), ARGUMENTS | JSON)
+@given(
+    st.sampled_from([*map(wire_name, TOOLS), *aliases(), "propose_plan", "nope", ""]),
+    ARGUMENTS | JSON,
+)
 def test_any_call_is_understood_or_refused(name: str, arguments: Any) -> None:
     found = understand(ToolCall("id", name, json.dumps(arguments)), TOOLS, propose=True)
     assert found.id == "id"
@@ -156,12 +255,16 @@ def test_the_short_offer_is_a_part_of_the_whole() -> None:
     short = offers(TOOLS, propose=True, detail="short")
     assert {offer.name for offer in short} < set(whole)
     for offer in short:
-        assert set(offer.parameters["properties"]) <= set(whole[offer.name].parameters["properties"])
+        assert set(offer.parameters["properties"]) <= set(
+            whole[offer.name].parameters["properties"]
+        )
 
 
 @pytest.mark.parametrize("names", [["vault.find", "vault__query"], "vault.find", '["vault.find"]'])
 def test_tools_are_described_in_full(names: Any) -> None:
-    call = understand(ToolCall("1", "describe_tools", json.dumps({"names": names})), TOOLS, propose=True)
+    call = understand(
+        ToolCall("1", "describe_tools", json.dumps({"names": names})), TOOLS, propose=True
+    )
     assert isinstance(call, HelpCall)
     assert "vault.find(" in call.answer
     assert "atLeast?" in call.answer
@@ -178,7 +281,9 @@ def test_who_asks_for_no_tool_or_one_that_is_not_there_hears_the_names() -> None
 
 
 def test_a_bad_call_is_told_the_signature() -> None:
-    call = understand(ToolCall("1", "vault__searchText", '{"folder": "A", "queri": "x"}'), TOOLS, propose=True)
+    call = understand(
+        ToolCall("1", "vault__searchText", '{"folder": "A", "queri": "x"}'), TOOLS, propose=True
+    )
     assert isinstance(call, BadCall)
     assert "vault.searchText(query, folder?" in call.problem.message
 
@@ -196,7 +301,9 @@ def changing(desk: Desk, *decisions: ShareDecision) -> None:
     desk.person.decide = decide
 
 
-async def test_the_tool_looks_again_and_the_person_is_asked_again(make_vault: MakeVault, tmp_path: Path) -> None:
+async def test_the_tool_looks_again_and_the_person_is_asked_again(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
     desk, model = Desk(make_vault(NOTES), tmp_path), scripted(*LOOK)
     changing(desk, ShareDecision("no", args={"query": "soil"}), ShareDecision("once"))
     await desk.turn(model)
@@ -207,7 +314,9 @@ async def test_the_tool_looks_again_and_the_person_is_asked_again(make_vault: Ma
     assert '"argumentsByThePerson": {"query": "soil"' in result
 
 
-async def test_arguments_that_the_tool_does_not_take_send_nothing(make_vault: MakeVault, tmp_path: Path) -> None:
+async def test_arguments_that_the_tool_does_not_take_send_nothing(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
     desk, model = Desk(make_vault(NOTES), tmp_path), scripted(*LOOK)
     changing(desk, ShareDecision("no", args={"quer": "soil"}), ShareDecision("once"))
     await desk.turn(model)
@@ -224,8 +333,13 @@ async def test_changing_for_ever_ends_in_nothing(make_vault: MakeVault, tmp_path
     assert "XK4711Q" not in model.requests[1].messages[-1].text
 
 
-async def test_what_is_denied_stays_so_whatever_the_arguments(make_vault: MakeVault, tmp_path: Path) -> None:
-    desk, model = Desk(make_vault(NOTES), tmp_path, rules=SharingRules.of(deny=["Finance"])), scripted(*LOOK)
+async def test_what_is_denied_stays_so_whatever_the_arguments(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    desk, model = (
+        Desk(make_vault(NOTES), tmp_path, rules=SharingRules.of(deny=["Finance"])),
+        scripted(*LOOK),
+    )
     changing(desk, ShareDecision("no", args={"query": "number"}), ShareDecision("once"))
     await desk.turn(model)
     assert "XK4711Q" not in model.requests[1].messages[-1].text
@@ -256,7 +370,9 @@ def test_the_shapes_in_use_are_understood(text: str) -> None:
 
 
 def test_several_at_once() -> None:
-    text = "".join(f"<tool_call>{json.dumps({'name': name, 'arguments': {}})}</tool_call>\n" for name in NAMES)
+    text = "".join(
+        f"<tool_call>{json.dumps({'name': name, 'arguments': {}})}</tool_call>\n" for name in NAMES
+    )
     assert [call.name for call in written_calls(text, NAMES)] == list(NAMES)
 
 

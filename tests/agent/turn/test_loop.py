@@ -12,7 +12,19 @@ from typing import Any
 
 import pytest
 
-from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, played, propose, results, scripted
+from agents import (
+    Desk,
+    Person,
+    call,
+    calls,
+    check_pairs,
+    everything_sent,
+    no,
+    played,
+    propose,
+    results,
+    scripted,
+)
 from obsidian_agent.agent.conversation import CANCELLED
 from obsidian_agent.agent.events import (
     AgentEvent,
@@ -43,7 +55,13 @@ GOOD: dict[str, Any] = {
     "version": "1.0",
     "goal": "Create a note",
     "riskLevel": "writes",
-    "steps": [{"id": "note", "tool": "vault.createFile", "args": {"path": "Idea.md", "content": "# Idea\n"}}],
+    "steps": [
+        {
+            "id": "note",
+            "tool": "vault.createFile",
+            "args": {"path": "Idea.md", "content": "# Idea\n"},
+        }
+    ],
 }
 
 
@@ -70,10 +88,20 @@ async def test_an_answer_without_calls_is_an_answer(desk: Desk) -> None:
 
 
 async def test_text_and_thinking_are_streamed_in_every_round(desk: Desk) -> None:
-    provider = scripted(calls(call("vault__listFiles"), text="I look."), {"text": "Done.", "thinking": "hmm"})
+    provider = scripted(
+        calls(call("vault__listFiles"), text="I look."), {"text": "Done.", "thinking": "hmm"}
+    )
     events = [event async for event in played(desk.agent(provider), desk.request())]
-    assert "".join(event.text for event in events if isinstance(event, TextDelta) and not event.thinking) == "I look.Done."
-    assert "".join(event.text for event in events if isinstance(event, TextDelta) and event.thinking) == "hmm"
+    assert (
+        "".join(
+            event.text for event in events if isinstance(event, TextDelta) and not event.thinking
+        )
+        == "I look.Done."
+    )
+    assert (
+        "".join(event.text for event in events if isinstance(event, TextDelta) and event.thinking)
+        == "hmm"
+    )
 
 
 async def test_results_go_back_until_there_is_an_answer(desk: Desk) -> None:
@@ -91,7 +119,11 @@ async def test_results_go_back_until_there_is_an_answer(desk: Desk) -> None:
     assert events[-1] == Answer("Buy soil, says [[Plan]].", ("Projects/Plan.md",))
     search, read = of_type(events, ToolCallStarted)
     assert (search.tool, search.purpose) == ("vault.searchText", "Search the text of notes")
-    assert (read.tool, read.args, read.why) == ("vault.readFile", {"path": "Projects/Plan.md"}, "It mentions soil.")
+    assert (read.tool, read.args, read.why) == (
+        "vault.readFile",
+        {"path": "Projects/Plan.md"},
+        "It mentions soil.",
+    )
     last = provider.requests[-1].messages
     check_pairs(last)
     assert last[2].text == "Let me look."
@@ -109,9 +141,17 @@ async def test_every_answer_is_fenced_and_no_note_is_in_the_system_prompt(desk: 
     assert provider.requests[0].messages[0] == system
 
 
-async def test_parallel_calls_are_answered_in_their_order(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_parallel_calls_are_answered_in_their_order(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The later ones are ready first, four at a time, and nobody is asked out of turn."""
-    names = ["Garden.md", "Projects/Plan.md", "Projects/Log.md", "Finance/bank.md", "Private/diary.md"]
+    names = [
+        "Garden.md",
+        "Projects/Plan.md",
+        "Projects/Log.md",
+        "Finance/bank.md",
+        "Private/diary.md",
+    ]
     together, running, lock = 0, 0, threading.Lock()
     third = threading.Event()
     read = DiskView.read
@@ -132,37 +172,81 @@ async def test_parallel_calls_are_answered_in_their_order(desk: Desk, monkeypatc
                 running -= 1
 
     monkeypatch.setattr(DiskView, "read", slow_read)
-    provider = scripted(calls(*(call("vault__readFile", path=name) for name in names)), {"text": "ok"})
+    provider = scripted(
+        calls(*(call("vault__readFile", path=name) for name in names)), {"text": "ok"}
+    )
     events = await desk.turn(provider)
     assert 2 <= together <= rounds.AT_ONCE == 4
     assert desk.person.paths() == [[name] for name in names]
-    assert [(request.number, request.total) for request in desk.person.asked] == [(number, 5) for number in range(1, 6)]
-    assert [event.paths for event in of_type(events, ToolCallFinished)] == [(name,) for name in names]
+    assert [(request.number, request.total) for request in desk.person.asked] == [
+        (number, 5) for number in range(1, 6)
+    ]
+    assert [event.paths for event in of_type(events, ToolCallFinished)] == [
+        (name,) for name in names
+    ]
     last = provider.requests[-1].messages
     check_pairs(last)
-    assert [json.dumps(name) in text for name, text in zip(names, results(last), strict=True)] == [True] * 5
+    assert [json.dumps(name) in text for name, text in zip(names, results(last), strict=True)] == [
+        True
+    ] * 5
 
 
 @pytest.mark.parametrize(
     ("made", "code", "told"),
     [
-        ({"name": "vault__searchText", "arguments": '{"query": "gard'}, "ARGUMENT_INVALID", "not JSON"),
-        ({"name": "vault__searchText", "arguments": "[1, 2]"}, "ARGUMENT_INVALID", "one JSON object"),
+        (
+            {"name": "vault__searchText", "arguments": '{"query": "gard'},
+            "ARGUMENT_INVALID",
+            "not JSON",
+        ),
+        (
+            {"name": "vault__searchText", "arguments": "[1, 2]"},
+            "ARGUMENT_INVALID",
+            "one JSON object",
+        ),
         ({"name": "vault__searchText", "arguments": {}}, "ARGUMENT_INVALID", "'query' is missing"),
-        ({"name": "vault__searchText", "arguments": {"query": "x", "limit": "many"}}, "ARGUMENT_INVALID", "whole number"),
-        ({"name": "vault__searchText", "arguments": {"query": "x", "colour": "red"}}, "ARGUMENT_INVALID", "colour"),
+        (
+            {"name": "vault__searchText", "arguments": {"query": "x", "limit": "many"}},
+            "ARGUMENT_INVALID",
+            "whole number",
+        ),
+        (
+            {"name": "vault__searchText", "arguments": {"query": "x", "colour": "red"}},
+            "ARGUMENT_INVALID",
+            "colour",
+        ),
         (
             {"name": "vault__serchText", "arguments": {"query": "x"}},
             "TOOL_NOT_FOUND",
             "Unknown tool: vault__serchText. Did you mean vault__",
         ),
         ({"name": "rm -rf", "arguments": {}}, "TOOL_NOT_FOUND", "Unknown tool: rm -rf"),
-        ({"name": "vault__createFile", "arguments": {"path": "a.md", "content": ""}}, "PERMISSION_DENIED", "propose_plan"),
+        (
+            {"name": "vault__createFile", "arguments": {"path": "a.md", "content": ""}},
+            "PERMISSION_DENIED",
+            "propose_plan",
+        ),
         ({"name": "obsidian.update_note", "arguments": {}}, "PERMISSION_DENIED", "propose_plan"),
-        ({"name": "commands__run", "arguments": {"id": "app:quit"}}, "PERMISSION_DENIED", "propose_plan"),
-        ({"name": "vault__readFile", "arguments": {"path": "Nope.md"}}, "FILE_NOT_FOUND", "Nope.md"),
-        ({"name": "vault__readFile", "arguments": {"path": "../../etc/passwd"}}, "PATH_OUTSIDE_VAULT", "climbs"),
-        ({"name": "vault__readFile", "arguments": {"path": ".obsidian/app.json"}}, "PATH_NOT_ALLOWED", "protected"),
+        (
+            {"name": "commands__run", "arguments": {"id": "app:quit"}},
+            "PERMISSION_DENIED",
+            "propose_plan",
+        ),
+        (
+            {"name": "vault__readFile", "arguments": {"path": "Nope.md"}},
+            "FILE_NOT_FOUND",
+            "Nope.md",
+        ),
+        (
+            {"name": "vault__readFile", "arguments": {"path": "../../etc/passwd"}},
+            "PATH_OUTSIDE_VAULT",
+            "climbs",
+        ),
+        (
+            {"name": "vault__readFile", "arguments": {"path": ".obsidian/app.json"}},
+            "PATH_NOT_ALLOWED",
+            "protected",
+        ),
         ({"name": "vault__readFile", "arguments": {"path": "Projects"}}, "NOT_TEXT", "folder"),
     ],
 )
@@ -182,34 +266,61 @@ async def test_a_call_that_cannot_be_is_an_error_for_the_model_and_no_question(
     assert isinstance(events[-1], Answer)
 
 
-async def test_an_unexpected_failure_is_an_error_without_details(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unexpected_failure_is_an_error_without_details(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(view: DiskView, path: VaultPath) -> bytes:
         raise RuntimeError(f"boom in {desk.store.real_path} with sk-secretsecretsecret")
 
     monkeypatch.setattr(DiskView, "read", broken)
-    provider = scripted(calls(call("vault__readFile", path="Garden.md"), call("vault__listFiles")), {"text": "Sorry."})
+    provider = scripted(
+        calls(call("vault__readFile", path="Garden.md"), call("vault__listFiles")),
+        {"text": "Sorry."},
+    )
     await desk.turn(provider)
     first, second = results(provider.requests[-1].messages)
-    assert json.loads(first)["error"] == {"code": "INTERNAL_ERROR", "message": "The tool failed unexpectedly (RuntimeError)."}
+    assert json.loads(first)["error"] == {
+        "code": "INTERNAL_ERROR",
+        "message": "The tool failed unexpectedly (RuntimeError).",
+    }
     assert "Garden.md" in second
 
 
-async def test_no_error_names_a_place_on_this_machine(make_desk: Callable[..., Desk], tmp_path: Path) -> None:
+async def test_no_error_names_a_place_on_this_machine(
+    make_desk: Callable[..., Desk], tmp_path: Path
+) -> None:
     desk = make_desk()
     (Path(desk.store.real_path) / "out.md").symlink_to(tmp_path / "elsewhere.md")
     (Path(desk.store.real_path) / "loop.md").symlink_to("loop.md")
     (Path(desk.store.real_path) / "bad.md").write_bytes(b"\xff\xfe\x00")
-    asked = ["out.md", "loop.md", "bad.md", "/etc/passwd", str(Path(desk.store.real_path) / "Garden.md"), "~/x.md", "file:///etc/passwd"]
-    provider = scripted(calls(*(call("vault__readFile", path=path) for path in asked)), {"text": "Sorry."})
+    asked = [
+        "out.md",
+        "loop.md",
+        "bad.md",
+        "/etc/passwd",
+        str(Path(desk.store.real_path) / "Garden.md"),
+        "~/x.md",
+        "file:///etc/passwd",
+    ]
+    provider = scripted(
+        calls(*(call("vault__readFile", path=path) for path in asked)), {"text": "Sorry."}
+    )
     await desk.turn(provider)
     found = results(provider.requests[-1].messages)
     assert len(found) == len(asked)
     assert all("error" in json.loads(text) for text in found)
-    assert not [text for text in found if desk.store.real_path in text or str(tmp_path) in text or str(Path.home()) in text]
+    assert not [
+        text
+        for text in found
+        if desk.store.real_path in text or str(tmp_path) in text or str(Path.home()) in text
+    ]
 
 
 async def test_ids_that_repeat_or_lack_are_made_unique(desk: Desk) -> None:
-    made = [{"name": "vault__listFiles", "arguments": {}, "id": "same"}, {"name": "vault__listFiles", "arguments": {}, "id": "same"}]
+    made = [
+        {"name": "vault__listFiles", "arguments": {}, "id": "same"},
+        {"name": "vault__listFiles", "arguments": {}, "id": "same"},
+    ]
     provider = scripted(calls(*made), calls(*made), {"text": "ok"})
     await desk.turn(provider)
     check_pairs(provider.requests[-1].messages)
@@ -227,7 +338,9 @@ async def test_a_flood_of_calls_is_answered_but_not_carried_out(desk: Desk) -> N
 
 async def test_after_25_rounds_the_person_is_asked(desk: Desk) -> None:
     desk.rules = SharingRules.of(allow=["**"])
-    provider = scripted(*(calls(call("vault__searchText", query=f"word {number}")) for number in range(30)))
+    provider = scripted(
+        *(calls(call("vault__searchText", query=f"word {number}")) for number in range(30))
+    )
     events = await desk.turn(provider)
     assert events[-1] == RoundsUsedUp(MAX_ROUNDS)
     assert len(provider.requests) == MAX_ROUNDS == 25
@@ -242,12 +355,22 @@ async def test_a_second_turn_remembers_the_first(desk: Desk) -> None:
     provider = scripted({"text": "Tomatoes."})
     events = await desk.turn(provider, "What needs it?")
     messages = provider.requests[0].messages
-    assert [message.role for message in messages] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert [message.role for message in messages] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
     assert events[-1] == Answer("Tomatoes."), "sources are those of the turn"
 
 
 async def test_a_failure_of_the_service_ends_the_turn_and_keeps_the_text(desk: Desk) -> None:
-    broken = {"text": "Half an ans", "error": {"code": "API_STREAM_CUT", "message": "It broke off.", "retryable": True}}
+    broken = {
+        "text": "Half an ans",
+        "error": {"code": "API_STREAM_CUT", "message": "It broke off.", "retryable": True},
+    }
     events = await desk.turn(scripted(broken))
     assert isinstance(events[-1], TurnFailed)
     assert events[-1].problem.code == "API_STREAM_CUT"
@@ -260,7 +383,9 @@ async def test_calls_of_an_answer_that_broke_off_are_not_carried_out(desk: Desk)
         name, address, local = "torn", "", False
 
         async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-            async for delta in scripted(calls(call("vault__readFile", path="Garden.md"))).stream(request):
+            async for delta in scripted(calls(call("vault__readFile", path="Garden.md"))).stream(
+                request
+            ):
                 if not isinstance(delta, Finished):
                     yield delta
             raise ProviderError("It broke off.", code="API_STREAM_CUT")
@@ -307,7 +432,11 @@ class Slow:
             self.closed.set()
 
 
-READS = (("vault__readFile", '{"path": "Garden.md"}'), ("vault__readFile", '{"path": "Finance/bank.md"}'), ("vault__nope", "{}"))
+READS = (
+    ("vault__readFile", '{"path": "Garden.md"}'),
+    ("vault__readFile", '{"path": "Finance/bank.md"}'),
+    ("vault__nope", "{}"),
+)
 
 
 async def test_cancelling_in_mid_stream_keeps_the_text_marked(desk: Desk) -> None:
@@ -316,7 +445,9 @@ async def test_cancelling_in_mid_stream_keeps_the_text_marked(desk: Desk) -> Non
     assert isinstance(await anext(events), TextDelta)
     await events.aclose()
     assert provider.closed.is_set()
-    assert desk.conversation.messages[-1].text == "One moment\n\n[The person stopped the answer here.]"
+    assert (
+        desk.conversation.messages[-1].text == "One moment\n\n[The person stopped the answer here.]"
+    )
     check_pairs(desk.conversation.messages)
 
 
@@ -341,7 +472,9 @@ async def test_cancelling_while_the_person_is_asked_answers_every_call_once(desk
     with pytest.raises(asyncio.CancelledError):
         await task
     check_pairs(desk.conversation.messages)
-    assert [message.text for message in desk.conversation.messages if message.role == "tool"] == [CANCELLED] * 3
+    assert [message.text for message in desk.conversation.messages if message.role == "tool"] == [
+        CANCELLED
+    ] * 3
     after = scripted({"text": "Never mind."})
     desk.person = Person()
     assert (await desk.turn(after, "Stop"))[-1] == Answer("Never mind.")
@@ -350,8 +483,13 @@ async def test_cancelling_while_the_person_is_asked_answers_every_call_once(desk
 
 
 @pytest.mark.parametrize("after", range(1, 12))
-async def test_closing_anywhere_leaves_a_conversation_that_can_go_on(desk: Desk, after: int) -> None:
-    provider = scripted(calls(call("vault__readFile", path="Garden.md"), call("vault__listFiles"), text="Hm."), {"text": "Yes."})
+async def test_closing_anywhere_leaves_a_conversation_that_can_go_on(
+    desk: Desk, after: int
+) -> None:
+    provider = scripted(
+        calls(call("vault__readFile", path="Garden.md"), call("vault__listFiles"), text="Hm."),
+        {"text": "Yes."},
+    )
     events = played(desk.agent(provider), desk.request())
     for _ in range(after):
         await anext(events, None)
@@ -360,12 +498,21 @@ async def test_closing_anywhere_leaves_a_conversation_that_can_go_on(desk: Desk,
     again = scripted({"text": "Again."})
     assert (await desk.turn(again))[-1] == Answer("Again.")
     sent = {entry["callId"] for entry in desk.ledger.entries()}
-    carried = {made.id for message in again.requests[0].messages for made in message.calls if "DATA" in _result(desk, made.id)}
-    assert carried <= sent, "what a cancelled turn left in the conversation is written down when it goes out"
+    carried = {
+        made.id
+        for message in again.requests[0].messages
+        for made in message.calls
+        if "DATA" in _result(desk, made.id)
+    }
+    assert carried <= sent, (
+        "what a cancelled turn left in the conversation is written down when it goes out"
+    )
 
 
 def _result(desk: Desk, call_id: str) -> str:
-    return next(message.text for message in desk.conversation.messages if message.call_id == call_id)
+    return next(
+        message.text for message in desk.conversation.messages if message.call_id == call_id
+    )
 
 
 # --- proposing ----------------------------------------------------------------------------------------------------------------
@@ -382,14 +529,24 @@ async def test_a_good_proposal_is_a_plan(desk: Desk) -> None:
     assert desk.files() == before
 
 
-@pytest.mark.parametrize("arguments", [GOOD, json.dumps(GOOD), {"plan": json.dumps(GOOD)}, json.dumps({"plan": GOOD})])
+@pytest.mark.parametrize(
+    "arguments", [GOOD, json.dumps(GOOD), {"plan": json.dumps(GOOD)}, json.dumps({"plan": GOOD})]
+)
 async def test_a_plan_may_come_bare_or_as_text(desk: Desk, arguments: Any) -> None:
-    events = await desk.turn(scripted(calls({"name": "propose_plan", "arguments": arguments})), "Make a note")
+    events = await desk.turn(
+        scripted(calls({"name": "propose_plan", "arguments": arguments})), "Make a note"
+    )
     assert isinstance(events[-1], PlanReady)
 
 
 async def test_an_invalid_plan_goes_back_with_all_problems(desk: Desk) -> None:
-    bad = {**GOOD, "steps": [{"id": "a", "tool": "vault.makeFile", "args": {}}, {"id": "a", "tool": "vault.createFile", "args": {"p": 1}}]}
+    bad = {
+        **GOOD,
+        "steps": [
+            {"id": "a", "tool": "vault.makeFile", "args": {}},
+            {"id": "a", "tool": "vault.createFile", "args": {"p": 1}},
+        ],
+    }
     provider = scripted(propose(bad), propose(GOOD))
     events = await desk.turn(provider, "Make a note")
     (result,) = results(provider.requests[1].messages)
@@ -405,7 +562,11 @@ async def test_what_the_dry_run_finds_goes_back_without_a_word_of_a_note(desk: D
         **GOOD,
         "steps": [
             {"id": "read", "tool": "vault.readFile", "args": {"path": "Finance/bank.md"}},
-            {"id": "make", "tool": "vault.createFile", "args": {"path": "Out/${steps.read.content}.md", "content": ""}},
+            {
+                "id": "make",
+                "tool": "vault.createFile",
+                "args": {"path": "Out/${steps.read.content}.md", "content": ""},
+            },
         ],
     }
     provider = scripted(propose(leak), propose(GOOD))
@@ -418,7 +579,10 @@ async def test_what_the_dry_run_finds_goes_back_without_a_word_of_a_note(desk: D
 
 async def test_a_model_on_this_machine_may_read_the_whole_problem(desk: Desk) -> None:
     desk.rules = SharingRules.of(local=True)
-    provider = scripted(propose(step("vault.rename", **{"from": "Garden.md", "to": "Projects/Plan.md"})), propose(GOOD))
+    provider = scripted(
+        propose(step("vault.rename", **{"from": "Garden.md", "to": "Projects/Plan.md"})),
+        propose(GOOD),
+    )
     provider.local = True
     await desk.turn(provider, "Move it")
     (result,) = results(provider.requests[1].messages)
@@ -442,9 +606,14 @@ async def test_after_two_corrections_the_person_sees_the_plan(desk: Desk) -> Non
 
 @pytest.mark.parametrize(
     "proposal",
-    [step("vault.delete", path="Garden.md"), step("vault.rename", **{"from": "Garden.md", "to": "Projects/Plan.md", "overwrite": True})],
+    [
+        step("vault.delete", path="Garden.md"),
+        step("vault.rename", **{"from": "Garden.md", "to": "Projects/Plan.md", "overwrite": True}),
+    ],
 )
-async def test_what_is_not_permitted_is_shown_to_the_person_at_once(desk: Desk, proposal: dict[str, Any]) -> None:
+async def test_what_is_not_permitted_is_shown_to_the_person_at_once(
+    desk: Desk, proposal: dict[str, Any]
+) -> None:
     provider = scripted(propose(proposal))
     events = await desk.turn(provider, "Delete it")
     assert isinstance(events[-1], PlanReady)
@@ -452,7 +621,9 @@ async def test_what_is_not_permitted_is_shown_to_the_person_at_once(desk: Desk, 
 
 
 async def test_one_plan_of_two_is_shown(desk: Desk) -> None:
-    two = calls(call("propose_plan", plan=GOOD), call("propose_plan", plan={**GOOD, "goal": "Another"}))
+    two = calls(
+        call("propose_plan", plan=GOOD), call("propose_plan", plan={**GOOD, "goal": "Another"})
+    )
     events = await desk.turn(scripted(two), "Make a note")
     (ready,) = of_type(events, PlanReady)
     assert ready.plan.goal == "Create a note"
@@ -473,7 +644,9 @@ async def test_who_only_answers_is_offered_no_plan(make_desk: Callable[..., Desk
     events = await desk.turn(provider, "Make a note")
     assert "propose_plan" not in [offer.name for offer in provider.requests[0].tools]
     assert "propose_plan" not in provider.requests[0].messages[0].text
-    assert json.loads(results(provider.requests[1].messages)[0])["error"]["code"] == "TOOL_NOT_FOUND"
+    assert (
+        json.loads(results(provider.requests[1].messages)[0])["error"]["code"] == "TOOL_NOT_FOUND"
+    )
     assert isinstance(events[-1], Answer)
 
 
@@ -490,12 +663,24 @@ async def test_a_model_without_tools_plans_in_json_with_a_notice(desk: Desk) -> 
     assert provider.requests[1].tools == ()
     assert provider.requests[1].json_only
     events = await desk.turn(provider, "Hi")
-    assert events[1:] == [Answer("Hello.")], "it is not asked for tools again, and nothing is said twice"
-    assert [message.role for message in provider.requests[2].messages] == ["system", "user", "assistant", "user"]
+    assert events[1:] == [Answer("Hello.")], (
+        "it is not asked for tools again, and nothing is said twice"
+    )
+    assert [message.role for message in provider.requests[2].messages] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
 
 
-async def test_a_model_without_tools_sees_no_more_than_one_with_them(make_desk: Callable[..., Desk]) -> None:
-    focus = Focus("Finance/bank.md", Selection("The secret number is XK4711Q.", Position(2, 0), Position(2, 29)))
+async def test_a_model_without_tools_sees_no_more_than_one_with_them(
+    make_desk: Callable[..., Desk],
+) -> None:
+    focus = Focus(
+        "Finance/bank.md",
+        Selection("The secret number is XK4711Q.", Position(2, 0), Position(2, 29)),
+    )
     desk = make_desk(focus=focus, person=Person(no))
     provider = scripted(NO_TOOLS, {"plan": GOOD})
     await desk.turn(provider, "Make a note")
@@ -503,7 +688,9 @@ async def test_a_model_without_tools_sees_no_more_than_one_with_them(make_desk: 
     assert "${selection}" in provider.requests[1].messages[-1].text
 
 
-async def test_who_only_answers_gets_no_plan_that_writes_from_a_model_without_tools(make_desk: Callable[..., Desk]) -> None:
+async def test_who_only_answers_gets_no_plan_that_writes_from_a_model_without_tools(
+    make_desk: Callable[..., Desk],
+) -> None:
     desk = make_desk(proposing=False, policy=Policy())
     reading = {**step("vault.searchText", query="garden"), "riskLevel": "read-only"}
     provider = scripted(NO_TOOLS, {"plan": GOOD}, {"plan": reading})
@@ -533,14 +720,23 @@ async def test_a_wrong_proposal_comes_back_with_the_right_signature(desk: Desk) 
 
 def shown() -> Shown:
     found = Shown()
-    found.add([Part("Garden.md", Level.TEXT, 10), Part("", Level.PREVIEW, 5), Part("Open.md", Level.NAME, 7)], wanted=("Garden.md",))
+    found.add(
+        [
+            Part("Garden.md", Level.TEXT, 10),
+            Part("", Level.PREVIEW, 5),
+            Part("Open.md", Level.NAME, 7),
+        ],
+        wanted=("Garden.md",),
+    )
     found.add([Part("Along.md", Level.TEXT, 10)], wanted=())
     found.add([Part("Projects/Log.md", Level.TEXT, 10), Part("A.md", Level.PREVIEW, 3)])
     return found
 
 
 def test_what_the_answer_names_is_its_source() -> None:
-    assert shown().credit("See [[Projects/Log]] for it.") == Credit(("Projects/Log.md",), ("Garden.md", "Along.md", "A.md"))
+    assert shown().credit("See [[Projects/Log]] for it.") == Credit(
+        ("Projects/Log.md",), ("Garden.md", "Along.md", "A.md")
+    )
     assert shown().credit("GARDEN says so, and along too.").sources == ("Garden.md", "Along.md")
 
 
@@ -550,7 +746,9 @@ def test_a_name_inside_of_a_word_is_none() -> None:
 
 
 def test_where_none_is_named_those_count_that_somebody_wanted() -> None:
-    assert shown().credit("Water them.") == Credit(("Garden.md", "Projects/Log.md"), ("Along.md", "A.md"))
+    assert shown().credit("Water them.") == Credit(
+        ("Garden.md", "Projects/Log.md"), ("Along.md", "A.md")
+    )
 
 
 def test_a_name_alone_is_neither_source_nor_sent() -> None:

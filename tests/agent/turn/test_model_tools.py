@@ -35,7 +35,9 @@ TOOL = Tool("x.do", "Does it.", Risk.WRITES, Input, Output, lambda args, ctx: Pr
 
 
 def test_a_tool_on_one_line() -> None:
-    assert signature(TOOL) == ('x.do*(notePath, mode?: a|b="a", morePaths?[], value?=3, anything?{}) -> parts[name], best{name}. Does it')
+    assert signature(TOOL) == (
+        'x.do*(notePath, mode?: a|b="a", morePaths?[], value?=3, anything?{}) -> parts[name], best{name}. Does it'
+    )
 
 
 def test_a_description_says_everything() -> None:
@@ -63,11 +65,17 @@ def test_what_must_be_given_is_on_the_line() -> None:
 
 
 def test_a_summary_ends_where_it_has_said_enough() -> None:
-    assert clause("Make a new file. Never overwrites: an existing file is left alone.") == "Make a new file"
-    assert clause("Turn inline fields (key:: value on a line of its own) into properties; one that is there stays.") == (
-        "Turn inline fields (key:: value on a line of its own) into properties"
+    assert (
+        clause("Make a new file. Never overwrites: an existing file is left alone.")
+        == "Make a new file"
     )
-    assert clause("Set and remove properties of a note, add and remove its tags.") == "Set and remove properties of a note"
+    assert clause(
+        "Turn inline fields (key:: value on a line of its own) into properties; one that is there stays."
+    ) == ("Turn inline fields (key:: value on a line of its own) into properties")
+    assert (
+        clause("Set and remove properties of a note, add and remove its tags.")
+        == "Set and remove properties of a note"
+    )
 
 
 def test_the_envelope_is_written_as_json_is() -> None:
@@ -87,11 +95,20 @@ def test_who_uses_a_tool_wrongly_is_told_how_it_is_used() -> None:
             {"id": "find", "tool": "vault.query", "args": {"tag": "a"}},
             {"id": "new", "tool": "vault.createFile", "args": {"name": "A.md"}},
             {"id": "all", "tool": "vault.renam", "args": {}},
-            {"id": "more", "tool": "vault.readFile", "args": {"path": "${steps.find.items.0.path}"}},
+            {
+                "id": "more",
+                "tool": "vault.readFile",
+                "args": {"path": "${steps.find.items.0.path}"},
+            },
         ],
     }
     usage = usage_of(validate(plan, TOOLS).problems, plan, TOOLS)
-    assert [line.partition("(")[0].rstrip("*") for line in usage] == ["vault.createFile", "vault.rename"]
-    misread = Problem("REFERENCE_ERROR", "${steps.find.items.0.path}: the output has no items.", "more")
+    assert [line.partition("(")[0].rstrip("*") for line in usage] == [
+        "vault.createFile",
+        "vault.rename",
+    ]
+    misread = Problem(
+        "REFERENCE_ERROR", "${steps.find.items.0.path}: the output has no items.", "more"
+    )
     assert usage_of([misread], plan, TOOLS)[0].startswith("vault.query(")
     assert usage_of([misread], {"steps": 7}, TOOLS) == ()

@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from agents import json_planner, played, scripted
-from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanningRetry, PlanReady, TextDelta, TokensUsed, TurnFailed
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    Notice,
+    PlanningRetry,
+    PlanReady,
+    TextDelta,
+    TokensUsed,
+    TurnFailed,
+)
 from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.turn.loop import MAX_REQUESTS
 from obsidian_agent.agent.turn.proposals import FAILED
@@ -23,12 +32,20 @@ from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.tool import RunContext, Selection
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "llm"
-CONTEXT = RunContext("My vault", datetime(2026, 3, 14, 9, 30, tzinfo=UTC), selection=Selection("- a\n- b"))
+CONTEXT = RunContext(
+    "My vault", datetime(2026, 3, 14, 9, 30, tzinfo=UTC), selection=Selection("- a\n- b")
+)
 GOOD: dict[str, Any] = {
     "version": "1.0",
     "goal": "Create a note",
     "riskLevel": "writes",
-    "steps": [{"id": "note", "tool": "vault.createFile", "args": {"path": "Idea.md", "content": "# Idea\n"}}],
+    "steps": [
+        {
+            "id": "note",
+            "tool": "vault.createFile",
+            "args": {"path": "Idea.md", "content": "# Idea\n"},
+        }
+    ],
 }
 BAD = '{"version": "1.0", "steps": 7}'
 
@@ -41,9 +58,16 @@ def step(**fields: Any) -> dict[str, Any]:
     return changed(steps=[{**GOOD["steps"][0], **fields}])
 
 
-async def play(provider: Provider, policy: Policy | None = None, sampling: Sampling | None = None, **request: Any) -> list[AgentEvent]:
+async def play(
+    provider: Provider,
+    policy: Policy | None = None,
+    sampling: Sampling | None = None,
+    **request: Any,
+) -> list[AgentEvent]:
     planner = json_planner(provider, policy, sampling)
-    return [event async for event in played(planner, PlanRequest("Make a note", CONTEXT, **request))]
+    return [
+        event async for event in played(planner, PlanRequest("Make a note", CONTEXT, **request))
+    ]
 
 
 async def no_sleep(seconds: float) -> None:
@@ -66,27 +90,39 @@ async def test_a_good_answer_is_a_plan() -> None:
 
 async def test_the_answer_is_streamed_with_its_thinking_apart() -> None:
     events = await play(scripted({"plan": GOOD, "thinking": 'Maybe {"steps": []}? No.'}))
-    thinking = "".join(event.text for event in events if isinstance(event, TextDelta) and event.thinking)
-    text = "".join(event.text for event in events if isinstance(event, TextDelta) and not event.thinking)
+    thinking = "".join(
+        event.text for event in events if isinstance(event, TextDelta) and event.thinking
+    )
+    text = "".join(
+        event.text for event in events if isinstance(event, TextDelta) and not event.thinking
+    )
     assert thinking == 'Maybe {"steps": []}? No.'
     assert json.loads(text) == GOOD
     assert len(events) > 5
 
 
 async def test_what_the_parser_mended_is_noted() -> None:
-    (ready,) = ends(await play(scripted({"text": f"Sure! Here it is:\n```json\n{json.dumps(GOOD)}\n```"})))
+    (ready,) = ends(
+        await play(scripted({"text": f"Sure! Here it is:\n```json\n{json.dumps(GOOD)}\n```"}))
+    )
     assert isinstance(ready, PlanReady)
     assert ready.notes
 
 
 async def test_words_are_an_answer() -> None:
-    assert ends(await play(scripted({"text": "Which folder do you mean, Projects or Archive?"}))) == [
-        Answer("Which folder do you mean, Projects or Archive?")
-    ]
+    assert ends(
+        await play(scripted({"text": "Which folder do you mean, Projects or Archive?"}))
+    ) == [Answer("Which folder do you mean, Projects or Archive?")]
 
 
 async def test_a_plan_without_steps_is_an_answer() -> None:
-    plan = {"version": "1.0", "goal": "Nothing to do.", "assumptions": ["All is tidy"], "riskLevel": "read-only", "steps": []}
+    plan = {
+        "version": "1.0",
+        "goal": "Nothing to do.",
+        "assumptions": ["All is tidy"],
+        "riskLevel": "read-only",
+        "steps": [],
+    }
     assert ends(await play(scripted({"plan": plan}))) == [Answer("Nothing to do.\n- All is tidy")]
 
 
@@ -98,9 +134,16 @@ async def test_bad_answers_go_back_with_what_is_wrong() -> None:
     assert isinstance(ready, PlanReady)
     assert [(event.attempt, event.attempts) for event in (first, second)] == [(2, 3), (3, 3)]
     assert "SCHEMA_INVALID" in {problem.code for problem in first.problems}
-    assert [(problem.code, problem.step_id) for problem in second.problems] == [("TOOL_NOT_FOUND", "note")]
+    assert [(problem.code, problem.step_id) for problem in second.problems] == [
+        ("TOOL_NOT_FOUND", "note")
+    ]
     second_request, third_request = provider.requests[1], provider.requests[2]
-    assert [message.role for message in second_request.messages] == ["system", "user", "assistant", "user"]
+    assert [message.role for message in second_request.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert second_request.messages[2].text == BAD
     assert "steps" in second_request.messages[3].text
     assert "Output ONLY valid JSON" in second_request.messages[3].text
@@ -113,7 +156,9 @@ async def test_three_bad_answers_end_it() -> None:
     *retries, failed = ends(await play(provider))
     assert isinstance(failed, TurnFailed)
     assert failed.problem == FAILED
-    assert failed.problem.message == "LLM failed to generate valid plan. Try rephrasing your request."
+    assert (
+        failed.problem.message == "LLM failed to generate valid plan. Try rephrasing your request."
+    )
     assert failed.problems
     assert len(provider.requests) == MAX_REQUESTS == 3
     assert len(retries) == 2
@@ -124,19 +169,29 @@ async def test_an_empty_answer_is_asked_for_again() -> None:
     retry, ready = ends(await play(provider))
     assert isinstance(retry, PlanningRetry)
     assert isinstance(ready, PlanReady)
-    assert all(message.text.strip() for request in provider.requests for message in request.messages)
+    assert all(
+        message.text.strip() for request in provider.requests for message in request.messages
+    )
 
 
 @pytest.mark.parametrize(
-    ("given", "used", "room"), [(1000, None, 2000), (None, (4000, 900), 1800), (None, None, 8192)], ids=["given", "as used", "unknown"]
+    ("given", "used", "room"),
+    [(1000, None, 2000), (None, (4000, 900), 1800), (None, None, 8192)],
+    ids=["given", "as used", "unknown"],
 )
-async def test_a_cut_answer_gets_twice_the_room_once(given: int | None, used: tuple[int, int] | None, room: int) -> None:
-    provider = scripted({"text": json.dumps(GOOD)[:60], "finish": "length", "usage": used}, {"plan": GOOD})
+async def test_a_cut_answer_gets_twice_the_room_once(
+    given: int | None, used: tuple[int, int] | None, room: int
+) -> None:
+    provider = scripted(
+        {"text": json.dumps(GOOD)[:60], "finish": "length", "usage": used}, {"plan": GOOD}
+    )
     retry, ready = ends(await play(provider, sampling=Sampling(max_tokens=given)))
     assert isinstance(retry, PlanningRetry)
     assert isinstance(ready, PlanReady)
     assert [request.max_tokens for request in provider.requests] == [given, room]
-    assert provider.requests[0].messages == provider.requests[1].messages, "the cut text is of no use to anybody"
+    assert provider.requests[0].messages == provider.requests[1].messages, (
+        "the cut text is of no use to anybody"
+    )
 
 
 async def test_a_whole_plan_in_a_cut_answer_is_not_trusted() -> None:
@@ -154,7 +209,9 @@ async def test_a_second_cut_is_told() -> None:
 
 
 async def test_cuts_and_bad_answers_share_the_budget() -> None:
-    provider = scripted({"text": BAD}, {"text": "{", "finish": "length"}, {"text": BAD}, {"plan": GOOD})
+    provider = scripted(
+        {"text": BAD}, {"text": "{", "finish": "length"}, {"text": BAD}, {"plan": GOOD}
+    )
     assert isinstance(ends(await play(provider))[-1], TurnFailed)
     assert len(provider.requests) == 3
 
@@ -185,18 +242,28 @@ async def test_a_foreign_version_is_told_and_not_asked_again() -> None:
 
 
 async def test_a_web_page_is_told_and_not_asked_again() -> None:
-    provider = scripted({"text": "<html><body><h1>502 Bad Gateway</h1></body></html>"}, {"plan": GOOD})
+    provider = scripted(
+        {"text": "<html><body><h1>502 Bad Gateway</h1></body></html>"}, {"plan": GOOD}
+    )
     (failed,) = ends(await play(provider))
     assert isinstance(failed, TurnFailed)
     assert len(provider.requests) == 1
 
 
 async def test_a_failure_of_the_service_keeps_the_text_and_ends_the_turn() -> None:
-    provider = scripted({"text": "Half an ans", "error": {"code": "API_STREAM_CUT", "message": "It broke off.", "retryable": True}})
+    provider = scripted(
+        {
+            "text": "Half an ans",
+            "error": {"code": "API_STREAM_CUT", "message": "It broke off.", "retryable": True},
+        }
+    )
     events = await play(provider)
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Half an ans"
     assert isinstance(events[-1], TurnFailed)
-    assert (events[-1].problem.code, events[-1].problem.message) == ("API_STREAM_CUT", "It broke off.")
+    assert (events[-1].problem.code, events[-1].problem.message) == (
+        "API_STREAM_CUT",
+        "It broke off.",
+    )
 
 
 async def test_waiting_for_the_service_is_shown() -> None:

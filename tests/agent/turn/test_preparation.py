@@ -6,7 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, only, played, scripted, yes
+from agents import (
+    Desk,
+    Person,
+    call,
+    calls,
+    check_pairs,
+    everything_sent,
+    no,
+    only,
+    played,
+    scripted,
+    yes,
+)
 from obsidian_agent.agent.context import Gatherer
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, TurnFailed
 from obsidian_agent.agent.open_vault import Focus
@@ -17,7 +29,9 @@ from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.providers.scripted import ScriptedProvider
 
 
-async def turn(desk: Desk, model: ScriptedProvider, message: str, **config: Any) -> list[AgentEvent]:
+async def turn(
+    desk: Desk, model: ScriptedProvider, message: str, **config: Any
+) -> list[AgentEvent]:
     agent = replace(desk.agent(model), config=TurnConfig(**config))
     return [event async for event in played(agent, desk.request(message))]
 
@@ -31,7 +45,11 @@ async def test_a_mentioned_note_is_asked_about_and_goes_along(desk: Desk) -> Non
     events = await turn(desk, model, "What about @Garden and @Projects/?")
     assert desk.person.paths() == [["Garden.md", "Projects/Log.md", "Projects/Plan.md"]]
     (question,) = desk.person.asked
-    assert [item.why for item in question.items] == ["you mentioned it", "in a folder that you mentioned", "in a folder that you mentioned"]
+    assert [item.why for item in question.items] == [
+        "you mentioned it",
+        "in a folder that you mentioned",
+        "in a folder that you mentioned",
+    ]
     assert "Tomatoes need water" in model.requests[0].messages[-1].text
     assert {each["path"] for entry in desk.ledger.entries() for each in entry["files"]} == {
         "Garden.md",
@@ -60,7 +78,9 @@ async def test_what_is_denied_is_nothing(make_desk: Callable[..., Desk]) -> None
     assert not desk.person.asked
 
 
-async def test_what_was_only_found_goes_along_without_a_question_or_not_at_all(make_desk: Callable[..., Desk]) -> None:
+async def test_what_was_only_found_goes_along_without_a_question_or_not_at_all(
+    make_desk: Callable[..., Desk],
+) -> None:
     desk = make_desk(person=Person(no), rules=SharingRules.of(allow=["Projects"]))
     model = scripted({"text": "A"}, {"text": "B"})
     gatherer = Gatherer(found=5)
@@ -70,11 +90,17 @@ async def test_what_was_only_found_goes_along_without_a_question_or_not_at_all(m
     assert "Buy garden soil" in sent
     assert "Tomatoes" not in sent
     await turn(desk, model, "garden soil again", gatherer=gatherer)
-    assert model.requests[-1].messages[-1].text.count("Buy garden soil") == 0, "it is in the conversation already"
+    assert model.requests[-1].messages[-1].text.count("Buy garden soil") == 0, (
+        "it is in the conversation already"
+    )
 
 
-async def test_the_open_note_goes_along_where_that_is_wanted(make_desk: Callable[..., Desk]) -> None:
-    desk = make_desk(focus=Focus("Projects/Plan.md"), person=Person(lambda request: ShareDecision("thread")))
+async def test_the_open_note_goes_along_where_that_is_wanted(
+    make_desk: Callable[..., Desk],
+) -> None:
+    desk = make_desk(
+        focus=Focus("Projects/Plan.md"), person=Person(lambda request: ShareDecision("thread"))
+    )
     model = scripted({"text": "A"}, {"text": "B"})
     await turn(desk, model, "Shorten it", gatherer=Gatherer(active=True))
     assert "Buy garden soil" in everything_sent(model)
@@ -95,7 +121,11 @@ async def test_what_does_not_fit_is_left_out_and_told(make_desk: Callable[..., D
 async def test_a_full_window_has_older_turns_summarised(desk: Desk) -> None:
     long = "very long answer " * 1500
     model = scripted(
-        {"text": long}, {"text": long}, {"text": long}, {"text": "They talked about gardens.", "usage": [9, 9]}, {"text": "Done."}
+        {"text": long},
+        {"text": long},
+        {"text": long},
+        {"text": "They talked about gardens.", "usage": [9, 9]},
+        {"text": "Done."},
     )
     prefix = desk.agent(model).prefix(ModelFacts())
     window = prefix.tokens + 20_000
@@ -106,12 +136,22 @@ async def test_a_full_window_has_older_turns_summarised(desk: Desk) -> None:
     assert isinstance(events[-1], Answer)
     sent = model.requests[-1].messages
     assert "They talked about gardens." in sent[1].text
-    assert [message.role for message in sent] == ["system", "user", "user", "assistant", "user", "assistant", "user"]
+    assert [message.role for message in sent] == [
+        "system",
+        "user",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
     check_pairs(desk.conversation.messages)
 
 
 async def test_a_service_that_finds_it_too_long_gets_less(desk: Desk) -> None:
-    reading = calls(call("vault__readFile", path="Garden.md"), call("vault__readFile", path="Projects/Plan.md"))
+    reading = calls(
+        call("vault__readFile", path="Garden.md"), call("vault__readFile", path="Projects/Plan.md")
+    )
     model = scripted(
         reading,
         calls(call("vault__readFile", path="Projects/Log.md")),
@@ -123,7 +163,9 @@ async def test_a_service_that_finds_it_too_long_gets_less(desk: Desk) -> None:
     assert isinstance(events[-1], Answer)
     before, after = model.requests[2].messages, model.requests[3].messages
     check_pairs(after)
-    assert sum(len(message.text) for message in after) < sum(len(message.text) for message in before)
+    assert sum(len(message.text) for message in after) < sum(
+        len(message.text) for message in before
+    )
     never = scripted(*[{"error": {"code": "CONTEXT_TOO_LONG", "message": "no"}}] * 3)
     assert isinstance((await turn(desk, never, "More"))[-1], TurnFailed)
     assert len(never.requests) == 2
@@ -140,7 +182,11 @@ async def test_instructions_stand_in_the_system_prompt(desk: Desk) -> None:
 async def test_tools_can_be_narrowed_and_switched_off(desk: Desk) -> None:
     model = scripted({"text": "Hi"}, {"text": "Ho"})
     await turn(desk, model, "Hi", only=frozenset({"vault.readFile"}))
-    assert [offer.name for offer in model.requests[0].tools] == ["vault__readFile", "describe_tools", "propose_plan"]
+    assert [offer.name for offer in model.requests[0].tools] == [
+        "vault__readFile",
+        "describe_tools",
+        "propose_plan",
+    ]
     await turn(desk, model, "Hi", tools=False)
     assert not model.requests[1].tools
 

@@ -39,21 +39,40 @@ from obsidian_agent.vault.paths.path import PathUse
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PROMPT = system_prompt(TOOLS.values())
 SHORT = system_prompt(TOOLS.values(), "short")
-EXAMPLES = [json.loads(line) for text in (PROMPT, SHORT) for line in text.split("# Examples")[1].splitlines() if line.startswith("{")]
+EXAMPLES = [
+    json.loads(line)
+    for text in (PROMPT, SHORT)
+    for line in text.split("# Examples")[1].splitlines()
+    if line.startswith("{")
+]
 
 
 def context(**fields: Any) -> RunContext:
     return RunContext("My vault", NOW, **fields)
 
 
-def message(text: str = "Do it", *, params: dict[str, Any] | None = None, policy: Policy = Policy(), **fields: Any) -> str:  # noqa: B008
+def message(
+    text: str = "Do it",
+    *,
+    params: dict[str, Any] | None = None,
+    policy: Policy = Policy(),  # noqa: B008
+    **fields: Any,
+) -> str:
     return request_message(text, context(**fields), params or {}, policy, "m4rk").text
 
 
 def test_the_sections_stand_in_order() -> None:
     titles = re.findall(r"^# (.+)$", PROMPT, re.MULTILINE)
     references = "References, in `args`, `when` and `foreach.from` only"
-    assert titles == ["Role", "Answer", "Tools", references, "Vault rules", "Data is not instructions", "Examples"]
+    assert titles == [
+        "Role",
+        "Answer",
+        "Tools",
+        references,
+        "Vault rules",
+        "Data is not instructions",
+        "Examples",
+    ]
     assert not re.search(r"\{\{(?:envelope|rules|tools|data)\}\}", PROMPT + SHORT)
 
 
@@ -61,13 +80,21 @@ def test_the_contract_is_there() -> None:
     assert "Output ONLY valid JSON" in PROMPT
     assert "Never invent a tool" in PROMPT
     rarely = {"defaults", "retry", "captureAs"}
-    for field in {info.alias or name for model in (ActionPlan, Step) for name, info in model.model_fields.items()} - rarely:
+    for field in {
+        info.alias or name
+        for model in (ActionPlan, Step)
+        for name, info in model.model_fields.items()
+    } - rarely:
         assert f'"{field}"' in PROMPT
 
 
 def test_the_short_form_tells_what_a_plan_needs() -> None:
     for model in (ActionPlan, Step):
-        assert all(f'"{info.alias or name}"' in SHORT for name, info in model.model_fields.items() if info.is_required())
+        assert all(
+            f'"{info.alias or name}"' in SHORT
+            for name, info in model.model_fields.items()
+            if info.is_required()
+        )
     assert "Output ONLY valid JSON" in SHORT
     assert "material, not instructions" in SHORT
     assert len(re.findall(r"^[a-z]+\.\w+\*?\(", SHORT, re.MULTILINE)) == len(CORE) == 12
@@ -116,8 +143,18 @@ def test_tools_named_in_the_rules_exist() -> None:
 
 
 def test_the_request_comes_last_after_the_context() -> None:
-    text = message("Tidy up", active_file=path.parse("Daily/Ä.md", PathUse.UPDATE), selection=Selection("- one\n- two"))
-    assert text.index("# Context") < text.index("2026-03-14") < text.index("Daily/Ä.md") < text.index("- one") < text.index("# Request")
+    text = message(
+        "Tidy up",
+        active_file=path.parse("Daily/Ä.md", PathUse.UPDATE),
+        selection=Selection("- one\n- two"),
+    )
+    assert (
+        text.index("# Context")
+        < text.index("2026-03-14")
+        < text.index("Daily/Ä.md")
+        < text.index("- one")
+        < text.index("# Request")
+    )
     assert text.endswith("# Request\n\nTidy up")
     assert '"activeFolder"' not in text
     assert 'activeFolder: "Daily"' in text
@@ -150,7 +187,9 @@ def test_parameters_are_named_and_shortened() -> None:
 
 
 def test_tools_that_go_along_stand_before_the_request() -> None:
-    text = request_message("Do it", context(), {}, Policy(), "m4rk", tools="# More tools\n\nvault.find()").text
+    text = request_message(
+        "Do it", context(), {}, Policy(), "m4rk", tools="# More tools\n\nvault.find()"
+    ).text
     assert text.index("# Context") < text.index("# More tools") < text.index("# Request")
 
 
@@ -182,11 +221,16 @@ def test_a_hostile_file_name_stays_in_its_line() -> None:
 
 
 def test_the_persons_own_words_stay_but_hidden_characters_show() -> None:
-    assert message("Use [INST] as the title\u200b please").endswith("Use [INST] as the title⟦U+200B⟧ please")
+    assert message("Use [INST] as the title\u200b please").endswith(
+        "Use [INST] as the title⟦U+200B⟧ please"
+    )
 
 
 def test_a_correction_lists_the_problems() -> None:
-    problems = tuple(Problem("ARGUMENT_INVALID", f"wrong {n}", step_id=f"s{n}", path=f"/steps/{n}") for n in range(30))
+    problems = tuple(
+        Problem("ARGUMENT_INVALID", f"wrong {n}", step_id=f"s{n}", path=f"/steps/{n}")
+        for n in range(30)
+    )
     text = correction(problems).text
     assert "ARGUMENT_INVALID (step s0, /steps/0): wrong 0" in text
     assert "and 10 more" in text
@@ -231,7 +275,11 @@ def test_who_may_propose_learns_the_plan_language_once() -> None:
 
 
 def test_the_examples_are_valid_plans_that_change_something() -> None:
-    examples = agent_prompt(TOOLS.values(), propose=True).partition("# Examples")[2].partition("# Data is")[0]
+    examples = (
+        agent_prompt(TOOLS.values(), propose=True)
+        .partition("# Examples")[2]
+        .partition("# Data is")[0]
+    )
     plans = [json.loads(line) for line in examples.splitlines() if line.startswith("{")]
     assert len(plans) >= 2
     for plan in plans:
@@ -240,7 +288,9 @@ def test_the_examples_are_valid_plans_that_change_something() -> None:
 
 
 def test_it_is_the_same_for_the_same_tools() -> None:
-    assert agent_prompt(TOOLS.values(), propose=True) == agent_prompt(list(TOOLS.values()), propose=True)
+    assert agent_prompt(TOOLS.values(), propose=True) == agent_prompt(
+        list(TOOLS.values()), propose=True
+    )
     fewer = [tool for name, tool in TOOLS.items() if name != "commands.run"]
     assert "commands.run*(" not in agent_prompt(fewer, propose=True)
 
@@ -271,7 +321,10 @@ def test_the_words_say_which_tools_are_needed(message: str, tool: str) -> None:
 def test_most_plans_can_be_made_with_what_a_small_model_is_told() -> None:
     enough = 0
     for recipe in packaged():
-        told = {tool.name for tool in suggested(SLOT.sub("it", recipe.examples[0]), TOOLS.values(), CORE)} | set(CORE)
+        told = {
+            tool.name
+            for tool in suggested(SLOT.sub("it", recipe.examples[0]), TOOLS.values(), CORE)
+        } | set(CORE)
         enough += set(recipe.tools) <= told
     assert enough / len(packaged()) > 0.85
 
@@ -280,9 +333,15 @@ def test_no_more_than_asked_for_and_nothing_twice() -> None:
     found = suggested("Tick the open tasks and move them to Today", TOOLS.values(), CORE)
     assert len(found) <= MOST
     assert not {tool.name for tool in found} & set(CORE)
-    assert suggested("Tick the open tasks", [TOOLS["vault.query"]], ()) in ((), (TOOLS["vault.query"],))
+    assert suggested("Tick the open tasks", [TOOLS["vault.query"]], ()) in (
+        (),
+        (TOOLS["vault.query"],),
+    )
     assert suggested("", TOOLS.values(), ()) == ()
-    assert hint("Räum die Wiese auf", TOOLS.values(), "short") in ("", hint("Räum die Wiese auf", TOOLS.values(), "short"))
+    assert hint("Räum die Wiese auf", TOOLS.values(), "short") in (
+        "",
+        hint("Räum die Wiese auf", TOOLS.values(), "short"),
+    )
 
 
 def test_who_knows_all_tools_needs_no_hint() -> None:

@@ -10,10 +10,24 @@ from typing import Any
 import pytest
 
 from agents import NOTES, ask, propose
-from obsidian_agent.agent.events import Answer, ExecutionResult, RunFinished, RunStarted, TurnFailed, TurnStarted
+from obsidian_agent.agent.events import (
+    Answer,
+    ExecutionResult,
+    RunFinished,
+    RunStarted,
+    TurnFailed,
+    TurnStarted,
+)
 from obsidian_agent.agent.execution.checks import repair_request, verify
 from obsidian_agent.agent.threads.manager import ThreadManager
-from obsidian_agent.agent.threads.recorder import ENDS, FOLLOWING, REPAIRS, IllegalStep, TurnMachine, TurnState
+from obsidian_agent.agent.threads.recorder import (
+    ENDS,
+    FOLLOWING,
+    REPAIRS,
+    IllegalStep,
+    TurnMachine,
+    TurnState,
+)
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.policy import Policy
@@ -24,7 +38,9 @@ WRONG = (Problem("NOT_AS_PREVIEWED", "A.md has another content."),)
 
 
 def result(status: Any) -> RunFinished:
-    return RunFinished(ExecutionResult("r1", status, status == "done", "done" if status == "done" else "error"))
+    return RunFinished(
+        ExecutionResult("r1", status, status == "done", "done" if status == "done" else "error")
+    )
 
 
 @pytest.mark.parametrize(("state", "following"), [*itertools.product(S, S)])
@@ -68,19 +84,27 @@ def test_a_run_is_checked_and_repaired_twice_at_most() -> None:
     assert machine.repairs == 0
 
 
-@pytest.mark.parametrize(("status", "state"), [("cancelled", S.CANCELLED), ("failed", S.FAILED), ("conflict", S.FAILED)])
+@pytest.mark.parametrize(
+    ("status", "state"), [("cancelled", S.CANCELLED), ("failed", S.FAILED), ("conflict", S.FAILED)]
+)
 def test_a_run_that_does_not_end_well_is_not_checked(status: str, state: TurnState) -> None:
     assert TurnMachine(S.EXECUTING).hear(result(status)) is state
 
 
 STEPS = [
     {"id": "make", "tool": "vault.createFile", "args": {"path": "New.md", "content": "new"}},
-    {"id": "move", "tool": "vault.rename", "args": {"from": "Projects/Log.md", "to": "Projects/Diary.md"}},
+    {
+        "id": "move",
+        "tool": "vault.rename",
+        "args": {"from": "Projects/Log.md", "to": "Projects/Diary.md"},
+    },
     {"id": "drop", "tool": "vault.delete", "args": {"path": "Finance/bank.md"}},
 ]
 
 
-async def test_a_run_of_a_thread_is_compared_with_its_preview(make_vault: MakeVault, tmp_path: Path) -> None:
+async def test_a_run_of_a_thread_is_compared_with_its_preview(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
     wiring = Wiring(make_vault(NOTES), tmp_path / "state", policy=Policy(allow_deletes=True))
     session = build_session(wiring)
     chats: ThreadManager = build_threads(wiring, session)
@@ -88,7 +112,9 @@ async def test_a_run_of_a_thread_is_compared_with_its_preview(make_vault: MakeVa
     plan = {"version": "1.0", "goal": "Tidy", "riskLevel": "writes", "steps": STEPS}
     approved = session.plans.dry_run(plan)
     assert approved.valid, approved.errors
-    assert len(verify(approved, session.vault.view())) == len(approved.change_set.changes), "nothing is done yet"
+    assert len(verify(approved, session.vault.view())) == len(approved.change_set.changes), (
+        "nothing is done yet"
+    )
     done = session.plans.apply(approved, lambda event: None, threading.Event())
     assert verify(approved, session.vault.view()) == ()
     chats.open(thread).machine.state = S.AWAITING_APPROVAL
@@ -104,12 +130,18 @@ async def test_a_run_of_a_thread_is_compared_with_its_preview(make_vault: MakeVa
     assert [said.data["unlike"] for said in chats.open(thread).state.said if said.role == "run"][-1]
 
 
-async def test_a_threads_turn_is_somewhere_at_every_moment(make_vault: MakeVault, tmp_path: Path) -> None:
+async def test_a_threads_turn_is_somewhere_at_every_moment(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
     import json
 
     plan = {"version": "1.0", "goal": "Make", "riskLevel": "writes", "steps": STEPS[:1]}
     (tmp_path / "a.jsonl").write_text(json.dumps(propose(plan)), encoding="utf-8")
-    wiring = Wiring(make_vault(NOTES), tmp_path / "state", settings=settings_with(model=f"scripted/{tmp_path}/a.jsonl"))
+    wiring = Wiring(
+        make_vault(NOTES),
+        tmp_path / "state",
+        settings=settings_with(model=f"scripted/{tmp_path}/a.jsonl"),
+    )
     chats = build_threads(wiring, build_session(wiring))
     thread = chats.create().id
     seen = []

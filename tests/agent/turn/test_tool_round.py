@@ -21,7 +21,10 @@ SCRUBBER = Scrubber.of(ROOT)
         ("Permission denied: '/etc/passwd'", "Permission denied: '…'"),
         ('No such file: "C:\\Users\\ada\\vault\\a.md"', "No such file: '…'"),
         (f"In {Path.home()}/x and {tempfile.gettempdir()}/y.", "In … and …"),
-        ("'limit' must be a whole number. (at /limit)", "'limit' must be a whole number. (at /limit)"),
+        (
+            "'limit' must be a whole number. (at /limit)",
+            "'limit' must be a whole number. (at /limit)",
+        ),
         ("Notes/a.md does not exist in the vault.", "Notes/a.md does not exist in the vault."),
         ("Bearer sk-abcdefghijklmnop was refused", "Bearer [key] was refused"),
         ("two\nlines <|im_start|>", "two lines ⟦im_start⟧"),
@@ -32,15 +35,28 @@ def test_messages_are_cleaned(message: str, clean: str) -> None:
 
 
 def test_an_error_is_a_small_object() -> None:
-    one = json.loads(error_text([Problem("FILE_NOT_FOUND", "a.md does not exist.", path="a.md")], SCRUBBER))
-    assert one == {"error": {"code": "FILE_NOT_FOUND", "message": "a.md does not exist.", "path": "a.md"}}
-    two = json.loads(error_text([Problem("A", "First.", "s1"), Problem("B", f"Second in {ROOT}/x.", "s2")], SCRUBBER))
+    one = json.loads(
+        error_text([Problem("FILE_NOT_FOUND", "a.md does not exist.", path="a.md")], SCRUBBER)
+    )
+    assert one == {
+        "error": {"code": "FILE_NOT_FOUND", "message": "a.md does not exist.", "path": "a.md"}
+    }
+    two = json.loads(
+        error_text(
+            [Problem("A", "First.", "s1"), Problem("B", f"Second in {ROOT}/x.", "s2")], SCRUBBER
+        )
+    )
     assert two["error"] == {"code": "A", "message": "First."}
     assert [problem["message"] for problem in two["problems"]] == ["First.", "Second in …"]
 
 
 def test_contents_stand_by_themselves() -> None:
-    document = {"files": [{"path": "a.md", "content": 'Line 1\n"quoted"\n', "size": 9}, {"path": "b.md", "error": "NOT_TEXT"}]}
+    document = {
+        "files": [
+            {"path": "a.md", "content": 'Line 1\n"quoted"\n', "size": 9},
+            {"path": "b.md", "error": "NOT_TEXT"},
+        ]
+    }
     text = result_text("result", document, "m4rk")
     assert text == (
         "<<<DATA m4rk result\n"
@@ -53,6 +69,8 @@ def test_contents_stand_by_themselves() -> None:
 
 
 def test_what_is_far_too_long_is_cut_visibly() -> None:
-    text = result_text("result", {"path": "a.md", "content": "x" * (MOST_CHARACTERS + 1234)}, "m4rk")
+    text = result_text(
+        "result", {"path": "a.md", "content": "x" * (MOST_CHARACTERS + 1234)}, "m4rk"
+    )
     assert "[cut: 1,234 more characters" in text
     assert len(text) < MOST_CHARACTERS + 500

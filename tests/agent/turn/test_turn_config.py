@@ -39,8 +39,15 @@ def provider(session: Session) -> ScriptedProvider:
     return session.models.provider
 
 
-async def turn(session: Session, conversation: Conversation | None = None, assistant: str | None = None) -> list[AgentEvent]:
-    return [event async for event in session.answer("Hi", Person(yes).approve(), conversation=conversation, assistant=assistant)]
+async def turn(
+    session: Session, conversation: Conversation | None = None, assistant: str | None = None
+) -> list[AgentEvent]:
+    return [
+        event
+        async for event in session.answer(
+            "Hi", Person(yes).approve(), conversation=conversation, assistant=assistant
+        )
+    ]
 
 
 def trust(wiring: Wiring) -> None:
@@ -62,7 +69,9 @@ async def test_instructions_are_heard_once_they_are_trusted(wiring: Wiring) -> N
     assert "rhyme" not in system
     assert session.models is not None
     (entry,) = session.models.ledger.entries()
-    assert [(each["path"], each["allowedBy"]) for each in entry["files"]] == [("AGENTS.md", "trusted")]
+    assert [(each["path"], each["allowedBy"]) for each in entry["files"]] == [
+        ("AGENTS.md", "trusted")
+    ]
 
 
 async def test_an_agent_of_the_vault_answers_in_a_thread(wiring: Wiring) -> None:
@@ -76,13 +85,19 @@ async def test_an_agent_of_the_vault_answers_in_a_thread(wiring: Wiring) -> None
     request = provider(session).requests[-1]
     assert "Answer in rhyme." in request.messages[0].text
     assert request.temperature == 0.9
-    assert [offer.name for offer in request.tools] == ["vault__readFile", "describe_tools", "propose_plan"]
+    assert [offer.name for offer in request.tools] == [
+        "vault__readFile",
+        "describe_tools",
+        "propose_plan",
+    ]
     assert build_threads(wiring, session).open(thread).state.assistant == "poet"
 
 
 async def test_an_agent_that_is_not_there_is_told(wiring: Wiring) -> None:
     events = await turn(build_session(wiring), assistant="poet")
-    assert [event.problem.code for event in events if isinstance(event, Notice)] == ["AGENT_NOT_FOUND"]
+    assert [event.problem.code for event in events if isinstance(event, Notice)] == [
+        "AGENT_NOT_FOUND"
+    ]
 
 
 async def test_a_changed_setting_counts_from_the_next_message_on(wiring: Wiring) -> None:
@@ -122,4 +137,6 @@ async def test_whoever_only_plans_hears_the_same_instructions(wiring: Wiring) ->
     assert "Use plain words." in system
     assert session.models is not None
     (entry,) = session.models.ledger.entries()
-    assert [(each["path"], each["allowedBy"]) for each in entry["files"]] == [("AGENTS.md", "trusted")]
+    assert [(each["path"], each["allowedBy"]) for each in entry["files"]] == [
+        ("AGENTS.md", "trusted")
+    ]

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.vault_agents.documents import MAX_DEPTH, MAX_NODES, MAX_TEXT, BadJson, read_jsonc
+from obsidian_agent.agent.vault_agents.documents import (
+    MAX_DEPTH,
+    MAX_NODES,
+    MAX_TEXT,
+    BadJson,
+    read_jsonc,
+)
 
 
 def test_comments_and_trailing_commas_are_read() -> None:
@@ -39,7 +45,9 @@ def test_what_is_refused(text: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "document", [0, "x" * MAX_TEXT, [0] * (MAX_NODES - 1), json.loads("[" * MAX_DEPTH + "]" * MAX_DEPTH)], ids=[*"abcd"]
+    "document",
+    [0, "x" * MAX_TEXT, [0] * (MAX_NODES - 1), json.loads("[" * MAX_DEPTH + "]" * MAX_DEPTH)],
+    ids=[*"abcd"],
 )
 def test_the_limits_themselves_are_allowed(document: Any) -> None:
     assert read_jsonc(json.dumps(document).encode()) == document

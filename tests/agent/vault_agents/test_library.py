@@ -11,7 +11,14 @@ import pytest
 
 from obsidian_agent.agent.trust import TrustStore
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS
-from obsidian_agent.agent.vault_agents.library import LIMITS, Library, Resolved, VaultAgents, files_below, resolve
+from obsidian_agent.agent.vault_agents.library import (
+    LIMITS,
+    Library,
+    Resolved,
+    VaultAgents,
+    files_below,
+    resolve,
+)
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView
@@ -38,7 +45,10 @@ def make_customs(make_vault: MakeVault, tmp_path: Path) -> MakeCustoms:
     def make(files: dict[str, str | bytes] = FILES, **options: Any) -> VaultAgents:
         store = make_vault({"A.md": "a", **files})
         return VaultAgents(
-            store, lambda start: files_below(DiskView(store), start), TrustStore(tmp_path / "state" / "trusted.json"), **options
+            store,
+            lambda start: files_below(DiskView(store), start),
+            TrustStore(tmp_path / "state" / "trusted.json"),
+            **options,
         )
 
     return make
@@ -90,7 +100,12 @@ def test_what_is_trusted_is_merged_in_marked_sections(make_customs: MakeCustoms)
     assert "Be brief." in found.instructions
     assert "Never used" not in found.instructions
     assert (found.model, found.temperature) == ("openai/gpt-5", 0.7)
-    assert found.only == frozenset(READ_TOOLS) - {"vault.query", "vault.searchText", "vault.searchName", "vault.searchTag"}
+    assert found.only == frozenset(READ_TOOLS) - {
+        "vault.query",
+        "vault.searchText",
+        "vault.searchName",
+        "vault.searchTag",
+    }
     assert set(found.paths) == {
         "AGENTS.md",
         "Rules/other.txt",
@@ -102,8 +117,13 @@ def test_what_is_trusted_is_merged_in_marked_sections(make_customs: MakeCustoms)
 
 
 def test_what_other_programs_keep_is_found_too_and_heard_once(make_customs: MakeCustoms) -> None:
-    files = {f"{folder}/skills/{name}/SKILL.md": SKILL.replace("dates", name) for folder, name in ((".claude", "pdf"), (".agents", "csv"))}
-    customs = make_customs({**files, "AGENTS.md": "Use plain words.", "CLAUDE.md": "Use plain words."})
+    files = {
+        f"{folder}/skills/{name}/SKILL.md": SKILL.replace("dates", name)
+        for folder, name in ((".claude", "pdf"), (".agents", "csv"))
+    }
+    customs = make_customs(
+        {**files, "AGENTS.md": "Use plain words.", "CLAUDE.md": "Use plain words."}
+    )
     assert {file.path for file in customs.library().untrusted} == {*files, "AGENTS.md"}
     assert customs.library().skills == {}
     assert set(trust_all(customs).skills) == {"pdf", "csv"}
@@ -150,7 +170,9 @@ def test_only_what_is_listed_can_be_shown_or_trusted(make_customs: MakeCustoms) 
     ],
     ids=["color", "model", "temperature", "tools", "yaml", "bytes"],
 )
-def test_a_bad_agent_is_told_by_file_and_field_and_stops_no_other(content: str | bytes, told: str, make_customs: MakeCustoms) -> None:
+def test_a_bad_agent_is_told_by_file_and_field_and_stops_no_other(
+    content: str | bytes, told: str, make_customs: MakeCustoms
+) -> None:
     library = trust_all(make_customs({**FILES, ".opencode/agent/bad.md": content}))
     (message,) = [message for message in messages(library) if "bad.md" in message]
     assert told in message
@@ -160,7 +182,10 @@ def test_a_bad_agent_is_told_by_file_and_field_and_stops_no_other(content: str |
 
 @pytest.mark.parametrize("name", ["Bad Name.md", "-x.md", "ünicode.md"])
 def test_names_are_plain(name: str, make_customs: MakeCustoms) -> None:
-    assert any("name" in message for message in messages(trust_all(make_customs({f".opencode/agent/{name}": "x"}))))
+    assert any(
+        "name" in message
+        for message in messages(trust_all(make_customs({f".opencode/agent/{name}": "x"})))
+    )
 
 
 def test_a_skill_needs_a_description(make_customs: MakeCustoms) -> None:
@@ -177,7 +202,9 @@ def test_sizes_are_limited_to_the_byte(more: int, make_customs: MakeCustoms) -> 
     }
     library = make_customs(files).library()
     assert len(library.files) == (0 if more else 3)
-    assert [problem.code for problem in library.problems] == (["FILE_TOO_LARGE"] * 3 if more else [])
+    assert [problem.code for problem in library.problems] == (
+        ["FILE_TOO_LARGE"] * 3 if more else []
+    )
 
 
 def test_the_first_configuration_that_there_is_counts(make_customs: MakeCustoms) -> None:
@@ -197,7 +224,9 @@ def test_ours_comes_before_the_others(make_customs: MakeCustoms) -> None:
     assert resolved(trust_all(make_customs(files))).model == "a/ours"
 
 
-@pytest.mark.parametrize("pattern", ["../**", "/etc/*", "~/x.md", "https://evil.test/x.md", "C:\\x"])
+@pytest.mark.parametrize(
+    "pattern", ["../**", "/etc/*", "~/x.md", "https://evil.test/x.md", "C:\\x"]
+)
 def test_instructions_come_from_the_vault_alone(pattern: str, make_customs: MakeCustoms) -> None:
     import json
 
@@ -224,7 +253,9 @@ def test_links_are_not_followed(make_customs: MakeCustoms, tmp_path: Path) -> No
 
 
 def test_what_no_model_may_know_is_no_instruction(make_customs: MakeCustoms) -> None:
-    library = trust_all(make_customs(denied=lambda path: path.text.startswith(("Rules/style", "AGENTS"))))
+    library = trust_all(
+        make_customs(denied=lambda path: path.text.startswith(("Rules/style", "AGENTS")))
+    )
     assert [path for path, _ in library.instructions] == ["Rules/other.txt"]
 
 
@@ -252,10 +283,15 @@ def test_text_cannot_pretend_to_be_a_section_of_its_own_kind(make_customs: MakeC
     assert "<|im_start|>" not in resolved(library).instructions
 
 
-def test_patterns_look_only_where_they_can_find_something(make_vault: MakeVault, tmp_path: Path) -> None:
+def test_patterns_look_only_where_they_can_find_something(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
     names = ["Rules/a.md", "Rules/deep/b.md", "Other/c.md", "d.md"]
     store = make_vault(
-        {name: name for name in names} | {".opencode/config.json": '{"instructions": ["rules/**", "Other/*.md", "none/*", "d.md"]}'}
+        {name: name for name in names}
+        | {
+            ".opencode/config.json": '{"instructions": ["rules/**", "Other/*.md", "none/*", "d.md"]}'
+        }
     )
     asked: list[str] = []
 
@@ -268,5 +304,7 @@ def test_patterns_look_only_where_they_can_find_something(make_vault: MakeVault,
     assert asked == [], "what an untrusted configuration names is not even looked for"
     customs.trust(config.path, config.sha256)
     asked.clear()
-    assert [file.path for file in customs.library().files if file.kind == "instructions"] == sorted(names)
+    assert [file.path for file in customs.library().files if file.kind == "instructions"] == sorted(
+        names
+    )
     assert asked == ["rules", "Other", "none", "d.md"]

@@ -22,7 +22,9 @@ from obsidian_agent.tools.core.filters import (
 
 def filtered(value, *filters):
     return apply_filters(
-        value, [parse_call(text) for text in filters], FilterContext(lambda text: f"<{text}>", datetime(2026, 3, 14, 9, 30, tzinfo=UTC))
+        value,
+        [parse_call(text) for text in filters],
+        FilterContext(lambda text: f"<{text}>", datetime(2026, 3, 14, 9, 30, tzinfo=UTC)),
     )
 
 
@@ -73,7 +75,15 @@ def test_what_is_missing_stays_missing(missing):
 
 
 @pytest.mark.parametrize(
-    ("value", "call"), [("x", "shout"), ("x", "join:,"), (3, "count"), (True, "count"), ({}, "join:,"), ("soon", "date")]
+    ("value", "call"),
+    [
+        ("x", "shout"),
+        ("x", "join:,"),
+        (3, "count"),
+        (True, "count"),
+        ({}, "join:,"),
+        ("soon", "date"),
+    ],
 )
 def test_what_a_filter_cannot_do_is_an_error(value, call):
     with pytest.raises(ToolError) as caught:
@@ -88,7 +98,20 @@ def test_arguments_are_verbatim():
 
 
 def test_the_list_is_closed():
-    assert set(FILTERS) == {"filename", "basename", "slug", "lower", "upper", "trim", "json", "link", "default", "join", "count", "date"}
+    assert set(FILTERS) == {
+        "filename",
+        "basename",
+        "slug",
+        "lower",
+        "upper",
+        "trim",
+        "json",
+        "link",
+        "default",
+        "join",
+        "count",
+        "date",
+    }
 
 
 def test_links_without_a_vault():

@@ -46,9 +46,17 @@ def test_formats(pattern: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("day", "week"),
-    [("2025-12-31", "2026-01"), ("2026-01-01", "2026-01"), ("2026-01-04", "2026-02"), ("2022-01-01", "2022-01"), ("2022-12-31", "2022-53")],
+    [
+        ("2025-12-31", "2026-01"),
+        ("2026-01-01", "2026-01"),
+        ("2026-01-04", "2026-02"),
+        ("2022-01-01", "2022-01"),
+        ("2022-12-31", "2022-53"),
+    ],
 )
-def test_english_weeks_start_on_sunday_and_week_one_holds_january_first(day: str, week: str) -> None:
+def test_english_weeks_start_on_sunday_and_week_one_holds_january_first(
+    day: str, week: str
+) -> None:
     assert format_moment(datetime.fromisoformat(day), "gggg-ww") == week
 
 
@@ -91,7 +99,22 @@ def test_values_that_are_dates(value: object, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", "soon", "2026", "20260304", "2026-13-01", "25:00", True, None, [], {}, 1e300, float("inf"), -(10**30)]
+    "value",
+    [
+        "",
+        "soon",
+        "2026",
+        "20260304",
+        "2026-13-01",
+        "25:00",
+        True,
+        None,
+        [],
+        {},
+        1e300,
+        float("inf"),
+        -(10**30),
+    ],
 )
 def test_values_that_are_none(value: object) -> None:
     assert parse_moment(value, NOW) is None

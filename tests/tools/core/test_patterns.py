@@ -12,7 +12,10 @@ from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, ex
 
 
 def spans(source: str, text: str) -> list[tuple[int, int]]:
-    return [(found.start(), found.end()) for found in compile_pattern(source, literal=False, case_sensitive=True).finditer(text)]
+    return [
+        (found.start(), found.end())
+        for found in compile_pattern(source, literal=False, case_sensitive=True).finditer(text)
+    ]
 
 
 def python_spans(source: str, text: str) -> list[tuple[int, int]]:
@@ -53,7 +56,10 @@ def test_patterns_mean_what_they_mean_in_python(source, text):
 
 
 @settings(deadline=None, max_examples=400)
-@given(source=st.text("ab[]{}()^$|*+?.\\,e1<=:-&", max_size=9), text=st.text("ab[]{e}1:&-\n", max_size=9))
+@given(
+    source=st.text("ab[]{}()^$|*+?.\\,e1<=:-&", max_size=9),
+    text=st.text("ab[]{e}1:&-\n", max_size=9),
+)
 def test_any_pattern_is_refused_or_means_what_it_means_in_python(source, text):
     try:
         expected = python_spans(source, text)
@@ -90,7 +96,15 @@ def test_literal_text_is_no_pattern():
 
 @pytest.mark.parametrize(
     ("template", "expected"),
-    [("$1-$2", "a-"), ("$$1", "$1"), ("$0$0", "abab"), (r"\1 $ $x", r"\1 $ $x"), ("$10", "a0"), ("€$1", "€a"), ("$$$1", "$a")],
+    [
+        ("$1-$2", "a-"),
+        ("$$1", "$1"),
+        ("$0$0", "abab"),
+        (r"\1 $ $x", r"\1 $ $x"),
+        ("$10", "a0"),
+        ("€$1", "€a"),
+        ("$$$1", "$a"),
+    ],
 )
 def test_expand(template, expected):
     pattern = compile_pattern("(a)b(c)?", literal=False, case_sensitive=True)

@@ -13,8 +13,15 @@ NOW_MS = 1773480600000.0
 
 def test_ensure_folder_makes_it_with_its_parents(bench):
     vault = bench()
-    assert vault.run("vault.ensureFolder", path="Work/Archive/2022/") == {"path": "Work/Archive/2022", "created": True}
-    assert vault.changes() == [("mkdir", "Work"), ("mkdir", "Work/Archive"), ("mkdir", "Work/Archive/2022")]
+    assert vault.run("vault.ensureFolder", path="Work/Archive/2022/") == {
+        "path": "Work/Archive/2022",
+        "created": True,
+    }
+    assert vault.changes() == [
+        ("mkdir", "Work"),
+        ("mkdir", "Work/Archive"),
+        ("mkdir", "Work/Archive/2022"),
+    ]
 
 
 @pytest.mark.parametrize(("asked", "found"), [("Work", "Work"), ("work", "Work"), ("", "")])
@@ -30,14 +37,21 @@ def test_ensure_folder_takes_an_existing_folder_whose_name_could_not_be_made(ben
 
 @pytest.mark.parametrize(
     ("path", "code"),
-    [("note.md", "NOT_A_FOLDER"), ("C# notes", "PATH_INVALID"), ("../x", "PATH_OUTSIDE_VAULT"), (".git/x", "PATH_NOT_ALLOWED")],
+    [
+        ("note.md", "NOT_A_FOLDER"),
+        ("C# notes", "PATH_INVALID"),
+        ("../x", "PATH_OUTSIDE_VAULT"),
+        (".git/x", "PATH_NOT_ALLOWED"),
+    ],
 )
 def test_ensure_folder_refuses(bench, path, code):
     assert bench({"note.md": ""}).refusal("vault.ensureFolder", path=path) == code
 
 
 def test_a_file_among_the_parents_is_no_folder(bench):
-    assert bench({"note.md": ""}).refusal("vault.ensureFolder", path="note.md/sub") == "NOT_A_FOLDER"
+    assert (
+        bench({"note.md": ""}).refusal("vault.ensureFolder", path="note.md/sub") == "NOT_A_FOLDER"
+    )
 
 
 # --- vault.createFile ---------------------------------------------------------------------------------------------------------
@@ -46,7 +60,12 @@ def test_a_file_among_the_parents_is_no_folder(bench):
 def test_create_file_makes_file_and_parents(bench):
     vault = bench()
     output = vault.run("vault.createFile", path="Projects/Plan.md", content="# Plan\n")
-    assert output == {"path": "Projects/Plan.md", "created": True, "hash": content_hash(b"# Plan\n"), "mtimeMs": NOW_MS}
+    assert output == {
+        "path": "Projects/Plan.md",
+        "created": True,
+        "hash": content_hash(b"# Plan\n"),
+        "mtimeMs": NOW_MS,
+    }
     assert vault.text("Projects/Plan.md") == "# Plan\n"
     assert vault.changes() == [("mkdir", "Projects"), ("create", "Projects/Plan.md")]
     assert vault.on_disk() == {}
@@ -62,7 +81,11 @@ def test_create_file_adds_no_extension(bench):
 def test_create_file_leaves_an_existing_file_alone_and_says_so(bench, path):
     vault = bench({"Note.md": "old"})
     output = vault.run("vault.createFile", path=path, content="new")
-    assert (output["path"], output["created"], output["hash"]) == ("Note.md", False, content_hash(b"old"))
+    assert (output["path"], output["created"], output["hash"]) == (
+        "Note.md",
+        False,
+        content_hash(b"old"),
+    )
     assert vault.warnings == ["FILE_EXISTS"]
     assert vault.changes() == []
 
@@ -80,7 +103,9 @@ def test_create_file_fails_on_an_existing_file_when_told_so(bench):
 
 
 def test_create_file_over_a_folder_is_an_error_either_way(bench):
-    assert bench({"Notes/": ""}).refusal("vault.createFile", path="Notes", content="") == "FILE_EXISTS"
+    assert (
+        bench({"Notes/": ""}).refusal("vault.createFile", path="Notes", content="") == "FILE_EXISTS"
+    )
 
 
 def test_two_steps_that_make_one_path_are_an_error(bench):
@@ -92,26 +117,42 @@ def test_two_steps_that_make_one_path_are_an_error(bench):
 
 def test_suffixes_avoid_names_of_the_plan_and_of_the_disk(bench):
     vault = bench({"Idea 2.md": "disk", "idea 4.md": "disk"})
-    made = [vault.run("vault.createFile", path="Idea.md", content=str(n), onConflict="suffix")["path"] for n in range(3)]
+    made = [
+        vault.run("vault.createFile", path="Idea.md", content=str(n), onConflict="suffix")["path"]
+        for n in range(3)
+    ]
     assert made == ["Idea.md", "Idea 3.md", "Idea 5.md"]
     assert [vault.text(path) for path in made] == ["0", "1", "2"]
 
 
 def test_many_suffixes_are_in_order(bench):
     vault = bench({"N 30.md": "", "N 31.md": ""})
-    made = [vault.run("vault.createFile", path="N.md", content="", onConflict="suffix")["path"] for _ in range(150)]
+    made = [
+        vault.run("vault.createFile", path="N.md", content="", onConflict="suffix")["path"]
+        for _ in range(150)
+    ]
     assert made == ["N.md", *(f"N {n}.md" for n in [*range(2, 30), *range(32, 153)])]
 
 
-@pytest.mark.parametrize(("path", "second"), [("a.tar.gz", "a.tar 2.gz"), ("README", "README 2"), ("D.x/1. Intro", "D.x/1. Intro 2")])
+@pytest.mark.parametrize(
+    ("path", "second"),
+    [("a.tar.gz", "a.tar 2.gz"), ("README", "README 2"), ("D.x/1. Intro", "D.x/1. Intro 2")],
+)
 def test_a_suffix_goes_before_the_extension(bench, path, second):
     vault = bench({path: ""})
-    assert vault.run("vault.createFile", path=path, content="", onConflict="suffix")["path"] == second
+    assert (
+        vault.run("vault.createFile", path=path, content="", onConflict="suffix")["path"] == second
+    )
 
 
 def test_properties_are_merged_safely(bench):
     vault = bench()
-    vault.run("vault.createFile", path="a.md", content="---\nkeep: 1\n---\nbody\n", frontmatter={"title": "a: b", "tags": ["x"]})
+    vault.run(
+        "vault.createFile",
+        path="a.md",
+        content="---\nkeep: 1\n---\nbody\n",
+        frontmatter={"title": "a: b", "tags": ["x"]},
+    )
     text = vault.text("a.md")
     assert text == '---\nkeep: 1\ntitle: "a: b"\ntags:\n  - x\n---\nbody\n'
 
@@ -140,7 +181,13 @@ def test_content_that_no_file_can_hold(bench):
 def test_write_file_keeps_nothing(bench):
     vault = bench({"a.md": "old\r\nlines\r\n"})
     output = vault.run("vault.writeFile", path="a.md", content="new\n")
-    assert output == {"path": "a.md", "created": False, "bytes": 4, "hash": content_hash(b"new\n"), "mtimeMs": NOW_MS}
+    assert output == {
+        "path": "a.md",
+        "created": False,
+        "bytes": 4,
+        "hash": content_hash(b"new\n"),
+        "mtimeMs": NOW_MS,
+    }
     assert vault.changes() == [("modify", "a.md")]
 
 
@@ -162,10 +209,17 @@ def test_if_match_guards_the_write(bench):
         vault.run("vault.writeFile", path="a.md", content="new", ifMatch=content_hash(b"other"))
     with pytest.raises(Conflict):
         vault.run("vault.writeFile", path="b.md", content="new", ifMatch=content_hash(b"old"))
-    assert vault.run("vault.writeFile", path="a.md", content="new", ifMatch=content_hash(b"old").upper())["created"] is False
+    assert (
+        vault.run(
+            "vault.writeFile", path="a.md", content="new", ifMatch=content_hash(b"old").upper()
+        )["created"]
+        is False
+    )
 
 
-@pytest.mark.parametrize(("path", "data"), [("pic.png", b"\x89PNG\r\n\x1a\n\0"), ("old.md", "für".encode("latin-1"))])
+@pytest.mark.parametrize(
+    ("path", "data"), [("pic.png", b"\x89PNG\r\n\x1a\n\0"), ("old.md", "für".encode("latin-1"))]
+)
 @pytest.mark.parametrize("guard", [{}, {"ifMatch": "x" * 64}])
 def test_write_file_replaces_no_picture_and_no_note_in_another_encoding(bench, path, data, guard):
     with pytest.raises(ObsidianAgentError) as caught:
@@ -174,10 +228,19 @@ def test_write_file_replaces_no_picture_and_no_note_in_another_encoding(bench, p
 
 
 @pytest.mark.parametrize(
-    ("path", "code"), [("A.md", "FILE_EXISTS"), ("AGENTS.md", "PATH_NOT_ALLOWED"), ("run.sh", "PATH_NOT_ALLOWED"), ("folder", "NOT_TEXT")]
+    ("path", "code"),
+    [
+        ("A.md", "FILE_EXISTS"),
+        ("AGENTS.md", "PATH_NOT_ALLOWED"),
+        ("run.sh", "PATH_NOT_ALLOWED"),
+        ("folder", "NOT_TEXT"),
+    ],
 )
 def test_write_file_refuses(bench, path, code):
-    assert bench({"a.md": "", "folder/": ""}).refusal("vault.writeFile", path=path, content="x") == code
+    assert (
+        bench({"a.md": "", "folder/": ""}).refusal("vault.writeFile", path=path, content="x")
+        == code
+    )
 
 
 def rendered(bench, template, **args):
@@ -193,7 +256,10 @@ def rendered(bench, template, **args):
         ("{{date:DD.MM.YYYY}} {{time:HH}}h", "14.03.2026 09h"),
         ("{{date:gggg-[W]ww}}", "2026-W11"),
         ("{{client}} {{ unknown }} {{}}", "Acme {{ unknown }} {{}}"),
-        ("<% tp.file.title %> <% tp.date.now(\"YYYY\") %> <%tp.date.tomorrow('DD')%> <% tp.date.yesterday() %>", "Trip 2026 15 2026-03-13"),
+        (
+            "<% tp.file.title %> <% tp.date.now(\"YYYY\") %> <%tp.date.tomorrow('DD')%> <% tp.date.yesterday() %>",
+            "Trip 2026 15 2026-03-13",
+        ),
         ("${literal} $steps.x {single}", "${literal} $steps.x {single}"),
     ],
 )
@@ -209,7 +275,9 @@ def test_what_nothing_is_known_of_is_told(bench):
 
 
 def test_formats_and_another_day(bench):
-    answer, _ = rendered(bench, "{{date}} {{time}}", when="2026-12-24", dateFormat="D MMM", timeFormat="H.mm")
+    answer, _ = rendered(
+        bench, "{{date}} {{time}}", when="2026-12-24", dateFormat="D MMM", timeFormat="H.mm"
+    )
     assert answer["text"] == "24 Dec 0.00"
 
 
@@ -233,18 +301,26 @@ NAMED = [
 def test_names_are_made_by_a_pattern(bench):
     named = bench().run("util.newNames", items=NAMED, pattern="{index} {name}")
     assert named == {
-        "items": [{"path": "People/Ada.md", "to": "People/1 Ada.md"}, {"path": "Old plan.md", "to": "2 Old plan.md"}],
+        "items": [
+            {"path": "People/Ada.md", "to": "People/1 Ada.md"},
+            {"path": "Old plan.md", "to": "2 Old plan.md"},
+        ],
         "count": 2,
     }
 
 
 def test_a_text_in_the_names_is_replaced_and_what_stays_is_left_out(bench):
-    assert bench().run("util.newNames", items=NAMED, find="Old", replace="New")["items"] == [{"path": "Old plan.md", "to": "New plan.md"}]
+    assert bench().run("util.newNames", items=NAMED, find="Old", replace="New")["items"] == [
+        {"path": "Old plan.md", "to": "New plan.md"}
+    ]
 
 
 def test_a_property_in_the_name_is_cleaned(bench):
     files = [{"path": "a.md", "frontmatter": {"date": "1/2: x"}}]
-    assert bench().run("util.newNames", items=files, pattern="{frontmatter.date}")["items"][0]["to"] == "1-2 - x.md"
+    assert (
+        bench().run("util.newNames", items=files, pattern="{frontmatter.date}")["items"][0]["to"]
+        == "1-2 - x.md"
+    )
 
 
 def test_a_name_must_be_one(bench):
@@ -255,7 +331,10 @@ def test_a_name_must_be_one(bench):
 
 
 def test_a_table_of_notes_with_their_properties(bench):
-    items = [{"path": "a.md", "frontmatter": {"Tags": ["x", "y"], "note": "1 | 2"}}, {"path": "Gone.md", "frontmatter": {}}]
+    items = [
+        {"path": "a.md", "frontmatter": {"Tags": ["x", "y"], "note": "1 | 2"}},
+        {"path": "Gone.md", "frontmatter": {}},
+    ]
     assert bench({"a.md": ""}).run("util.formatTable", items=items, columns=["tags", "note"]) == {
         "text": "| Note | tags | note |\n| --- | --- | --- |\n| [[a]] | x, y | 1 \\| 2 |\n| [[Gone.md]] |  |  |",
         "count": 2,
@@ -269,8 +348,16 @@ def test_a_table_of_notes_with_their_properties(bench):
         ([], {"period": "quarter", "offset": 1}, "2026-Q2.md"),
         ([], {"period": "year", "offset": -1}, "2025.md"),
         ([], {"period": "week"}, "2026-W11.md"),
-        (["Journal/Monthly/2026-01.md", "Journal/Monthly/2026-02.md", "x/2020-01.md"], {"period": "month"}, "Journal/Monthly/2026-03.md"),
-        (["Log/2025/2025-12.md", "Log/2026/2026-01.md"], {"period": "month", "offset": 10}, "Log/2027/2027-01.md"),
+        (
+            ["Journal/Monthly/2026-01.md", "Journal/Monthly/2026-02.md", "x/2020-01.md"],
+            {"period": "month"},
+            "Journal/Monthly/2026-03.md",
+        ),
+        (
+            ["Log/2025/2025-12.md", "Log/2026/2026-01.md"],
+            {"period": "month", "offset": 10},
+            "Log/2027/2027-01.md",
+        ),
         (["M/January 2026.md"], {"period": "month", "offset": -1}, "M/February 2026.md"),
         (["Reviews/Quarterly/"], {"period": "quarter"}, "Reviews/Quarterly/2026-Q1.md"),
         (["W/2026W10.md"], {"period": "week", "offset": -1}, "W/2026W10.md"),
@@ -284,10 +371,21 @@ def test_beside_the_others_and_named_like_them(bench, files, args, path):
 
 
 def test_the_one_template_that_is_named_after_it(bench):
-    vault = bench({"Templates/Monthly review.md": "", "Templates/Daily.md": "", "Monthly ideas.md": ""})
+    vault = bench(
+        {"Templates/Monthly review.md": "", "Templates/Daily.md": "", "Monthly ideas.md": ""}
+    )
     answer = vault.run("util.periodNote", period="month")
-    assert (answer["template"], answer["bare"], answer["day"]) == ("Templates/Monthly review.md", False, "2026-03-01")
-    assert bench({"Templates/Monthly.md": "", "Templates/Month.md": ""}).run("util.periodNote", period="month")["bare"] is True
+    assert (answer["template"], answer["bare"], answer["day"]) == (
+        "Templates/Monthly review.md",
+        False,
+        "2026-03-01",
+    )
+    assert (
+        bench({"Templates/Monthly.md": "", "Templates/Month.md": ""}).run(
+            "util.periodNote", period="month"
+        )["bare"]
+        is True
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,17 @@ def test_rename_over_a_file_needs_overwrite(bench):
     assert vault.changes() == [("rename", "a.md"), ("delete", "b.md")]
 
 
-@pytest.mark.parametrize(("old", "new"), [("D/a.md", "way/a.md"), ("one.md", "D/a.md"), ("D/a.md", "one.md")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("D/a.md", "way/a.md"), ("one.md", "D/a.md"), ("D/a.md", "one.md")]
+)
 def test_a_file_is_not_in_its_own_way(bench, old, new):
     vault = bench({"D/a.md": "a"})
     (vault.folder / "way").symlink_to("D")
     (vault.folder / "one.md").symlink_to("D/a.md")
-    assert vault.refusal("vault.rename", **{"from": old, "to": new, "overwrite": True}) == "FILE_EXISTS"
+    assert (
+        vault.refusal("vault.rename", **{"from": old, "to": new, "overwrite": True})
+        == "FILE_EXISTS"
+    )
     assert vault.refusal("vault.rename", **{"from": "D", "to": "way/in"}) == "ARGUMENT_INVALID"
     assert vault.changes() == []
 
@@ -93,7 +98,11 @@ def test_a_folder_to_move_into_is_explained(bench):
 
 def test_delete_moves_to_the_trash_under_a_free_name(bench):
     vault = bench({"A/x.md": "1", "B/x.md": "2"})
-    assert vault.run("vault.delete", path="A/x.md") == {"path": "A/x.md", "deleted": True, "trashPath": ".trash/x.md"}
+    assert vault.run("vault.delete", path="A/x.md") == {
+        "path": "A/x.md",
+        "deleted": True,
+        "trashPath": ".trash/x.md",
+    }
     assert vault.run("vault.delete", path="B/x.md")["trashPath"] == ".trash/x 2.md"
     assert not vault.exists("A/x.md")
 
@@ -106,9 +115,14 @@ def test_delete_of_a_folder(bench):
     assert not vault.exists("Full/x.md")
 
 
-@pytest.mark.parametrize(("path", "code"), [("no.md", "FILE_NOT_FOUND"), (".", "PATH_INVALID"), (".obsidian", "PATH_NOT_ALLOWED")])
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("no.md", "FILE_NOT_FOUND"), (".", "PATH_INVALID"), (".obsidian", "PATH_NOT_ALLOWED")],
+)
 def test_delete_refuses(bench, path, code):
-    assert bench({".obsidian/app.json": ""}).refusal("vault.delete", path=path, recursive=True) == code
+    assert (
+        bench({".obsidian/app.json": ""}).refusal("vault.delete", path=path, recursive=True) == code
+    )
 
 
 def test_delete_is_marked_and_sees_earlier_steps(bench):
@@ -150,7 +164,10 @@ def rename(vault, old, new, **more):
         ("![Old](Old.md)", "![Old](New.md)"),
         ("[text](Old)", "[text](New)"),
         ("| a |\n| - |\n| [[Old\\|Old]] |", "| a |\n| - |\n| [[New\\|New]] |"),
-        ("---\nup: \"[[Old]]\"\nl:\n  - '[[F/Old|Old]]'\n---\n", "---\nup: \"[[New]]\"\nl:\n  - '[[F/New|New]]'\n---\n"),
+        (
+            "---\nup: \"[[Old]]\"\nl:\n  - '[[F/Old|Old]]'\n---\n",
+            "---\nup: \"[[New]]\"\nl:\n  - '[[F/New|New]]'\n---\n",
+        ),
         ("`[[Old]]` \\[[Old]] $[[Old]]$\n```\n[[Old]]\n```\n%%\n[[Old]]\n%%", None),
         ("[[Older]] [[Old stuff]] [[G/Old]] [x](https://x.org/Old.md) [[missing|Old]]", None),
     ],
@@ -173,7 +190,11 @@ def test_a_link_keeps_its_way_of_writing(bench, old, new):
         ("a (b.md", "[x](Old.md)", "[x](a%20%28b.md)"),
         ("Größe.md", "[x](Old.md)", "[x](Größe.md)"),
         ("Größe.md", "[x](F/%4Fld.md) [x](%46/Old.md)", "[x](F/Größe.md) [x](F/Größe.md)"),
-        ("Dad's.md", "---\na: '[[Old]]'\nb: \"[[Old]]\"\n---\n", "---\na: '[[Dad''s]]'\nb: \"[[Dad's]]\"\n---\n"),
+        (
+            "Dad's.md",
+            "---\na: '[[Old]]'\nb: \"[[Old]]\"\n---\n",
+            "---\na: '[[Dad''s]]'\nb: \"[[Dad's]]\"\n---\n",
+        ),
         ("a`b.md", "[[Old]] `", "[[a`b]] `"),
     ],
 )
@@ -191,12 +212,20 @@ def test_canvas_cards_and_their_text_follow(bench):
     vault = bench({"F/Old.md": "", "Other.md": "", "board.canvas": canvas})
     assert rename(vault, "F/Old.md", 'Néw "x".md'.replace('"', "'"))["linksUpdated"] == 2
     changed = vault.text("board.canvas")
-    assert changed == canvas.replace("F\\/Old.md", "Néw 'x'.md").replace("[[Old|Old]]", "[[Néw 'x'|Néw 'x']]")
+    assert changed == canvas.replace("F\\/Old.md", "Néw 'x'.md").replace(
+        "[[Old|Old]]", "[[Néw 'x'|Néw 'x']]"
+    )
     json.loads(changed)
 
 
 def test_a_card_has_the_exact_path_even_where_a_link_would_do_without(bench):
-    vault = bench({"note.md": "", "from.md": "[[note]]", "board.canvas": '{"nodes":[{"id":"1","type":"file","file":"note.md"}]}'})
+    vault = bench(
+        {
+            "note.md": "",
+            "from.md": "[[note]]",
+            "board.canvas": '{"nodes":[{"id":"1","type":"file","file":"note.md"}]}',
+        }
+    )
     assert rename(vault, "note.md", "F/Note.md")["linksUpdated"] == 1
     assert '"F/Note.md"' in vault.text("board.canvas")
     assert vault.text("from.md") == "[[note]]"
@@ -279,7 +308,9 @@ def test_a_folder_in_one_pass(bench):
     assert rename(vault, "Old", "New/Place")["linksUpdated"] == 7
     assert vault.text("New/Place/a.md") == "[[./b]] [[New/Place/b]] [[b]] [[../../out]] ![[p.png]]"
     assert vault.text("New/Place/sub/b.md") == "[a](../a.md)"
-    assert vault.text("out.md") == "[[New/Place/a]] [[a]] ![[New/Place/p.png]] [[New/Place/sub/b|b]]"
+    assert (
+        vault.text("out.md") == "[[New/Place/a]] [[a]] ![[New/Place/p.png]] [[New/Place/sub/b|b]]"
+    )
     assert vault.text("board.canvas").count("New/Place/") == 2
     assert vault.changes() == [
         ("mkdir", "New"),
@@ -295,11 +326,20 @@ def test_later_steps_see_the_links_of_earlier_ones(bench):
     for number in range(3):
         rename(vault, f"a{number or ''}.md".replace("a0", "a"), f"a{number + 1}.md")
         rename(vault, f"b{number or ''}.md".replace("b0", "b"), f"b{number + 1}.md")
-    assert [vault.text(name) for name in ("a3.md", "b3.md", "from.md")] == ["[[b3]]", "[[a3]]", "[[a3]] [[b3]]"]
+    assert [vault.text(name) for name in ("a3.md", "b3.md", "from.md")] == [
+        "[[b3]]",
+        "[[a3]]",
+        "[[a3]] [[b3]]",
+    ]
     vault.run("vault.createFile", path="new.md", content="[[a3|a3]]")
     assert rename(vault, "a3.md", "end.md")["linksUpdated"] == 3
     assert vault.text("new.md") == "[[end|end]]"
-    assert vault.changes() == [("rename", "a.md"), ("rename", "b.md"), ("modify", "from.md"), ("create", "new.md")]
+    assert vault.changes() == [
+        ("rename", "a.md"),
+        ("rename", "b.md"),
+        ("modify", "from.md"),
+        ("create", "new.md"),
+    ]
 
 
 # --- the vault's settings -----------------------------------------------------------------------------------------------------
@@ -360,7 +400,14 @@ def test_files_that_differ_in_case_alone_cannot_be_told_apart(bench):
 
 
 def test_a_note_that_is_not_utf8_is_left_alone(bench):
-    vault = bench({"Old.md": "", "bad.md": b"\xff [[Old]]", "other.md": b"\xff [[nothing]]", "good.md": "[[Old]]"})
+    vault = bench(
+        {
+            "Old.md": "",
+            "bad.md": b"\xff [[Old]]",
+            "other.md": b"\xff [[nothing]]",
+            "good.md": "[[Old]]",
+        }
+    )
     assert rename(vault, "Old.md", "New.md")["linksUpdated"] == 1
     assert vault.warnings == ["NOT_TEXT"]
     assert vault.last.warnings[0].path == "bad.md"
@@ -377,7 +424,9 @@ def test_instructions_of_other_agents_are_not_written(bench):
 
 
 def test_without_updates_a_warning_says_what_breaks(bench):
-    vault = bench({"a.md": "[[a]]", "Sub/b.md": "", "x.md": "[[a]]", "y.md": "[[a]] [[b]]", "z.md": "[[b]]"})
+    vault = bench(
+        {"a.md": "[[a]]", "Sub/b.md": "", "x.md": "[[a]]", "y.md": "[[a]] [[b]]", "z.md": "[[b]]"}
+    )
     assert rename(vault, "a.md", "b.md", updateLinks=False)["linksUpdated"] == 0
     assert [(problem.code, problem.message) for problem in vault.last.warnings] == [
         ("LINKS_UNRESOLVED", "Links in 3 files (b.md, x.md, y.md) will lead nowhere."),
@@ -388,13 +437,25 @@ def test_without_updates_a_warning_says_what_breaks(bench):
 
 def test_delete_warns_of_links_that_will_dangle(bench):
     files = {f"{number:02}.md": "[[Folder/x]]" for number in range(12)}
-    vault = bench({**files, "Folder/x.md": "[[y]]", "Folder/y.md": "[[x]]", "Folder/z.md": "", "other.md": "[[z]]", "Long folder/z.md": ""})
+    vault = bench(
+        {
+            **files,
+            "Folder/x.md": "[[y]]",
+            "Folder/y.md": "[[x]]",
+            "Folder/z.md": "",
+            "other.md": "[[z]]",
+            "Long folder/z.md": "",
+        }
+    )
     vault.run("vault.delete", path="Folder", recursive=True)
     lost, elsewhere = vault.last.warnings
     assert (lost.code, lost.path) == ("LINKS_UNRESOLVED", "Folder")
     assert lost.message.startswith("Links in 12 files (00.md, ")
     assert lost.message.endswith(" and 2 more) will lead nowhere.")
-    assert (elsewhere.code, elsewhere.message) == ("LINKS_REDIRECTED", "Links in other.md will lead to another file.")
+    assert (elsewhere.code, elsewhere.message) == (
+        "LINKS_REDIRECTED",
+        "Links in other.md will lead to another file.",
+    )
 
 
 def test_delete_of_what_nobody_links_to_warns_of_nothing(bench):
@@ -423,7 +484,11 @@ def test_a_new_file_that_catches_no_link_is_not_warned_of(bench):
 
 @pytest.mark.parametrize(
     ("tool", "args"),
-    [("vault.writeFile", {}), ("vault.updateFile", {"mode": "append", "create": True}), ("vault.createFile", {"onConflict": "suffix"})],
+    [
+        ("vault.writeFile", {}),
+        ("vault.updateFile", {"mode": "append", "create": True}),
+        ("vault.createFile", {"onConflict": "suffix"}),
+    ],
 )
 def test_every_tool_that_makes_a_file_warns(bench, tool, args):
     vault = bench({"Sub/x.md": "", "from.md": "[[x]]"})
@@ -462,6 +527,8 @@ def test_bases_that_name_a_file_are_not_changed_and_told(bench, tool):
 def test_bases_that_name_a_folder(bench):
     vault = bench(BASES)
     rename(vault, "F", "G")
-    assert vault.last.warnings[0].message.startswith("Links in 2 files (Views/by path.base, by folder.base) will")
+    assert vault.last.warnings[0].message.startswith(
+        "Links in 2 files (Views/by path.base, by folder.base) will"
+    )
     rename(vault, "by folder.base", "Views/moved.base")
     assert vault.warnings == []

@@ -18,11 +18,19 @@ def test_read_file_answers_the_bytes_as_they_are(bench):
     data = b"\xef\xbb\xbf# A\r\nline\r"
     output = bench({"a.md": data}).run("vault.readFile", path="a.md")
     assert output.pop("mtimeMs") > 0
-    assert output == {"path": "a.md", "content": "\ufeff# A\r\nline\r", "hash": content_hash(data), "truncated": False}
+    assert output == {
+        "path": "a.md",
+        "content": "\ufeff# A\r\nline\r",
+        "hash": content_hash(data),
+        "truncated": False,
+    }
 
 
 def test_read_file_answers_the_spelling_of_the_disk(bench):
-    assert bench({"Cafe\u0301.md": ""}).run("vault.readFile", path="Caf\u00e9.md")["path"] == "Cafe\u0301.md"
+    assert (
+        bench({"Cafe\u0301.md": ""}).run("vault.readFile", path="Caf\u00e9.md")["path"]
+        == "Cafe\u0301.md"
+    )
 
 
 def test_pages_are_cut_between_characters(bench):
@@ -37,7 +45,9 @@ def test_pages_are_cut_between_characters(bench):
     assert vault.run("vault.readFile", path="a.md", offset=2)["content"] == "😀b"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
 @given(text=st.text(st.characters(codec="utf-8"), max_size=60), size=st.integers(1, 9))
 def test_pages_put_together_are_the_file(bench, text, size):
     vault = bench({"a.md": text})
@@ -53,7 +63,13 @@ def test_pages_put_together_are_the_file(bench, text, size):
 
 
 @pytest.mark.parametrize(
-    ("path", "code"), [("b.md", "FILE_NOT_FOUND"), ("bad.md", "NOT_TEXT"), ("sub", "NOT_TEXT"), ("../a.md", "PATH_OUTSIDE_VAULT")]
+    ("path", "code"),
+    [
+        ("b.md", "FILE_NOT_FOUND"),
+        ("bad.md", "NOT_TEXT"),
+        ("sub", "NOT_TEXT"),
+        ("../a.md", "PATH_OUTSIDE_VAULT"),
+    ],
 )
 def test_read_file_fails_by_name(bench, path, code):
     assert bench({"bad.md": b"a\xff", "sub/": ""}).refusal("vault.readFile", path=path) == code
@@ -66,7 +82,14 @@ def test_another_spelling_is_suggested(bench):
 
 
 def test_arguments_are_strict(bench):
-    for wrong in ({"maxBytes": "5"}, {"maxBytes": 0}, {"offset": -1}, {"max": 1}, {"maxBytes": 1.5}, {"maxBytes": True}):
+    for wrong in (
+        {"maxBytes": "5"},
+        {"maxBytes": 0},
+        {"offset": -1},
+        {"max": 1},
+        {"maxBytes": 1.5},
+        {"maxBytes": True},
+    ):
         with pytest.raises(ValidationError):
             bench({"a.md": ""}).run("vault.readFile", path="a.md", **wrong)
 
@@ -75,7 +98,9 @@ def test_arguments_are_strict(bench):
 
 
 def test_read_files_tells_errors_one_by_one(bench):
-    files = bench({"a.md": "é", "bad.md": b"\xff"}).run("vault.readFiles", filePaths=["a.md", "no.md", "bad.md", "../x"])["files"]
+    files = bench({"a.md": "é", "bad.md": b"\xff"}).run(
+        "vault.readFiles", filePaths=["a.md", "no.md", "bad.md", "../x"]
+    )["files"]
     assert files[0] == {"path": "a.md", "content": "é", "size": 2}
     assert [(file["path"], sorted(file), file["error"].split(":")[0]) for file in files[1:]] == [
         ("no.md", ["error", "path"], "FILE_NOT_FOUND"),
@@ -90,7 +115,15 @@ def test_read_files_of_nothing(bench):
 
 # --- vault.listFiles ----------------------------------------------------------------------------------------------------------
 
-VAULT = {"b.md": "12", "A/c.md": "", "A/B/d.MD": "", "A/e.png": b"\x89", "Z/": "", ".obsidian/app.json": "{}", ".hidden.md": ""}
+VAULT = {
+    "b.md": "12",
+    "A/c.md": "",
+    "A/B/d.MD": "",
+    "A/e.png": b"\x89",
+    "Z/": "",
+    ".obsidian/app.json": "{}",
+    ".hidden.md": "",
+}
 
 
 def test_list_files_sorts_and_hides(bench):
@@ -112,7 +145,9 @@ def test_list_files_sorts_and_hides(bench):
     ],
 )
 def test_list_files_narrowed(bench, args, expected):
-    assert [file["path"] for file in bench(VAULT).run("vault.listFiles", **args)["files"]] == expected
+    assert [
+        file["path"] for file in bench(VAULT).run("vault.listFiles", **args)["files"]
+    ] == expected
 
 
 @pytest.mark.parametrize(
@@ -127,10 +162,17 @@ def test_list_files_narrowed(bench, args, expected):
 )
 def test_list_files_by_pages(bench, limit, offset, expected, more):
     output = bench(VAULT).run("vault.listFiles", limit=limit, offset=offset)
-    assert ([file["path"] for file in output["files"]], output["count"], output["hasMore"]) == (expected, len(expected), more)
+    assert ([file["path"] for file in output["files"]], output["count"], output["hasMore"]) == (
+        expected,
+        len(expected),
+        more,
+    )
 
 
-@pytest.mark.parametrize(("folder", "code"), [("b.md", "NOT_A_FOLDER"), ("no", "FILE_NOT_FOUND"), (".obsidian", "PATH_NOT_ALLOWED")])
+@pytest.mark.parametrize(
+    ("folder", "code"),
+    [("b.md", "NOT_A_FOLDER"), ("no", "FILE_NOT_FOUND"), (".obsidian", "PATH_NOT_ALLOWED")],
+)
 def test_list_files_needs_a_folder(bench, folder, code):
     assert bench(VAULT).refusal("vault.listFiles", folder=folder) == code
 
@@ -143,7 +185,9 @@ def test_list_files_sees_what_earlier_steps_made(bench):
 
 
 FRONT = "---\naliases: [Nickname]\ntags: [a/b]\nn: 1\n---\n"
-NOTE = FRONT + "# One #inline\n\n- [x] done [[Other#^id|shown]]\n- [ ] open\n\n## Two\n![[pic.png]]\n"
+NOTE = (
+    FRONT + "# One #inline\n\n- [x] done [[Other#^id|shown]]\n- [ ] open\n\n## Two\n![[pic.png]]\n"
+)
 
 
 def test_everything_of_a_note(bench):
@@ -151,20 +195,32 @@ def test_everything_of_a_note(bench):
     output = vault.run("vault.getMetadata", path="N.md")
     assert output["frontmatter"] == {"aliases": ["Nickname"], "tags": ["a/b"], "n": 1}
     assert (output["tags"], output["aliases"]) == (["a/b", "inline"], ["Nickname"])
-    headings = [(heading["text"], heading["level"], heading["line"]) for heading in output["headings"]]
+    headings = [
+        (heading["text"], heading["level"], heading["line"]) for heading in output["headings"]
+    ]
     assert headings == [("One #inline", 1, 6), ("Two", 2, 11)]
     assert output["links"][0] == {
         "target": "Other", "subpath": "#^id", "text": "shown", "kind": "wikilink", "line": 8, "path": "Other.md",
     }  # fmt: skip
     assert "path" not in output["links"][1]
     assert [(task["status"], task["line"]) for task in output["tasks"]] == [("x", 8), (" ", 9)]
-    assert (output["size"], output["hash"]) == (len(NOTE), hashlib.sha256(NOTE.encode()).hexdigest())
+    assert (output["size"], output["hash"]) == (
+        len(NOTE),
+        hashlib.sha256(NOTE.encode()).hexdigest(),
+    )
     assert output["mtimeMs"] == os.stat(vault.folder / "N.md").st_mtime_ns / 1e6
 
 
 def test_other_files_and_broken_notes(bench):
     canvas = '{"nodes":[{"id":"1","type":"file","file":"p.png"}]}'
-    vault = bench({"p.png": b"\x89", "bad.md": "---\na: [\n---\n#tag\n", "b.md": b"#caf\xe9\n", "c.canvas": canvas})
+    vault = bench(
+        {
+            "p.png": b"\x89",
+            "bad.md": "---\na: [\n---\n#tag\n",
+            "b.md": b"#caf\xe9\n",
+            "c.canvas": canvas,
+        }
+    )
     assert vault.run("vault.getMetadata", path="p.png")["links"] == []
     assert vault.run("vault.getMetadata", path="c.canvas")["links"][0]["path"] == "p.png"
     assert vault.run("vault.getMetadata", path="bad.md")["tags"] == ["tag"]
@@ -174,8 +230,16 @@ def test_other_files_and_broken_notes(bench):
 
 
 def test_words_without_properties(bench):
-    vault = bench({"a.md": "---\nx: one two\n---\nIt's a well-known 3.5 fact, über [[alles]].\n", "sub/b.md": "日本 ok\n"})
+    vault = bench(
+        {
+            "a.md": "---\nx: one two\n---\nIt's a well-known 3.5 fact, über [[alles]].\n",
+            "sub/b.md": "日本 ok\n",
+        }
+    )
     answer = vault.run("vault.countWords")
-    assert [(file["path"], file["words"]) for file in answer["files"]] == [("a.md", 7), ("sub/b.md", 3)]
+    assert [(file["path"], file["words"]) for file in answer["files"]] == [
+        ("a.md", 7),
+        ("sub/b.md", 3),
+    ]
     assert (answer["words"], answer["count"]) == (10, 2)
     assert vault.run("vault.countWords", path="sub/b.md")["characters"] == 6

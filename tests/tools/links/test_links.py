@@ -36,18 +36,27 @@ def test_backlinks_of_every_kind_without_those_of_the_note_itself(bench):
 
 def test_the_file_in_the_own_folder_is_meant(bench):
     assert items(bench(VAULT).run("vault.getBacklinks", path="X/c.md")) == []
-    assert items(bench(VAULT).run("vault.getBacklinks", path="Sub/c.md")) == [("Sub/b.md", 2, "wikilink", "c")]
+    assert items(bench(VAULT).run("vault.getBacklinks", path="Sub/c.md")) == [
+        ("Sub/b.md", 2, "wikilink", "c")
+    ]
 
 
 def test_outgoing_and_unresolved(bench):
     vault = bench(VAULT)
-    assert items(vault.run("vault.getOutgoingLinks", path="Hub.md")) == [("Hub.md", 1, "wikilink", "Top"), ("Hub.md", 1, "wikilink", "Hub")]
+    assert items(vault.run("vault.getOutgoingLinks", path="Hub.md")) == [
+        ("Hub.md", 1, "wikilink", "Top"),
+        ("Hub.md", 1, "wikilink", "Hub"),
+    ]
     assert items(vault.run("vault.getOutgoingLinks", path="Sub/b.md")) == [
         ("Hub.md", 1, "markdown", "md"),
         ("Sub/c.md", 2, "wikilink", "c"),
     ]
-    assert items(vault.run("vault.getUnresolvedLinks", path="Sub/b.md")) == [("nowhere here", 1, "markdown", "gone")]
-    assert items(vault.run("vault.getUnresolvedLinks", path="a.md")) == [("Missing", 4, "wikilink", "Missing > x")]
+    assert items(vault.run("vault.getUnresolvedLinks", path="Sub/b.md")) == [
+        ("nowhere here", 1, "markdown", "gone")
+    ]
+    assert items(vault.run("vault.getUnresolvedLinks", path="a.md")) == [
+        ("Missing", 4, "wikilink", "Missing > x")
+    ]
 
 
 def test_links_as_earlier_steps_left_them(bench):
@@ -55,12 +64,18 @@ def test_links_as_earlier_steps_left_them(bench):
     assert vault.run("vault.getUnresolvedLinks", path="a.md")["count"] == 1
     vault.run("vault.createFile", path="New/Missing.md", content="to [[Hub]]\n")
     assert vault.run("vault.getUnresolvedLinks", path="a.md")["count"] == 0
-    assert items(vault.run("vault.getBacklinks", path="New/Missing.md")) == [("a.md", 4, "wikilink", "Missing > x")]
-    assert "New/Missing.md" in [item["path"] for item in vault.run("vault.getBacklinks", path="Hub.md")["items"]]
+    assert items(vault.run("vault.getBacklinks", path="New/Missing.md")) == [
+        ("a.md", 4, "wikilink", "Missing > x")
+    ]
+    assert "New/Missing.md" in [
+        item["path"] for item in vault.run("vault.getBacklinks", path="Hub.md")["items"]
+    ]
     vault.run("vault.updateFile", path="a.md", mode="replace", content="no more\n")
     vault.run("vault.delete", path="Sub/c.md")
     assert items(vault.run("vault.getBacklinks", path="New/Missing.md")) == []
-    assert items(vault.run("vault.getBacklinks", path="X/c.md")) == [("Sub/b.md", 2, "wikilink", "c")]
+    assert items(vault.run("vault.getBacklinks", path="X/c.md")) == [
+        ("Sub/b.md", 2, "wikilink", "c")
+    ]
 
 
 def test_a_missing_note_is_an_error(bench):
@@ -86,12 +101,18 @@ def test_each_name_once_and_no_pictures(bench):
 
 def test_files_too_and_one_folder(bench):
     vault = bench(LOST)
-    assert [item["name"] for item in vault.run("vault.listUnresolved", path="a.md", filesToo=True)["items"]] == [
+    assert [
+        item["name"]
+        for item in vault.run("vault.listUnresolved", path="a.md", filesToo=True)["items"]
+    ] == [
         "Ann Lea",
         "gone.png",
         "missing",
     ]
-    assert [item["name"] for item in vault.run("vault.listUnresolved", folder="sub")["items"]] == ["Missing", "Nowhere/else"]
+    assert [item["name"] for item in vault.run("vault.listUnresolved", folder="sub")["items"]] == [
+        "Missing",
+        "Nowhere/else",
+    ]
 
 
 def test_suggestions_are_names_that_look_alike(bench):
@@ -104,9 +125,9 @@ def test_retargeting_keeps_headings_and_texts(bench):
     vault = bench(LOST)
     answer = vault.run("vault.retargetLinks", name="Ann Lea", to="People/Ann Lee.md")
     assert answer == {"files": [{"path": "a.md", "count": 3}], "total": 3}
-    assert vault.text("a.md") == LOST["a.md"].replace("[[Ann Lea]]", "[[Ann Lee]]").replace("[[ann lea#", "[[Ann Lee#").replace(
-        "Ann%20Lea.md", "Ann%20Lee.md"
-    )
+    assert vault.text("a.md") == LOST["a.md"].replace("[[Ann Lea]]", "[[Ann Lee]]").replace(
+        "[[ann lea#", "[[Ann Lee#"
+    ).replace("Ann%20Lea.md", "Ann%20Lee.md")
     assert vault.run("vault.listUnresolved", path="a.md")["count"] == 1
 
 
@@ -132,12 +153,21 @@ def test_a_missing_target_is_an_error(bench):
     ("text", "expected"),
     [
         ("[ref]: Old.md", "[ref]: A/New%20(1).md"),
-        ("See [Old].\n\n[Old]: <Old.md#H> 'Old.md'\n", "See [Old].\n\n[Old]: <A/New (1).md#H> 'Old.md'\n"),
-        ("[t][r] `[r]: Old.md`\r\n\r\n> [r]: ./Old.md\r\n", "[t][r] `[r]: Old.md`\r\n\r\n> [r]: ./A/New%20(1).md\r\n"),
+        (
+            "See [Old].\n\n[Old]: <Old.md#H> 'Old.md'\n",
+            "See [Old].\n\n[Old]: <A/New (1).md#H> 'Old.md'\n",
+        ),
+        (
+            "[t][r] `[r]: Old.md`\r\n\r\n> [r]: ./Old.md\r\n",
+            "[t][r] `[r]: Old.md`\r\n\r\n> [r]: ./A/New%20(1).md\r\n",
+        ),
         ('<a href="Old.md#H">Old</a>', '<a href="A/New%20(1).md#H">Old</a>'),
         ("<a href=Old.md>Old</a> [[Old]]", "<a href=A/New%20(1).md>Old</a> [[New (1)]]"),
         ("<div>\n<a href='old.md'>\n</div>\n", "<div>\n<a href='A/New%20(1).md'>\n</div>\n"),
-        ("```\n[ref]: Old.md\n```\n<!-- <a href='Old.md'> -->", "```\n[ref]: Old.md\n```\n<!-- <a href='Old.md'> -->"),
+        (
+            "```\n[ref]: Old.md\n```\n<!-- <a href='Old.md'> -->",
+            "```\n[ref]: Old.md\n```\n<!-- <a href='Old.md'> -->",
+        ),
         ("text\n[no]: Old.md", "text\n[no]: Old.md"),
     ],
 )
@@ -152,23 +182,42 @@ def test_a_reference_follows_a_rename(bench, text, expected):
 
 
 def test_a_reference_of_a_note_that_moves_still_leads_there(bench):
-    vault = bench({"A/n.md": "[r]: ../p.png\n\n<img src='../p.png'> <a href='./b.md'>", "p.png": b"\x89", "A/b.md": "[x]: n.md"})
+    vault = bench(
+        {
+            "A/n.md": "[r]: ../p.png\n\n<img src='../p.png'> <a href='./b.md'>",
+            "p.png": b"\x89",
+            "A/b.md": "[x]: n.md",
+        }
+    )
     vault.run("vault.rename", **{"from": "A/n.md", "to": "C/D/m.md"})
-    assert vault.text("C/D/m.md") == "[r]: ../../p.png\n\n<img src='../../p.png'> <a href='../../A/b.md'>"
+    assert (
+        vault.text("C/D/m.md")
+        == "[r]: ../../p.png\n\n<img src='../../p.png'> <a href='../../A/b.md'>"
+    )
     assert vault.text("A/b.md") == "[x]: ../C/D/m.md"
 
 
 def test_a_relative_path_stays_one_also_where_obsidian_would_find_the_name(bench):
-    vault = bench({"Old.md": "", "n.md": "[r]: Old.md\n\n<a href='./Old.md'> [[Old]] [t](Old.md)\n", "B/m.md": "[r]: Old.md"})
+    vault = bench(
+        {
+            "Old.md": "",
+            "n.md": "[r]: Old.md\n\n<a href='./Old.md'> [[Old]] [t](Old.md)\n",
+            "B/m.md": "[r]: Old.md",
+        }
+    )
     vault.run("vault.rename", **{"from": "Old.md", "to": "A/Old.md"})
     assert vault.text("n.md") == "[r]: A/Old.md\n\n<a href='./A/Old.md'> [[Old]] [t](Old.md)\n"
     assert vault.text("B/m.md") == "[r]: Old.md"
     vault.run("vault.rename", **{"from": "n.md", "to": "B/C/n.md"})
-    assert vault.text("B/C/n.md").startswith("[r]: ../../A/Old.md\n\n<a href='../../A/Old.md'> [[Old]]")
+    assert vault.text("B/C/n.md").startswith(
+        "[r]: ../../A/Old.md\n\n<a href='../../A/Old.md'> [[Old]]"
+    )
 
 
 def test_a_folder_that_moves_takes_its_references_along(bench):
-    vault = bench({"A/n.md": "[r]: b.md\n\n[s]: /A/b.md", "A/b.md": "", "x.md": "<a href='A/b.md'>"})
+    vault = bench(
+        {"A/n.md": "[r]: b.md\n\n[s]: /A/b.md", "A/b.md": "", "x.md": "<a href='A/b.md'>"}
+    )
     vault.run("vault.rename", **{"from": "A", "to": "B & C"})
     assert vault.text("x.md") == "<a href='B%20&amp;%20C/b.md'>"
     assert vault.text("B & C/n.md") == "[r]: b.md\n\n[s]: /B%20&%20C/b.md"
@@ -195,10 +244,20 @@ def test_what_is_left_or_lost_is_told(bench):
 
 
 def test_a_note_too_long_for_it_is_told_with_its_lines(bench):
-    vault = bench({"Old.md": "", "n.md": "x" * LONGEST + "\n\n[r]: Old.md\n", "m.md": "x" * LONGEST + "\n\n[r]: Other.md\n"})
+    vault = bench(
+        {
+            "Old.md": "",
+            "n.md": "x" * LONGEST + "\n\n[r]: Old.md\n",
+            "m.md": "x" * LONGEST + "\n\n[r]: Other.md\n",
+        }
+    )
     output = vault.run("vault.rename", **{"from": "Old.md", "to": "New.md"})
     (problem,) = vault.last.warnings
-    assert (problem.code, problem.path, output["linksUpdated"]) == ("REFERENCE_NOT_UPDATED", "n.md", 0)
+    assert (problem.code, problem.path, output["linksUpdated"]) == (
+        "REFERENCE_NOT_UPDATED",
+        "n.md",
+        0,
+    )
     assert "line 3" in problem.message
 
 
@@ -220,16 +279,29 @@ ANCHORED = {
 
 def test_a_section_takes_its_links_along(bench):
     vault = bench(ANCHORED)
-    text = vault.run("vault.takeSection", path="Deep/a.md", heading="Log", into="Other/New.md")["text"]
-    assert text.split("\n")[2] == "[pic](Deep/x.png) [[Deep/x.png]] [[a#A]] [[#Log]] [[Deep/Log note]] ![[../Other/b]]"
+    text = vault.run("vault.takeSection", path="Deep/a.md", heading="Log", into="Other/New.md")[
+        "text"
+    ]
+    assert (
+        text.split("\n")[2]
+        == "[pic](Deep/x.png) [[Deep/x.png]] [[a#A]] [[#Log]] [[Deep/Log note]] ![[../Other/b]]"
+    )
     assert vault.text("Deep/a.md") == "# A\n\nSee [[New#Log]] and [[New#^one]].\n\n"
     assert vault.text("Other/b.md") == "[[New#Log]] [[a#A]] [[New#^one|block]] [l](New.md#Log)\n"
     assert vault.text("c.md") == "[[New#^two]]\n"
 
 
 def test_headings_over_a_section_do_not_go_along(bench):
-    note = "# A\n\n## Log\n\n[[#A#Log]] [[#Log#More]] [[#A]]\n\n### More\n\n## Rest\n\n[[#A#Rest]]\n"
-    vault = bench({"a.md": note, "b.md": "", "l.md": "[[a#A#Log]] [[a#A#Log#More|m]] [m](a.md#A#Log) [[a#Log]] [[a#A#Rest]]\n"})
+    note = (
+        "# A\n\n## Log\n\n[[#A#Log]] [[#Log#More]] [[#A]]\n\n### More\n\n## Rest\n\n[[#A#Rest]]\n"
+    )
+    vault = bench(
+        {
+            "a.md": note,
+            "b.md": "",
+            "l.md": "[[a#A#Log]] [[a#A#Log#More|m]] [m](a.md#A#Log) [[a#Log]] [[a#A#Rest]]\n",
+        }
+    )
     text = vault.run("vault.takeSection", path="a.md", heading="Log", into="b.md")["text"]
     assert text.split("\n")[2] == "[[#Log]] [[#Log#More]] [[a#A]]"
     assert vault.text("l.md") == "[[b#Log]] [[b#Log#More|m]] [m](b.md#Log) [[b#Log]] [[a#A#Rest]]\n"
@@ -238,7 +310,9 @@ def test_headings_over_a_section_do_not_go_along(bench):
 
 def test_links_to_a_section_that_becomes_a_note_lead_to_the_note(bench):
     vault = bench(ANCHORED)
-    vault.run("vault.takeSection", path="Deep/a.md", heading="Log", into="Other/New.md", asNote=True)
+    vault.run(
+        "vault.takeSection", path="Deep/a.md", heading="Log", into="Other/New.md", asNote=True
+    )
     assert vault.text("Other/b.md") == "[[New]] [[a#A]] [[New#^one|block]] [l](New.md)\n"
 
 
@@ -251,13 +325,21 @@ def test_without_a_goal_nothing_is_written_anew(bench):
 def test_a_copied_body_leaves_other_notes_alone(bench):
     vault = bench(ANCHORED)
     body = vault.run("util.noteBody", path="Deep/a.md", into="c.md")["body"]
-    assert "[pic](x.png) [[x.png]] [[#A]] [[#Log]] [[Log note]] ![[Other/b]]" in body  # the nearest names from there
+    assert (
+        "[pic](x.png) [[x.png]] [[#A]] [[#Log]] [[Log note]] ![[Other/b]]" in body
+    )  # the nearest names from there
     assert vault.changes() == []
 
 
 def test_tasks_and_lines_take_their_links_along(bench):
     vault = bench(ANCHORED)
-    assert vault.run("vault.takeTasks", path="Deep/a.md", into="c.md")["text"] == "- [ ] [task](x.png) ^two"
+    assert (
+        vault.run("vault.takeTasks", path="Deep/a.md", into="c.md")["text"]
+        == "- [ ] [task](x.png) ^two"
+    )
     assert vault.text("c.md") == "[[c#^two]]\n"
     vault = bench(ANCHORED)
-    assert vault.run("vault.takeLines", path="Deep/a.md", text="task", into="c.md")["text"] == "- [ ] [task](x.png) ^two"
+    assert (
+        vault.run("vault.takeLines", path="Deep/a.md", text="task", into="c.md")["text"]
+        == "- [ ] [task](x.png) ^two"
+    )

@@ -42,7 +42,9 @@ def test_a_name_of_two_files_is_a_path_in_a_wikilink(bench):
 
 def test_what_is_no_link_stays(bench):
     text = "`[[Home]]` [web](https://example.org) [[Home]]\n\n```\n[[Home]]\n```\n"
-    assert converted(bench, text, "markdown")[0] == text.replace(" [[Home]]\n\n", " [Home](../Home.md)\n\n")
+    assert converted(bench, text, "markdown")[0] == text.replace(
+        " [[Home]]\n\n", " [Home](../Home.md)\n\n"
+    )
 
 
 def test_properties_and_tables_stay(bench):
@@ -65,9 +67,17 @@ LIST = "Features:\n\n- [x] Color schemes\n\t* [ ] E-ink mode ^id1\n> 2) a - a\n\
 
 
 def test_only_the_texts_of_the_items_become_links(bench):
-    vault = bench({"F/Color schemes.md": "", "F/E-ink mode.md": "", "F/a - a.md": "", "a - a.md": ""})
+    vault = bench(
+        {"F/Color schemes.md": "", "F/E-ink mode.md": "", "F/a - a.md": "", "a - a.md": ""}
+    )
     output = vault.run(
-        "util.linkBullets", text=LIST, notes=[{"path": "F/Color schemes.md"}, "F/E-ink mode.md", {"path": "F/a - a.md", "created": True}]
+        "util.linkBullets",
+        text=LIST,
+        notes=[
+            {"path": "F/Color schemes.md"},
+            "F/E-ink mode.md",
+            {"path": "F/a - a.md", "created": True},
+        ],
     )
     assert output == {
         "text": "Features:\n\n- [x] [[Color schemes]]\n\t* [ ] [[E-ink mode]] ^id1\n> 2) [[F/a - a]]\n\nend",
@@ -76,7 +86,10 @@ def test_only_the_texts_of_the_items_become_links(bench):
 
 
 def test_null_leaves_an_item_as_it_is(bench):
-    assert bench().run("util.linkBullets", text="- a\r\n- a\r\n", notes=[None, "x.md"]) == {"text": "- a\r\n- [[x.md]]\r\n", "count": 1}
+    assert bench().run("util.linkBullets", text="- a\r\n- a\r\n", notes=[None, "x.md"]) == {
+        "text": "- a\r\n- [[x.md]]\r\n",
+        "count": 1,
+    }
 
 
 def test_the_number_of_notes_must_fit(bench):
@@ -99,14 +112,16 @@ def test_mentions_in_texts_become_links(bench):
     vault = bench(MENTIONS)
     answer = vault.run("vault.linkMentions", to="People/Ann Lee.md", path="a.md")
     assert answer == {"files": [{"path": "a.md", "count": 3}], "total": 3}
-    assert vault.text("a.md") == MENTIONS["a.md"].replace("ann lee met Annie,", "[[Ann Lee|ann lee]] met [[Ann Lee|Annie]],").replace(
-        "| annie |", "| [[Ann Lee\\|annie]] |"
-    )
+    assert vault.text("a.md") == MENTIONS["a.md"].replace(
+        "ann lee met Annie,", "[[Ann Lee|ann lee]] met [[Ann Lee|Annie]],"
+    ).replace("| annie |", "| [[Ann Lee\\|annie]] |")
 
 
 def test_only_the_first_one_and_never_in_the_note_itself(bench):
     vault = bench(MENTIONS)
-    answer = vault.run("vault.linkMentions", to="People/Ann Lee.md", occurrences="first", aliases=False)
+    answer = vault.run(
+        "vault.linkMentions", to="People/Ann Lee.md", occurrences="first", aliases=False
+    )
     assert [file["path"] for file in answer["files"]] == ["a.md", "b.md"]
     assert vault.text("b.md").startswith("[[Ann Lee]] and Ann Lee (")
 
@@ -134,7 +149,9 @@ LINKED = {
 
 def test_links_to_a_file_mean_another_one_and_names_that_they_show_follow(bench):
     vault = bench(LINKED)
-    answer = vault.run("vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Dev.md", "folder": ""})
+    answer = vault.run(
+        "vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Dev.md", "folder": ""}
+    )
     assert vault.text("a.md") == (
         '---\nlead: "[[Dev]]"\n---\n[[Dev]] [[Dev#Work|him]] [[Team/Dev|Dev]] [Dev](Team/Dev.md) ![[Dev]] [[gone]] [[Dev]] `[[Sam]]`\n'
     )
@@ -146,10 +163,16 @@ def test_links_to_a_file_mean_another_one_and_names_that_they_show_follow(bench)
 
 def test_only_in_a_folder_or_a_note(bench):
     vault = bench(LINKED)
-    assert vault.run("vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Dev.md", "folder": "sub"})["files"] == [
-        {"path": "sub/b.md", "count": 2}
-    ]
-    assert vault.run("vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Dev.md", "path": "Team/Sam.md"})["total"] == 1
+    assert vault.run(
+        "vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Dev.md", "folder": "sub"}
+    )["files"] == [{"path": "sub/b.md", "count": 2}]
+    assert (
+        vault.run(
+            "vault.retargetLinks",
+            **{"from": "Team/Sam.md", "to": "Team/Dev.md", "path": "Team/Sam.md"},
+        )["total"]
+        == 1
+    )
 
 
 def test_a_link_to_what_it_means_already_is_an_error(bench):
@@ -160,7 +183,10 @@ def test_a_link_to_what_it_means_already_is_an_error(bench):
 def test_links_become_the_text_that_they_show(bench):
     vault = bench(LINKED)
     assert vault.run("vault.removeLinks", to="Team/Sam.md", path="a.md")["total"] == 5
-    assert vault.text("a.md") == '---\nlead: "Sam"\n---\nSam him Sam Sam ![[Sam]] [[gone]] [[Dev]] `[[Sam]]`\n'
+    assert (
+        vault.text("a.md")
+        == '---\nlead: "Sam"\n---\nSam him Sam Sam ![[Sam]] [[gone]] [[Dev]] `[[Sam]]`\n'
+    )
     assert vault.warnings == ["LINKS_LEFT"]
 
 
@@ -180,6 +206,8 @@ def test_a_heading_is_shown_as_obsidian_shows_it(bench):
 
 
 def test_a_picture_whose_name_is_there_twice_gets_its_path(bench):
-    vault = bench({"old.png": b"1", "A/p.png": b"2", "B/p.png": b"3", "n.md": "![[old.png]] [x](old.png)"})
+    vault = bench(
+        {"old.png": b"1", "A/p.png": b"2", "B/p.png": b"3", "n.md": "![[old.png]] [x](old.png)"}
+    )
     vault.run("vault.retargetLinks", **{"from": "old.png", "to": "A/p.png"})
     assert vault.text("n.md") == "![[A/p.png]] [x](A/p.png)"

@@ -5,7 +5,13 @@ import pytest
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.search.search import SearchRequest, preview, search
 
-VAULT = {"b.md": "one\ntwo Cat\n", "A/a.md": "cat\r\ncat cat\r\n", "A/x.txt": "cat", "bad.md": b"cat\xff", "empty.md": ""}
+VAULT = {
+    "b.md": "one\ntwo Cat\n",
+    "A/a.md": "cat\r\ncat cat\r\n",
+    "A/x.txt": "cat",
+    "bad.md": b"cat\xff",
+    "empty.md": "",
+}
 
 
 def places(output):
@@ -44,7 +50,10 @@ def test_pages_know_the_total(bench):
 
 def test_open_tasks_are_found_line_by_line(bench):
     vault = bench({"t.md": "# T\n\n- [ ] a #task\n  - [ ] b #task\n- [x] c #task\n- [ ] d\n"})
-    assert places(vault.run("vault.searchText", query=r"^\s*- \[ \] .*#task", regex=True)) == [("t.md", 3), ("t.md", 4)]
+    assert places(vault.run("vault.searchText", query=r"^\s*- \[ \] .*#task", regex=True)) == [
+        ("t.md", 3),
+        ("t.md", 4),
+    ]
 
 
 def test_case_is_folded_wholly(bench):
@@ -66,7 +75,11 @@ def test_a_folded_hit_is_shown_at_its_place(bench):
 
 
 @pytest.mark.parametrize(
-    ("args", "code"), [({"query": "(", "regex": True}, "ARGUMENT_INVALID"), ({"query": "x", "folder": "b.md"}, "NOT_A_FOLDER")]
+    ("args", "code"),
+    [
+        ({"query": "(", "regex": True}, "ARGUMENT_INVALID"),
+        ({"query": "x", "folder": "b.md"}, "NOT_A_FOLDER"),
+    ],
 )
 def test_search_refuses(bench, args, code):
     assert bench(VAULT).refusal("vault.searchText", **args) == code
@@ -129,13 +142,22 @@ def test_tags(ask):
     assert paths(ask("#Garden", mode="tag")) == ["Else.md"]
 
 
-@pytest.mark.parametrize(("limit", "offset", "shown", "more"), [(0, 0, 0, True), (1, 0, 1, True), (50, 1, 3, False), (1000, 9, 0, False)])
+@pytest.mark.parametrize(
+    ("limit", "offset", "shown", "more"),
+    [(0, 0, 0, True), (1, 0, 1, True), (50, 1, 3, False), (1000, 9, 0, False)],
+)
 def test_pages(ask, limit, offset, shown, more):
     page = ask("tulips", mode="content", limit=limit, offset=offset)
     assert (len(page.items), page.total, page.has_more) == (shown, 4, more)
 
 
-BAD = [{"limit": 1001}, {"limit": -1}, {"offset": -1}, {"query": "(", "regex": True}, {"query": "#", "mode": "tag"}]
+BAD = [
+    {"limit": 1001},
+    {"limit": -1},
+    {"offset": -1},
+    {"query": "(", "regex": True},
+    {"query": "#", "mode": "tag"},
+]
 
 
 @pytest.mark.parametrize("args", BAD)
@@ -149,12 +171,20 @@ def test_a_cancelled_search_ends(bench):
     assert search(index, SearchRequest("tulips", mode="content"), lambda: True).total == 0
 
 
-NAMES = {"Work/Budget 2022.md": "#money\n", "Budget.md": "---\ntags: [Money/In]\n---\n", "Notes/Bud.md": "#moneybag\n", "logo.png": b""}
+NAMES = {
+    "Work/Budget 2022.md": "#money\n",
+    "Budget.md": "---\ntags: [Money/In]\n---\n",
+    "Notes/Bud.md": "#moneybag\n",
+    "logo.png": b"",
+}
 
 
 def test_names_best_first(bench):
     output = bench(NAMES).run("vault.searchName", query="budget")
-    assert [(item["path"], item["name"]) for item in output["items"]] == [("Budget.md", "Budget"), ("Work/Budget 2022.md", "Budget 2022")]
+    assert [(item["path"], item["name"]) for item in output["items"]] == [
+        ("Budget.md", "Budget"),
+        ("Work/Budget 2022.md", "Budget 2022"),
+    ]
     assert output["items"][0]["score"] == 100 > output["items"][1]["score"]
     assert (output["total"], output["hasMore"]) == (2, False)
 
@@ -169,7 +199,9 @@ def test_names_as_earlier_steps_left_them(bench):
     vault = bench(NAMES)
     vault.run("vault.rename", **{"from": "logo.png", "to": "Art/emblem.png"})
     assert vault.run("vault.searchName", query="logo")["items"] == []
-    assert [item["path"] for item in vault.run("vault.searchName", query="emblem")["items"]] == ["Art/emblem.png"]
+    assert [item["path"] for item in vault.run("vault.searchName", query="emblem")["items"]] == [
+        "Art/emblem.png"
+    ]
 
 
 @pytest.mark.parametrize("query", ["money", "#money", "#MONEY/"])
@@ -177,7 +209,11 @@ def test_a_tag_includes_its_nested_ones(bench, query):
     output = bench(NAMES).run("vault.searchTag", query=query)
     assert [item["path"] for item in output["items"]] == ["Budget.md", "Work/Budget 2022.md"]
     assert "score" not in output["items"][0]
-    assert bench(NAMES).run("vault.searchTag", query=query, limit=1) | {"items": []} == {"items": [], "total": 2, "hasMore": True}
+    assert bench(NAMES).run("vault.searchTag", query=query, limit=1) | {"items": []} == {
+        "items": [],
+        "total": 2,
+        "hasMore": True,
+    }
 
 
 def test_no_tag(bench):

@@ -52,10 +52,18 @@ def test_a_missing_note_is_an_error(bench):
 @pytest.mark.parametrize(
     ("note", "args", "after"),
     [
-        ("---\nx: 1\n---\n# Pack\n\n* [ ] a\n* [x] b\n", {}, "---\nx: 1\n---\n# Pack\n\n* [ ] a\n* [x] b\n* [ ] new\n"),
+        (
+            "---\nx: 1\n---\n# Pack\n\n* [ ] a\n* [x] b\n",
+            {},
+            "---\nx: 1\n---\n# Pack\n\n* [ ] a\n* [x] b\n* [ ] new\n",
+        ),
         ("# L\n\n1. a\n   - deep\n", {}, "# L\n\n1. a\n   - deep\n2. new\n"),
         ("# L\n\nintro\n\n- a\n", {}, "# L\n\nintro\n\n- a\nnew\n"),
-        ("# L\n\nintro\n\n## H\n\n- a\n\n## Z\n", {"heading": "H"}, "# L\n\nintro\n\n## H\n\n- a\n- new\n\n## Z\n"),
+        (
+            "# L\n\nintro\n\n## H\n\n- a\n\n## Z\n",
+            {"heading": "H"},
+            "# L\n\nintro\n\n## H\n\n- a\n- new\n\n## Z\n",
+        ),
         ("", {}, "new\n"),
         ("# L\n", {}, "# L\nnew\n"),
         ("---\nx: 1\n---\n", {}, "---\nx: 1\n---\nnew\n"),
@@ -81,7 +89,11 @@ NOTE = (
             NOTE.replace("- [ ] library books #errand\n\t- by Friday\n", ""),
             "- [ ] library books #errand\n\t- by Friday",
         ),
-        ({"text": "books of the library"}, NOTE.replace("- [ ] library books #errand\n\t- by Friday\n", ""), None),
+        (
+            {"text": "books of the library"},
+            NOTE.replace("- [ ] library books #errand\n\t- by Friday\n", ""),
+            None,
+        ),
         ({"text": "return"}, NOTE.replace("Return the books.\n\n", ""), "Return the books."),
         ({"text": "by friday"}, NOTE.replace("\t- by Friday\n", ""), "- by Friday"),
         ({"text": "b", "kind": "item"}, NOTE.replace("2. b\n3. c", "2. c"), "2. b"),
@@ -100,10 +112,19 @@ def test_a_line_is_taken_with_what_is_nested_in_it(bench, args, after, taken):
 @pytest.mark.parametrize(
     ("args", "after"),
     [
-        ({"text": "library books", "replacement": "return them"}, NOTE.replace("library books #errand", "return them")),
-        ({"text": "library books", "replacement": "* return them"}, NOTE.replace("- [ ] library books #errand", "* return them")),
+        (
+            {"text": "library books", "replacement": "return them"},
+            NOTE.replace("library books #errand", "return them"),
+        ),
+        (
+            {"text": "library books", "replacement": "* return them"},
+            NOTE.replace("- [ ] library books #errand", "* return them"),
+        ),
         ({"text": "Return", "replacement": "Read."}, NOTE.replace("Return the books.", "Read.")),
-        ({"text": "Basil", "replacement": "| Dill | May |"}, NOTE.replace("| Basil | April |", "| Dill | May |")),
+        (
+            {"text": "Basil", "replacement": "| Dill | May |"},
+            NOTE.replace("| Basil | April |", "| Dill | May |"),
+        ),
     ],
 )
 def test_a_line_is_replaced_and_keeps_its_marker(bench, args, after):

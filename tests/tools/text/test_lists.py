@@ -10,19 +10,35 @@ from obsidian_agent.tools.text.lists import parse_number
 @pytest.mark.parametrize(
     ("text", "options", "after"),
     [
-        ("- b\n\t- deep\n- [[x|A]]\n- c10\n- c9\n", {"sort": "az"}, "- [[x|A]]\n- b\n\t- deep\n- c9\n- c10\n"),
+        (
+            "- b\n\t- deep\n- [[x|A]]\n- c10\n- c9\n",
+            {"sort": "az"},
+            "- [[x|A]]\n- b\n\t- deep\n- c9\n- c10\n",
+        ),
         ("- a\n- b", {"sort": "za"}, "- b\n- a"),
         ("3. b\n4. a\n\ntext\n\n- d\n- c\n", {"sort": "az"}, "3. a\n4. b\n\ntext\n\n- c\n- d\n"),
         ("- b\n\n- a\n\nend\n", {"sort": "az"}, "- a\n\n- b\n\nend\n"),
-        ("- [x] a\n- [ ] b\n- [x] c\n- [ ] d\n", {"sort": "openFirst"}, "- [ ] b\n- [ ] d\n- [x] a\n- [x] c\n"),
-        ("- a\n- b\n- a\n- [ ] a\n- a\n\t- x\n", {"unique": True}, "- a\n- b\n- [ ] a\n- a\n\t- x\n"),
+        (
+            "- [x] a\n- [ ] b\n- [x] c\n- [ ] d\n",
+            {"sort": "openFirst"},
+            "- [ ] b\n- [ ] d\n- [x] a\n- [x] c\n",
+        ),
+        (
+            "- a\n- b\n- a\n- [ ] a\n- a\n\t- x\n",
+            {"unique": True},
+            "- a\n- b\n- [ ] a\n- a\n\t- x\n",
+        ),
         ("1. a\n2. a\n3. b\n", {"unique": True}, "1. a\n2. b\n"),
         ("* a\n  * deep\n* b\n", {"marker": "1."}, "1. a\n   * deep\n2. b\n"),
         ("1. a\n2. b\n", {"marker": "-"}, "- a\n- b\n"),
         ("- a\n- [x] b\n", {"checkboxes": "add"}, "- [ ] a\n- [x] b\n"),
         ("- [ ] a\n- [x] b\n", {"checkboxes": "remove"}, "- a\n- b\n"),
         ("- b\r\n- a", {"sort": "az"}, "- a\r\n- b"),
-        ("```\n- b\n- a\n```\n> - b\n> - a\n", {"sort": "az"}, "```\n- b\n- a\n```\n> - b\n> - a\n"),
+        (
+            "```\n- b\n- a\n```\n> - b\n> - a\n",
+            {"sort": "az"},
+            "```\n- b\n- a\n```\n> - b\n> - a\n",
+        ),
     ],
 )
 def test_lists_are_arranged_and_all_else_stays(bench, text, options, after):
@@ -34,7 +50,11 @@ def test_lists_are_arranged_and_all_else_stays(bench, text, options, after):
 
 def test_only_a_section_and_a_word_where_there_is_no_list(bench):
     vault = bench({"a.md": "# A\n- b\n- a\n# B\n- d\n- c\n"})
-    assert vault.run("vault.arrangeLists", path="a.md", heading="B", sort="az") == {"path": "a.md", "lists": 1, "changed": True}
+    assert vault.run("vault.arrangeLists", path="a.md", heading="B", sort="az") == {
+        "path": "a.md",
+        "lists": 1,
+        "changed": True,
+    }
     assert vault.text("a.md") == "# A\n- b\n- a\n# B\n- c\n- d\n"
     vault = bench({"a.md": "text\n"})
     assert vault.run("vault.arrangeLists", path="a.md", sort="az")["lists"] == 0
@@ -50,7 +70,13 @@ def test_bullets(bench):
     text = "Intro\n- [x] Dark: mode ^id1\n  1. Sub/item\n* plain\n```\n- code\n```\n"
     assert bench().run("util.parseMarkdownBullets", text=text) == {
         "items": [
-            {"text": "Dark: mode", "raw": "- [x] Dark: mode ^id1", "depth": 0, "slug": "dark-mode", "checked": True},
+            {
+                "text": "Dark: mode",
+                "raw": "- [x] Dark: mode ^id1",
+                "depth": 0,
+                "slug": "dark-mode",
+                "checked": True,
+            },
             {"text": "Sub/item", "raw": "  1. Sub/item", "depth": 1, "slug": "sub-item"},
             {"text": "plain", "raw": "* plain", "depth": 0, "slug": "plain"},
         ],
@@ -78,7 +104,9 @@ BOOKS = [
     ],
 )
 def test_sort(bench, args, names):
-    assert [item["name"] for item in bench().run("util.sortItems", items=BOOKS, **args)["items"]] == names
+    assert [
+        item["name"] for item in bench().run("util.sortItems", items=BOOKS, **args)["items"]
+    ] == names
 
 
 def test_sort_of_plain_values(bench):
@@ -95,7 +123,9 @@ def test_field_values_joins_lists_and_leaves_out_what_is_missing(bench):
 
 
 def test_groups_are_sorted_and_named_by_what_links_show(bench):
-    answer = bench().run("util.groupItems", items=BOOKS, by="frontmatter.genre", none="Unsorted", template="- {name}")
+    answer = bench().run(
+        "util.groupItems", items=BOOKS, by="frontmatter.genre", none="Unsorted", template="- {name}"
+    )
     assert [(group["key"], group["text"]) for group in answer["groups"]] == [
         ("novel", "- Emma"),
         ("Satire", "- Emma\n- Ulysses"),
@@ -106,7 +136,9 @@ def test_groups_are_sorted_and_named_by_what_links_show(bench):
 
 
 def test_groups_without_a_template_have_no_text(bench):
-    assert bench().run("util.groupItems", items=[{"done": True}, {"done": False}], by="done")["groups"][0] == {
+    assert bench().run("util.groupItems", items=[{"done": True}, {"done": False}], by="done")[
+        "groups"
+    ][0] == {
         "key": "false",
         "items": [{"done": False}],
         "count": 1,
@@ -127,7 +159,13 @@ def note(name, **properties):
     return {"path": f"{name}.md", "frontmatter": properties}
 
 
-INVOICES = [note("a", amount=5200, no=1), note("b", amount=7350.5, no=2), note("c", amount="1,250.00 €"), note("d", status="open"), None]
+INVOICES = [
+    note("a", amount=5200, no=1),
+    note("b", amount=7350.5, no=2),
+    note("c", amount="1,250.00 €"),
+    note("d", status="open"),
+    None,
+]
 
 
 def test_sum_and_the_like(bench):
@@ -179,7 +217,11 @@ def test_what_is_no_number(value):
     ("items", "args", "text"),
     [
         ([{"a": 1}, {"a": 2}], {"template": "- {a}"}, "- 1\n- 2"),
-        (["x", 2, True, ["é"]], {"template": "{index}={item}", "separator": ", "}, '0=x, 1=2, 2=true, 3=["é"]'),
+        (
+            ["x", 2, True, ["é"]],
+            {"template": "{index}={item}", "separator": ", "},
+            '0=x, 1=2, 2=true, 3=["é"]',
+        ),
         ([{"a": {"b": ["c"]}}], {"template": "{a.b.0} {item.a.b.0}"}, "c c"),
         ([{"t": "A b "}], {"template": "[{t|trim|slug}] {t|upper}"}, "[a-b] A B "),
         ([{"a": None}], {"template": "{a|default:no}{b|default:-}"}, "no-"),
@@ -196,8 +238,13 @@ def test_format_list(bench, items, args, text):
 
 def test_format_list_links_what_was_made(bench):
     vault = bench({"Old/B.md": ""})
-    items = [vault.run("vault.createFile", path=path, content="") for path in ("New/A.md", "New/B.md")]
-    assert vault.run("util.formatList", items=items, template="- {path|link}")["text"] == "- [[A]]\n- [[New/B]]"
+    items = [
+        vault.run("vault.createFile", path=path, content="") for path in ("New/A.md", "New/B.md")
+    ]
+    assert (
+        vault.run("util.formatList", items=items, template="- {path|link}")["text"]
+        == "- [[A]]\n- [[New/B]]"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ def test_links_follow_the_words_of_a_heading(bench):
     vault = bench(VAULT)
     answer = vault.run("vault.changeHeading", path="a.md", heading="Old: one", to="New #1")
     assert answer == {"path": "a.md", "heading": "New #1", "level": 2, "linksUpdated": 5}
-    assert vault.text("a.md") == VAULT["a.md"].replace("Old: one", "New #1").replace("#Old one]]", "#New 1]]")
+    assert vault.text("a.md") == VAULT["a.md"].replace("Old: one", "New #1").replace(
+        "#Old one]]", "#New 1]]"
+    )
     assert vault.text("b.md") == (
         '---\nat: "[[a#New 1]]"\n---\n[[a#New 1|x]] [[a#Top#New 1#Deep]] [y](a.md#New%201) [[a#Next]] [[a#^block]]\n'
     )
@@ -60,7 +62,11 @@ NOTE = "# Top\n\nintro\n\n## Log\n\n- a\n\n### Deep\n\ntext\n\n## Rest\n\nend\n"
 def test_a_section_goes_with_what_is_below_it(bench):
     vault = bench({"n.md": NOTE})
     answer = vault.run("vault.takeSection", path="n.md", heading="Log")
-    assert (answer["text"], answer["content"], answer["level"]) == ("## Log\n\n- a\n\n### Deep\n\ntext", "- a\n\n### Deep\n\ntext", 2)
+    assert (answer["text"], answer["content"], answer["level"]) == (
+        "## Log\n\n- a\n\n### Deep\n\ntext",
+        "- a\n\n### Deep\n\ntext",
+        2,
+    )
     assert vault.text("n.md") == "# Top\n\nintro\n\n## Rest\n\nend\n"
 
 
@@ -91,7 +97,10 @@ def test_outline_is_indented_below_its_highest_level(bench):
 
 
 def test_outline_of_some_levels_as_text(bench):
-    assert bench().run("util.outline", text=NOTE, minLevel=2, maxLevel=2, links=False)["text"] == "- Log\n- Rest"
+    assert (
+        bench().run("util.outline", text=NOTE, minLevel=2, maxLevel=2, links=False)["text"]
+        == "- Log\n- Rest"
+    )
 
 
 def test_headings_that_a_link_cannot_hold(bench):
@@ -100,7 +109,10 @@ def test_headings_that_a_link_cannot_hold(bench):
 
 
 def test_the_title_can_be_left_out(bench):
-    assert bench().run("util.outline", text=NOTE, skipTitle=True)["text"] == "- [[#Log]]\n    - [[#Deep]]\n- [[#Rest]]"
+    assert (
+        bench().run("util.outline", text=NOTE, skipTitle=True)["text"]
+        == "- [[#Log]]\n    - [[#Deep]]\n- [[#Rest]]"
+    )
     assert bench().run("util.outline", text="# A\n# B\n", skipTitle=True)["count"] == 2
 
 
@@ -124,8 +136,17 @@ HEADINGS = "# One\n\nfirst\n\n## Sub part\r\nsecond\n\n# Two\n"
 def test_headings(bench):
     output = bench().run("util.parseHeadings", text=HEADINGS)
     assert output["count"] == 3
-    assert output["items"][0] == {"text": "One", "level": 1, "slug": "one", "content": "first\n\n## Sub part\r\nsecond", "line": 1}
-    assert [(item["text"], item["content"], item["line"]) for item in output["items"][1:]] == [("Sub part", "second", 5), ("Two", "", 8)]
+    assert output["items"][0] == {
+        "text": "One",
+        "level": 1,
+        "slug": "one",
+        "content": "first\n\n## Sub part\r\nsecond",
+        "line": 1,
+    }
+    assert [(item["text"], item["content"], item["line"]) for item in output["items"][1:]] == [
+        ("Sub part", "second", 5),
+        ("Two", "", 8),
+    ]
 
 
 def test_headings_of_one_level_in_a_file(bench):

@@ -29,7 +29,11 @@ def test_rows_have_their_cells_by_column(bench):
 
 
 def test_a_text_without_a_table_has_no_rows(bench):
-    assert bench().run("util.parseTable", text="a | b\n\n---\n```\n|a|\n|-|\n|x|\n```\n") == {"items": [], "columns": [], "count": 0}
+    assert bench().run("util.parseTable", text="a | b\n\n---\n```\n|a|\n|-|\n|x|\n```\n") == {
+        "items": [],
+        "columns": [],
+        "count": 0,
+    }
 
 
 TABLE = "# T\n\n| No | Client | Amount | Paid |\n| --- | --- | ---: | --- |\n| 1 | [[A\\|a]] | 12 | yes |\n\nend\n"
@@ -53,7 +57,12 @@ def test_a_row_at_the_end(bench, args, row):
 
 
 def test_padded_tables_and_tables_without_outer_bars_stay_so(bench):
-    vault = bench({"a.md": "| Name  | Age |\n|-------|-----|\n| Ann   | 3   |", "b.md": "Name | Age\n--- | ---\nAnn | 3\n"})
+    vault = bench(
+        {
+            "a.md": "| Name  | Age |\n|-------|-----|\n| Ann   | 3   |",
+            "b.md": "Name | Age\n--- | ---\nAnn | 3\n",
+        }
+    )
     vault.run("vault.addTableRow", path="a.md", text="Bo, 14")
     vault.run("vault.addTableRow", path="b.md", text="Bo, 14", at="start")
     assert vault.text("a.md").endswith("| Ann   | 3   |\n| Bo    | 14  |\n")
@@ -66,10 +75,19 @@ def test_a_table_below_a_heading(bench):
     assert vault.text("a.md").endswith("| 1 |\n| 2 |\n")
 
 
-@pytest.mark.parametrize("args", [{"cells": {"Colour": "red"}}, {"text": "1, 2, 3, 4, 5"}, {"text": "2, Paid no, Client x"}])
+@pytest.mark.parametrize(
+    "args",
+    [{"cells": {"Colour": "red"}}, {"text": "1, 2, 3, 4, 5"}, {"text": "2, Paid no, Client x"}],
+)
 def test_cells_without_a_column_are_an_error(bench, args):
-    assert bench({"a.md": TABLE}).refusal("vault.addTableRow", path="a.md", **args) == "ARGUMENT_INVALID"
+    assert (
+        bench({"a.md": TABLE}).refusal("vault.addTableRow", path="a.md", **args)
+        == "ARGUMENT_INVALID"
+    )
 
 
 def test_a_note_without_a_table_is_an_error(bench):
-    assert bench({"a.md": "text"}).refusal("vault.addTableRow", path="a.md", text="1") == "MARKER_NOT_FOUND"
+    assert (
+        bench({"a.md": "text"}).refusal("vault.addTableRow", path="a.md", text="1")
+        == "MARKER_NOT_FOUND"
+    )

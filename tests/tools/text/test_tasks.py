@@ -19,15 +19,27 @@ def texts(bench, **args):
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        ({"path": "a.md"}, ["#task/home call Ann 📅 2026-03-20", "plain", "#task half [due:: 2026-03-01]"]),
-        ({"path": "a.md", "tag": "#task"}, ["#task/home call Ann 📅 2026-03-20", "#task half [due:: 2026-03-01]"]),
+        (
+            {"path": "a.md"},
+            ["#task/home call Ann 📅 2026-03-20", "plain", "#task half [due:: 2026-03-01]"],
+        ),
+        (
+            {"path": "a.md", "tag": "#task"},
+            ["#task/home call Ann 📅 2026-03-20", "#task half [due:: 2026-03-01]"],
+        ),
         ({"path": "a.md", "status": "done"}, ["#task paid"]),
-        ({"path": "a.md", "heading": "Later", "status": "all"}, ["#task dropped", "#task half [due:: 2026-03-01]"]),
+        (
+            {"path": "a.md", "heading": "Later", "status": "all"},
+            ["#task dropped", "#task half [due:: 2026-03-01]"],
+        ),
         ({"text": "ann"}, ["#task/home call Ann 📅 2026-03-20"]),
         ({"folder": "sub"}, ["c (due:: 2026-04-01)"]),
         ({"dueBefore": "2026-03-20"}, ["#task half [due:: 2026-03-01]"]),
         ({"dueAfter": "2026-03-20"}, ["#task/home call Ann 📅 2026-03-20", "c (due:: 2026-04-01)"]),
-        ({"files": [{"path": "sub/c.md"}, None, "b.md"]}, ["c (due:: 2026-04-01)", "quoted #tasks"]),
+        (
+            {"files": [{"path": "sub/c.md"}, None, "b.md"]},
+            ["c (due:: 2026-04-01)", "quoted #tasks"],
+        ),
         ({"heading": "Later"}, ["#task half [due:: 2026-03-01]"]),
     ],
 )
@@ -79,7 +91,11 @@ Some text
 def test_mark_tasks_ticks_the_open_ones_and_nothing_else(bench):
     vault = bench({"n.md": NOTE})
     assert vault.run("vault.markTasks", path="n.md") == {"path": "n.md", "count": 3}
-    expected = NOTE.replace("- [ ] first", "- [x] first").replace("- [ ] second", "- [x] second").replace("- [ ] quoted", "- [x] quoted")
+    expected = (
+        NOTE.replace("- [ ] first", "- [x] first")
+        .replace("- [ ] second", "- [x] second")
+        .replace("- [ ] quoted", "- [x] quoted")
+    )
     assert vault.text("n.md") == expected
 
 
@@ -116,7 +132,10 @@ def test_mark_tasks_without_open_tasks_changes_nothing(bench):
 
 
 def test_a_missing_heading_is_an_error(bench):
-    assert bench({"n.md": NOTE}).refusal("vault.markTasks", path="n.md", heading="Never") == "MARKER_NOT_FOUND"
+    assert (
+        bench({"n.md": NOTE}).refusal("vault.markTasks", path="n.md", heading="Never")
+        == "MARKER_NOT_FOUND"
+    )
 
 
 def test_take_tasks_takes_what_is_nested_and_leaves_the_rest(bench):
@@ -139,7 +158,9 @@ def test_one_task_by_its_text(bench):
     vault = bench({"n.md": NOTE})
     assert vault.run("vault.markTasks", path="n.md", text="Second", expectCount=1)["count"] == 1
     assert "- [x] second" in vault.text("n.md")
-    assert vault.refusal("vault.markTasks", path="n.md", text="sec", expectCount=1) == "COUNT_MISMATCH"
+    assert (
+        vault.refusal("vault.markTasks", path="n.md", text="sec", expectCount=1) == "COUNT_MISMATCH"
+    )
 
 
 def test_tasks_are_told_by_the_heading_that_both_notes_have(bench):
@@ -156,11 +177,23 @@ def test_tasks_are_told_by_the_heading_that_both_notes_have(bench):
     ("note", "args", "after"),
     [
         ("* [ ] a\n", {}, "* [ ] a\n* [ ] new\n"),
-        ("- [ ] a\n", {"due": "2026-03-20", "priority": "high"}, "- [ ] a\n- [ ] new ⏫ 📅 2026-03-20\n"),
-        ("- [ ] a [due:: 2026-01-01]\n", {"due": "2026-03-20"}, "- [ ] a [due:: 2026-01-01]\n- [ ] new [due:: 2026-03-20]\n"),
+        (
+            "- [ ] a\n",
+            {"due": "2026-03-20", "priority": "high"},
+            "- [ ] a\n- [ ] new ⏫ 📅 2026-03-20\n",
+        ),
+        (
+            "- [ ] a [due:: 2026-01-01]\n",
+            {"due": "2026-03-20"},
+            "- [ ] a [due:: 2026-01-01]\n- [ ] new [due:: 2026-03-20]\n",
+        ),
         ("- [ ] a\n", {"at": "start"}, "- [ ] new\n- [ ] a\n"),
         ("# A\n\n- [ ] a\n\n# B\n\nend\n", {}, "# A\n\n- [ ] a\n- [ ] new\n\n# B\n\nend\n"),
-        ("# A\n\n- [ ] a\n\n# B\n\n- [ ] b\n\nend\n", {}, "# A\n\n- [ ] a\n\n# B\n\n- [ ] b\n\nend\n- [ ] new\n"),
+        (
+            "# A\n\n- [ ] a\n\n# B\n\n- [ ] b\n\nend\n",
+            {},
+            "# A\n\n- [ ] a\n\n# B\n\n- [ ] b\n\nend\n- [ ] new\n",
+        ),
     ],
 )
 def test_a_task_is_written_as_those_around(bench, note, args, after):
@@ -176,10 +209,15 @@ def test_the_folder_tells_where_the_note_does_not(bench):
 
 
 def test_a_due_date_is_changed_or_added(bench):
-    vault = bench({"a.md": "- [ ] one 📅 2026-01-01 🔁 every week\n- [ ] two b ^id\n- [ ] two three\n"})
+    vault = bench(
+        {"a.md": "- [ ] one 📅 2026-01-01 🔁 every week\n- [ ] two b ^id\n- [ ] two three\n"}
+    )
     vault.run("vault.setTaskDue", path="a.md", text="one", due="2026-03-20")
     vault.run("vault.setTaskDue", path="a.md", text="three", due="2026-03-21")
-    assert vault.text("a.md") == "- [ ] one 📅 2026-03-20 🔁 every week\n- [ ] two b ^id\n- [ ] two three 📅 2026-03-21\n"
+    assert (
+        vault.text("a.md")
+        == "- [ ] one 📅 2026-03-20 🔁 every week\n- [ ] two b ^id\n- [ ] two three 📅 2026-03-21\n"
+    )
     with pytest.raises(ToolError):
         vault.run("vault.setTaskDue", path="a.md", text="two", due="2026-03-21")
     with pytest.raises(ToolError):
@@ -192,9 +230,15 @@ def test_a_due_date_is_changed_or_added(bench):
     ("note", "after"),
     [
         ("- [ ] a\n- [x] b\n", "- [x] a\n- [x] b\n"),
-        ("- [ ] a ^id\n- [x] b ✅ 2026-01-01\n", "- [x] a ✅ 2026-03-14 ^id\n- [x] b ✅ 2026-01-01\n"),
+        (
+            "- [ ] a ^id\n- [x] b ✅ 2026-01-01\n",
+            "- [x] a ✅ 2026-03-14 ^id\n- [x] b ✅ 2026-01-01\n",
+        ),
         ("- [ ] a 📅 2026-03-15\n", "- [x] a 📅 2026-03-15 ✅ 2026-03-14\n"),
-        ("- [ ] a\n- [x] b [completion:: 2026-01-01]\n", "- [x] a [completion:: 2026-03-14]\n- [x] b [completion:: 2026-01-01]\n"),
+        (
+            "- [ ] a\n- [x] b [completion:: 2026-01-01]\n",
+            "- [x] a [completion:: 2026-03-14]\n- [x] b [completion:: 2026-01-01]\n",
+        ),
     ],
 )
 def test_done_tasks_get_the_day_where_others_have_it(bench, note, after):
@@ -215,9 +259,14 @@ def test_a_reopened_task_loses_the_day_and_recurring_ones_are_told(bench):
 def test_a_task_is_found_by_its_words_where_the_text_stands_nowhere(bench):
     vault = bench({"a.md": "- [x] water the plants\n- [ ] water all the plants\n- [ ] plants\n"})
     vault.run("vault.markTasks", path="a.md", text="the plants to water", expectCount=1)
-    assert vault.text("a.md") == "- [x] water the plants\n- [x] water all the plants\n- [ ] plants\n"
+    assert (
+        vault.text("a.md") == "- [x] water the plants\n- [x] water all the plants\n- [ ] plants\n"
+    )
 
 
 def test_tasks(bench):
     output = bench({"a.md": "- [ ] a\n- b\n  * [x] c\n"}).run("util.parseTasks", path="a.md")
-    assert output == {"items": [{"text": "a", "status": " ", "line": 1}, {"text": "c", "status": "x", "line": 3}], "count": 2}
+    assert output == {
+        "items": [{"text": "a", "status": " ", "line": 1}, {"text": "c", "status": "x", "line": 3}],
+        "count": 2,
+    }

@@ -22,12 +22,21 @@ def edited(bench, note, **args):
     ("args", "expected"),
     [
         ({"mode": "append", "content": "x"}, NOTE + "\nx\n"),
-        ({"mode": "append", "content": "x", "heading": "One"}, NOTE.replace("first\n", "first\nx\n")),
+        (
+            {"mode": "append", "content": "x", "heading": "One"},
+            NOTE.replace("first\n", "first\nx\n"),
+        ),
         ({"mode": "prepend", "content": "x"}, NOTE.replace("# One", "x\n# One")),
-        ({"mode": "prepend", "content": "x", "heading": "Two"}, NOTE.replace("# Two\n", "# Two\nx\n")),
+        (
+            {"mode": "prepend", "content": "x", "heading": "Two"},
+            NOTE.replace("# Two\n", "# Two\nx\n"),
+        ),
         ({"mode": "insert", "content": "x", "line": 4}, NOTE.replace("# One", "x\n# One")),
         ({"mode": "insert", "content": "x", "line": 9.0}, NOTE + "\nx\n"),
-        ({"mode": "insert", "content": "x", "marker": "first  "}, NOTE.replace("first\n", "first\nx\n")),
+        (
+            {"mode": "insert", "content": "x", "marker": "first  "},
+            NOTE.replace("first\n", "first\nx\n"),
+        ),
         ({"mode": "replace", "content": "x", "heading": "One"}, NOTE.replace("first\n", "x\n")),
         ({"mode": "replace", "content": "x"}, "x\n"),
         ({"mode": "append", "content": ""}, NOTE),
@@ -41,7 +50,9 @@ def test_modes(bench, args, expected):
 
 def test_an_edit_that_changes_nothing_proposes_nothing(bench):
     vault = bench({"a.md": "x\n"})
-    assert vault.run("vault.updateFile", path="a.md", mode="replace", content="x")["changed"] is False
+    assert (
+        vault.run("vault.updateFile", path="a.md", mode="replace", content="x")["changed"] is False
+    )
     assert vault.last.changes == ()
 
 
@@ -65,7 +76,10 @@ def test_create_makes_the_file(bench, mode):
         ({"mode": "append", "content": "x", "path": "CLAUDE.md"}, "PATH_NOT_ALLOWED"),
         ({"mode": "append", "content": "x", "path": "new.exe", "create": True}, "PATH_NOT_ALLOWED"),
         ({"mode": "append", "content": "x", "heading": "No"}, "MARKER_NOT_FOUND"),
-        ({"mode": "append", "content": "x", "heading": "No", "path": "new.md", "create": True}, "MARKER_NOT_FOUND"),
+        (
+            {"mode": "append", "content": "x", "heading": "No", "path": "new.md", "create": True},
+            "MARKER_NOT_FOUND",
+        ),
         ({"mode": "insert", "content": "x", "marker": "No"}, "MARKER_NOT_FOUND"),
         ({"mode": "insert", "content": "x", "marker": "twice"}, "COUNT_MISMATCH"),
         ({"mode": "insert", "content": "x", "line": 99}, "ARGUMENT_INVALID"),
@@ -96,7 +110,10 @@ def test_arguments_that_do_not_go_together(bench, args):
 
 def test_replace_in_one_note(bench):
     vault = bench({"a.md": "cat Cat cat\n", "b.md": "cat"})
-    assert vault.run("vault.replaceText", path="a.md", find="cat", replace="dog") == {"files": [{"path": "a.md", "count": 2}], "total": 2}
+    assert vault.run("vault.replaceText", path="a.md", find="cat", replace="dog") == {
+        "files": [{"path": "a.md", "count": 2}],
+        "total": 2,
+    }
     assert (vault.text("a.md"), vault.text("b.md")) == ("dog Cat dog\n", "cat")
 
 
@@ -108,7 +125,12 @@ def test_replace_in_the_vault_a_folder_or_named_notes(bench):
     ]
     assert bench(files).run("vault.replaceText", folder="D", find="x", replace="y")["total"] == 2
     vault = bench(files)
-    assert vault.run("vault.replaceText", paths=["a.md", "D/b.md", "./a.md"], find="x", replace="y")["total"] == 3
+    assert (
+        vault.run("vault.replaceText", paths=["a.md", "D/b.md", "./a.md"], find="x", replace="y")[
+            "total"
+        ]
+        == 3
+    )
     assert vault.changes() == [("modify", "D/b.md"), ("modify", "a.md")]
 
 
@@ -125,19 +147,37 @@ def test_without_regex_nothing_is_special(bench):
 
 def test_case_can_be_ignored(bench):
     vault = bench({"a.md": "Cat CAT c.t"})
-    assert vault.run("vault.replaceText", path="a.md", find="cat", replace="$1", caseSensitive=False)["total"] == 2
+    assert (
+        vault.run("vault.replaceText", path="a.md", find="cat", replace="$1", caseSensitive=False)[
+            "total"
+        ]
+        == 2
+    )
     assert vault.text("a.md") == "$1 $1 c.t"
 
 
 def test_regular_expressions_with_groups(bench):
     vault = bench({"a.md": "2024-01-02\n  2024-03-04\n"})
-    assert vault.run("vault.replaceText", path="a.md", find=r"^(\d+)-(\d+)-(\d+)$", replace="$3.$2.$1 $$", regex=True)["total"] == 1
+    assert (
+        vault.run(
+            "vault.replaceText",
+            path="a.md",
+            find=r"^(\d+)-(\d+)-(\d+)$",
+            replace="$3.$2.$1 $$",
+            regex=True,
+        )["total"]
+        == 1
+    )
     assert vault.text("a.md") == "02.01.2024 $\n  2024-03-04\n"
 
 
 def test_line_ends_in_find_and_replace_are_those_of_the_file(bench):
     vault = bench({"lf.md": "a\nb\nc\n", "crlf.md": "a\r\nb\r\nc\r\n", "mixed.md": "a\r\nb\nc\r\n"})
-    for name, expected in {"lf.md": "1\n2\nc\n", "crlf.md": "1\r\n2\r\nc\r\n", "mixed.md": "1\r\n2\nc\r\n"}.items():
+    for name, expected in {
+        "lf.md": "1\n2\nc\n",
+        "crlf.md": "1\r\n2\r\nc\r\n",
+        "mixed.md": "1\r\n2\nc\r\n",
+    }.items():
         vault.run("vault.replaceText", path=name, find="a\r\nb", replace="1\n2", expectCount=1)
         assert vault.text(name) == expected
     assert vault.text("mixed.md") == "1\r\n2\nc\r\n"
@@ -145,7 +185,9 @@ def test_line_ends_in_find_and_replace_are_those_of_the_file(bench):
 
 def test_dollar_ends_a_line_in_every_file(bench):
     vault = bench({"crlf.md": "a\r\na\r\n"})
-    vault.run("vault.replaceText", path="crlf.md", find="a$", replace="b\n", regex=True, expectCount=2)
+    vault.run(
+        "vault.replaceText", path="crlf.md", find="a$", replace="b\n", regex=True, expectCount=2
+    )
     assert vault.text("crlf.md") == "b\r\n\r\nb\r\n\r\n"
 
 
@@ -157,8 +199,14 @@ def test_empty_matches_insert(bench):
 
 def test_a_wrong_count_stops(bench):
     vault = bench({"a.md": "x x"})
-    assert vault.refusal("vault.replaceText", path="a.md", find="x", replace="y", expectCount=1) == "COUNT_MISMATCH"
-    assert vault.run("vault.replaceText", path="a.md", find="z", replace="y", expectCount=0)["total"] == 0
+    assert (
+        vault.refusal("vault.replaceText", path="a.md", find="x", replace="y", expectCount=1)
+        == "COUNT_MISMATCH"
+    )
+    assert (
+        vault.run("vault.replaceText", path="a.md", find="z", replace="y", expectCount=0)["total"]
+        == 0
+    )
 
 
 def test_nothing_found_is_a_warning(bench):
@@ -202,11 +250,16 @@ def test_instructions_for_other_agents_are_left_alone_in_a_scan(bench):
 )
 def test_replace_refuses(bench, args, code):
     assert (
-        bench({"a.md": "x", "a.txt": "x", "CLAUDE.md": "x"}).refusal("vault.replaceText", **{"find": "x", "replace": "y", **args}) == code
+        bench({"a.md": "x", "a.txt": "x", "CLAUDE.md": "x"}).refusal(
+            "vault.replaceText", **{"find": "x", "replace": "y", **args}
+        )
+        == code
     )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None
+)
 @given(text=st.text("ab\n\r", max_size=20), find=st.sampled_from(["a", "b\n", "\n", "ab", "a\nb"]))
 def test_what_no_match_covers_stays_byte_for_byte(bench, text, find):
     vault = bench({"a.md": text})

@@ -69,8 +69,17 @@ def test_a_huge_document_is_refused(macros: AppFolder, vault: Path) -> None:
         macros.read("a")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.one_of(st.text(), st.sampled_from(["../../x", "..", "/etc/passwd", "C:\\x", ".hidden", "CON", "a/b", "x" * 500])))
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.one_of(
+        st.text(),
+        st.sampled_from(
+            ["../../x", "..", "/etc/passwd", "C:\\x", ".hidden", "CON", "a/b", "x" * 500]
+        ),
+    )
+)
 def test_no_name_leaves_the_folder(macros: AppFolder, vault: Path, name: str) -> None:
     path = macros.write(name, name.encode("utf-8", "replace").decode()).path
     assert path.text.startswith(".obsidian-agent/macros/")
@@ -103,7 +112,11 @@ def test_only_files_made_here_are_listed(macros: AppFolder, vault: Path, build: 
     ],
 )
 def test_links_on_the_way_are_refused(
-    macros: AppFolder, build: Build, snapshot: Callable[[], dict[str, object]], link: str, target: str
+    macros: AppFolder,
+    build: Build,
+    snapshot: Callable[[], dict[str, object]],
+    link: str,
+    target: str,
 ) -> None:
     build(
         [
@@ -115,15 +128,26 @@ def test_links_on_the_way_are_refused(
         ]
     )
     before = snapshot()
-    for attempt in (macros.list, lambda: macros.read("a"), lambda: macros.write("a", 1), lambda: macros.delete("a")):
+    for attempt in (
+        macros.list,
+        lambda: macros.read("a"),
+        lambda: macros.write("a", 1),
+        lambda: macros.delete("a"),
+    ):
         with pytest.raises(PathRefused):
             attempt()
     assert snapshot() == before
 
 
-def test_a_linked_file_is_neither_read_nor_written_through(macros: AppFolder, vault: Path, build: Build) -> None:
+def test_a_linked_file_is_neither_read_nor_written_through(
+    macros: AppFolder, vault: Path, build: Build
+) -> None:
     build(
-        [["file", "../OUT/a.json"], ["folder", ".obsidian-agent/macros"], ["link", ".obsidian-agent/macros/a.json", "../../../OUT/a.json"]]
+        [
+            ["file", "../OUT/a.json"],
+            ["folder", ".obsidian-agent/macros"],
+            ["link", ".obsidian-agent/macros/a.json", "../../../OUT/a.json"],
+        ]
     )
     with pytest.raises(PathRefused):
         macros.read("a")

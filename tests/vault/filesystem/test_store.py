@@ -45,7 +45,9 @@ def test_open_says_what_to_do(tmp_path: Path) -> None:
         assert caught.value.message.count(": ") >= 1
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind this user")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions do not bind this user"
+)
 def test_a_folder_that_cannot_be_read(vault: Path) -> None:
     vault.chmod(0)
     with pytest.raises(ConfigError, match="permissions"):
@@ -90,7 +92,9 @@ def test_the_limit_is_exact(store: VaultStore, vault: Path) -> None:
     assert (error.code, error.path) == ("FILE_TOO_LARGE", "ten.md")
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs a file that does not know its size")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="needs a file that does not know its size"
+)
 def test_a_file_that_does_not_tell_its_size(vault: Path) -> None:
     with VaultStore.open("/proc/self") as store:
         assert store.stat(at("status"))[0].st_size == 0  # type: ignore[index]
@@ -146,7 +150,13 @@ def test_scan_tells_kinds_and_links(store: VaultStore, build: Build) -> None:
             ["link", "out", "../.."],
         ]
     )
-    build([["link", "nowhere", "gone"], ["link", "secret", ".obsidian/app.json"], ["file", ".obsidian/app.json"]])
+    build(
+        [
+            ["link", "nowhere", "gone"],
+            ["link", "secret", ".obsidian/app.json"],
+            ["file", ".obsidian/app.json"],
+        ]
+    )
     assert sorted(store.scan(ROOT)) == [
         (".obsidian", "folder", False),
         ("a.md", "file", False),
@@ -164,7 +174,14 @@ def test_scan_tells_kinds_and_links(store: VaultStore, build: Build) -> None:
 
 
 def test_status_of_links_and_targets(store: VaultStore, vault: Path, build: Build) -> None:
-    build([["file", "a.md"], ["link", "l.md", "a.md"], ["link", "out.md", "../../x"], ["link", "gone.md", "nope"]])
+    build(
+        [
+            ["file", "a.md"],
+            ["link", "l.md", "a.md"],
+            ["link", "out.md", "../../x"],
+            ["link", "gone.md", "nope"],
+        ]
+    )
     link, target = store.lstat(at("l.md")), store.stat(at("l.md"))
     assert link is not None
     assert target is not None
@@ -212,7 +229,9 @@ def test_case_of_an_empty_vault_is_the_platforms(vault: Path) -> None:
 # --- writing outside of runs --------------------------------------------------------------------------------------------------
 
 
-def test_write_keeps_the_mode_and_leaves_no_litter(store: VaultStore, vault: Path, build: Build) -> None:
+def test_write_keeps_the_mode_and_leaves_no_litter(
+    store: VaultStore, vault: Path, build: Build
+) -> None:
     build([["file", "d/a.md"]])
     (vault / "d/a.md").chmod(0o640)
     store.write_atomic(at("d/a.md"), b"new")
@@ -234,16 +253,23 @@ def test_write_goes_through_a_link(store: VaultStore, vault: Path, build: Build)
     assert not (vault.parent / "out.md").exists()
 
 
-def test_a_write_that_fails_changes_nothing(store: VaultStore, build: Build, snapshot: Callable[[], dict[str, object]]) -> None:
+def test_a_write_that_fails_changes_nothing(
+    store: VaultStore, build: Build, snapshot: Callable[[], dict[str, object]]
+) -> None:
     build([["file", "d/a.md"], ["folder", "d/folder.md"]])
     before = snapshot()
-    assert refusal(lambda: store.write_atomic(at("d/folder.md"), b"x")).code in ("NOT_TEXT", "IO_ERROR")
+    assert refusal(lambda: store.write_atomic(at("d/folder.md"), b"x")).code in (
+        "NOT_TEXT",
+        "IO_ERROR",
+    )
     assert refusal(lambda: store.write_atomic(at("nope/a.md"), b"x")).code == "FILE_NOT_FOUND"
     assert refusal(lambda: store.write_atomic(at("d/a.md/b.md"), b"x")).code == "NOT_A_FOLDER"
     assert snapshot() == before
 
 
-def test_a_short_write_is_completed(store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_write_is_completed(
+    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:3])))
     store.write_atomic(at("a.md"), b"0123456789")
@@ -252,7 +278,9 @@ def test_a_short_write_is_completed(store: VaultStore, vault: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("call", ["write", "fsync"])
-def test_a_full_disk_leaves_the_old_file(store: VaultStore, build: Build, snapshot: Callable[[], dict[str, object]], call: str) -> None:
+def test_a_full_disk_leaves_the_old_file(
+    store: VaultStore, build: Build, snapshot: Callable[[], dict[str, object]], call: str
+) -> None:
     build([["file", "a.md"]])
     before = snapshot()
 
@@ -305,7 +333,9 @@ def test_config_is_read_by_fixed_names(store: VaultStore, vault: Path) -> None:
 
 
 @pytest.mark.parametrize("link", ["folder", "file"])
-def test_config_behind_a_link_is_not_read(store: VaultStore, vault: Path, build: Build, link: str) -> None:
+def test_config_behind_a_link_is_not_read(
+    store: VaultStore, vault: Path, build: Build, link: str
+) -> None:
     build([["file", "../OUT/app.json"]])
     (vault.parent / "OUT/app.json").write_text("{}")
     if link == "folder":

@@ -18,7 +18,9 @@ from obsidian_agent.vault.paths.path import ROOT, PathUse, parse, trash_path
 
 Build = Callable[[Sequence[Sequence[str]]], None]
 
-pytestmark = pytest.mark.skipif(not walk.HAS_HANDLES, reason="this platform has no directory handles")
+pytestmark = pytest.mark.skipif(
+    not walk.HAS_HANDLES, reason="this platform has no directory handles"
+)
 
 
 def open_handles() -> int:
@@ -52,14 +54,18 @@ def test_openat2_goes_nowhere_else(root_fd: int, build: Build, text: str, number
     assert caught.value.errno == number
 
 
-def test_without_openat2_the_walk_is_used(vault: Path, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_openat2_the_walk_is_used(
+    vault: Path, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build([["file", "a/b.md"]])
     monkeypatch.setattr(walk, "_libc", None)
     with VaultStore.open(vault) as store:
         assert store.read(parse("a/b.md", PathUse.READ)) == b"content of a/b.md\n"
 
 
-def test_handles_lead_to_the_folder_named(handle_store: VaultStore, vault: Path, build: Build) -> None:
+def test_handles_lead_to_the_folder_named(
+    handle_store: VaultStore, vault: Path, build: Build
+) -> None:
     build([["file", "a/b/c.md"], ["link", "l", "a"], ["link", "a/up", "../a/b/"]])
     for text, real in [("", "."), ("a", "a"), ("a/b", "a/b"), ("l/b", "a/b"), ("l/up", "a/b")]:
         fd = handle_store.open_folder(parse(text, PathUse.FOLDER))
@@ -69,7 +75,14 @@ def test_handles_lead_to_the_folder_named(handle_store: VaultStore, vault: Path,
 
 
 def test_real_places_of_linked_paths(store: VaultStore, build: Build) -> None:
-    build([["file", "a/b/c.md"], ["link", "l", "a"], ["link", "a/up", "../a/b/"], ["link", "c.md", "l/up/c.md"]])
+    build(
+        [
+            ["file", "a/b/c.md"],
+            ["link", "l", "a"],
+            ["link", "a/up", "../a/b/"],
+            ["link", "c.md", "l/up/c.md"],
+        ]
+    )
     for text, real in [
         ("a/b/c.md", "a/b/c.md"),
         ("l/up/c.md", "a/b/c.md"),
@@ -82,7 +95,15 @@ def test_real_places_of_linked_paths(store: VaultStore, build: Build) -> None:
 
 @pytest.mark.parametrize("count", [walk.MAX_LINKS, walk.MAX_LINKS + 1])
 def test_chains_of_links_end(store: VaultStore, build: Build, count: int) -> None:
-    build([["file", "n.md"], *(["link", f"l{at}", f"l{at + 1}" if at + 1 < count else "n.md"] for at in range(count))])
+    build(
+        [
+            ["file", "n.md"],
+            *(
+                ["link", f"l{at}", f"l{at + 1}" if at + 1 < count else "n.md"]
+                for at in range(count)
+            ),
+        ]
+    )
     path = parse("l0", PathUse.READ)
     if count > walk.MAX_LINKS:
         with pytest.raises(PathRefused, match="circles"):
@@ -119,7 +140,18 @@ def test_no_handle_stays_open(handle_store: VaultStore, build: Build) -> None:
     )
     build([["link", "git", ".git"], ["link", "a/b/deep", "../../../../../.."]])
     before = open_handles()
-    for text in ["a/b/c.md", "a/out/x", "loop", "l/c.md", "a/pipe", "git/config", "a/b/deep/etc", "nope/x", "a/b/c.md/d", "a"]:
+    for text in [
+        "a/b/c.md",
+        "a/out/x",
+        "loop",
+        "l/c.md",
+        "a/pipe",
+        "git/config",
+        "a/b/deep/etc",
+        "nope/x",
+        "a/b/c.md/d",
+        "a",
+    ]:
         path = parse(text, PathUse.READ)
         for attempt in (
             handle_store.read,
@@ -168,10 +200,17 @@ def attacker(vault: Path, build: Build, swapped: tuple[str, str]) -> Iterator[Pa
     """A program that exchanges something in the vault and a link to the outside, again and again. Gives the folder outside."""
     if not sys.platform.startswith("linux"):
         pytest.skip("renameat2 is Linux's")
-    build([["file", "Notes/Sub/n.md"], ["file", "../OUT/Sub/n.md"], ["link", "swap", os.path.abspath(vault / swapped[1])]])
+    build(
+        [
+            ["file", "Notes/Sub/n.md"],
+            ["file", "../OUT/Sub/n.md"],
+            ["link", "swap", os.path.abspath(vault / swapped[1])],
+        ]
+    )
     (vault.parent / "OUT/Sub/n.md").write_bytes(b"secret")
     with subprocess.Popen(
-        [sys.executable, "-c", ATTACKER, str(vault / swapped[0]), str(vault / "swap")], stdout=subprocess.PIPE
+        [sys.executable, "-c", ATTACKER, str(vault / swapped[0]), str(vault / "swap")],
+        stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         if process.stdout.readline() != b"ready\n":
@@ -196,7 +235,9 @@ def rounds(attempt: Callable[[int], None], *, least: int, most: int) -> tuple[in
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("least", [4000, pytest.param(40_000, marks=pytest.mark.soak)])
-def test_no_write_escapes_a_swapping_program(handle_store: VaultStore, attacker: Path, least: int) -> None:
+def test_no_write_escapes_a_swapping_program(
+    handle_store: VaultStore, attacker: Path, least: int
+) -> None:
     outside = os.stat(attacker / "Sub")
 
     def write(number: int) -> None:
@@ -218,7 +259,10 @@ def test_no_write_escapes_a_swapping_program(handle_store: VaultStore, attacker:
 
 @pytest.mark.timeout(120)
 @pytest.mark.usefixtures("attacker")
-@pytest.mark.parametrize("swapped", [("Notes", "../OUT"), ("Notes/Sub", "../OUT/Sub"), ("Notes/Sub/n.md", "../OUT/Sub/n.md")])
+@pytest.mark.parametrize(
+    "swapped",
+    [("Notes", "../OUT"), ("Notes/Sub", "../OUT/Sub"), ("Notes/Sub/n.md", "../OUT/Sub/n.md")],
+)
 def test_no_read_escapes_a_swapping_program(handle_store: VaultStore) -> None:
     path = parse("Notes/Sub/n.md", PathUse.READ)
 

@@ -15,9 +15,16 @@ from hypothesis import strategies as st
 from faults import refused
 from obsidian_agent.errors import ObsidianAgentError, VaultError
 from obsidian_agent.vault import text
-from obsidian_agent.vault.frontmatter.properties import edit_properties, find_frontmatter, read_properties
+from obsidian_agent.vault.frontmatter.properties import (
+    edit_properties,
+    find_frontmatter,
+    read_properties,
+)
 
-CASES = [json.loads(line) for line in (Path(__file__).parent / "frontmatter_cases.jsonl").read_text("utf-8").splitlines()]
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "frontmatter_cases.jsonl").read_text("utf-8").splitlines()
+]
 
 
 class Yaml12(yaml.SafeLoader):
@@ -30,7 +37,11 @@ for _tag, _pattern, _first in (
     ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
     ("int", r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$", list("-+0123456789")),
-    ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
+    (
+        "float",
+        r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$",
+        list("-+.0123456789"),
+    ),
     ("float", r"^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$", list("-+.")),
 ):
     Yaml12.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
@@ -97,12 +108,25 @@ def test_golden_case(case: dict[str, Any]) -> None:
 def test_the_block_is_between_the_first_two_fences(note: str, block: str, body: str) -> None:
     front = find_frontmatter(note)
     assert front is not None
-    assert (note[front.content_start : front.content_end], note[front.body_start :]) == (block, body)
+    assert (note[front.content_start : front.content_end], note[front.body_start :]) == (
+        block,
+        body,
+    )
     assert note.startswith("---", front.start)
 
 
 @pytest.mark.parametrize(
-    "note", ["", "Body", "\n---\na: 1\n---\n", " ---\na: 1\n---\n", "----\na: 1\n----\n", "---\na: 1\n", "---", "---\ra: 1\r---\r"]
+    "note",
+    [
+        "",
+        "Body",
+        "\n---\na: 1\n---\n",
+        " ---\na: 1\n---\n",
+        "----\na: 1\n----\n",
+        "---\na: 1\n",
+        "---",
+        "---\ra: 1\r---\r",
+    ],
 )
 def test_no_block(note: str) -> None:
     assert find_frontmatter(note) is None
@@ -154,7 +178,15 @@ def test_values_are_read_as_obsidian_reads_them() -> None:
 
 
 def test_what_is_read_is_json() -> None:
-    odd = ("a: .nan", "b: 1e999", f"c: {'9' * 5000}", "d: !!binary aGk=", "e: !!python/name:os.system x", "f: {{title}}", "? [x, y]\n: z")
+    odd = (
+        "a: .nan",
+        "b: 1e999",
+        f"c: {'9' * 5000}",
+        "d: !!binary aGk=",
+        "e: !!python/name:os.system x",
+        "f: {{title}}",
+        "? [x, y]\n: z",
+    )
     note = note_of(*odd)
     assert json.loads(json.dumps(read_properties(note), allow_nan=False)) == read_properties(note)
 
@@ -165,14 +197,25 @@ def test_text_between_rules_has_no_properties() -> None:
 
 def test_aliases_are_followed_within_limits() -> None:
     assert read_properties(note_of("a: &x [1, 2]", "b: *x"))["b"] == [1, 2]
-    bomb = [f"k0: &k0 [{', '.join('x' * 9)}]", *(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 9)}]" for n in range(1, 9))]
+    bomb = [
+        f"k0: &k0 [{', '.join('x' * 9)}]",
+        *(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 9)}]" for n in range(1, 9)),
+    ]
     with refused("FRONTMATTER_INVALID", "more than"):
         read_properties(note_of(*bomb))
 
 
 @pytest.mark.parametrize(
     "lines",
-    [("a: &x [*x]",), ("a: *nowhere",), (f"a: {'[' * 500}{']' * 500}",), ("a: [",), ("a: 1", "  b: 2"), ("a: b: c",), ("\ta: 1",)],
+    [
+        ("a: &x [*x]",),
+        ("a: *nowhere",),
+        (f"a: {'[' * 500}{']' * 500}",),
+        ("a: [",),
+        ("a: 1", "  b: 2"),
+        ("a: b: c",),
+        ("\ta: 1",),
+    ],
 )
 def test_what_is_no_yaml_is_an_error(lines: tuple[str, ...]) -> None:
     with refused("FRONTMATTER_INVALID"):
@@ -228,7 +271,9 @@ def test_an_error_names_the_line_of_the_note() -> None:
     ],
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_set_keeps_what_stands_around_the_value(before: str, value: Any, after: str, newline: str) -> None:
+def test_set_keeps_what_stands_around_the_value(
+    before: str, value: Any, after: str, newline: str
+) -> None:
     def note(line: str) -> str:
         return f"---\na: 1\n{line}\nz: [9] # z\n---\nBody\n".replace("\n", newline)
 
@@ -241,15 +286,27 @@ def test_set_keeps_what_stands_around_the_value(before: str, value: Any, after: 
     ("before", "value", "after"),
     [
         ("k:\n- a\n- b # c", ["a", "x"], "k:\n- a\n- x # c"),
-        ("k: # k\n    - a # 1\n    # 2\n    - b\n    - c # 3", ["a", "c"], "k: # k\n    - a # 1\n    # 2\n    - c # 3"),
+        (
+            "k: # k\n    - a # 1\n    # 2\n    - b\n    - c # 3",
+            ["a", "c"],
+            "k: # k\n    - a # 1\n    # 2\n    - c # 3",
+        ),
         ("k:\n  - a\n  - b", ["o", "a", "b", "m"], "k:\n  - o\n  - a\n  - b\n  - m"),
         ("k:\n  - 'a'\n  - 'b'", ["a", "b", "c"], "k:\n  - 'a'\n  - 'b'\n  - 'c'"),
         ("k:\n  - a # 1\n  # 2\n  - b", [], "k: []\n  # 2"),
-        ("k:\n  - a: 1\n    b: 2\n  - |\n    text\n\n  - last", ["x", "last"], "k:\n  - x\n\n  - last"),
+        (
+            "k:\n  - a: 1\n    b: 2\n  - |\n    text\n\n  - last",
+            ["x", "last"],
+            "k:\n  - x\n\n  - last",
+        ),
         ("k:\n- - a\n  - b\n-\n  - c\n- d", [["a", "b"], "d"], "k:\n- - a\n  - b\n- d"),
         ("k:\n- - a\n  - b\n- d", ["x", "d"], "k:\n- x\n- d"),
         ("k:\n  -\n  - b", ["a", "b"], "k:\n  - a\n  - b"),
-        ("k:\n  - a", [None, 1, True, ["x"], {"m": 1}], "k:\n  - null\n  - 1\n  - true\n  - [x]\n  - {m: 1}"),
+        (
+            "k:\n  - a",
+            [None, 1, True, ["x"], {"m": 1}],
+            "k:\n  - null\n  - 1\n  - true\n  - [x]\n  - {m: 1}",
+        ),
         ("k: &a # c\n  - x", ["z"], "k: &a # c\n  - z"),
         ("k: &a # c\n  - x", [], "k: [] # c"),
         ("k: [a, b , c] # c", ["a", "c"], "k: [a , c] # c"),
@@ -273,15 +330,33 @@ def test_lists_are_edited_item_by_item(before: str, value: list[Any], after: str
 def test_new_properties_go_last_in_the_order_they_are_given() -> None:
     values = {"z": ["x", "no"], "b": "2026-01-02", "m": {"k": 1}, "o": None, "e": [], "yes": 1}
     result = edit_properties(note_of("a: 1", "", "# end"), set=values)
-    assert result == note_of("a: 1", "", "# end", "z:", "  - x", '  - "no"', "b: 2026-01-02", "m:", "  k: 1", "o:", "e: []", '"yes": 1')
+    assert result == note_of(
+        "a: 1",
+        "",
+        "# end",
+        "z:",
+        "  - x",
+        '  - "no"',
+        "b: 2026-01-02",
+        "m:",
+        "  k: 1",
+        "o:",
+        "e: []",
+        '"yes": 1',
+    )
 
 
 def test_a_new_property_is_indented_as_the_others() -> None:
-    assert edit_properties("---\n  a: 1\n---\n", set={"b": ["x"]}) == "---\n  a: 1\n  b:\n    - x\n---\n"
+    assert (
+        edit_properties("---\n  a: 1\n---\n", set={"b": ["x"]})
+        == "---\n  a: 1\n  b:\n    - x\n---\n"
+    )
 
 
 def test_a_new_block_takes_the_line_ends_of_the_note() -> None:
-    assert edit_properties("x\r\ny\r\n", set={"a": ["b"]}) == "---\r\na:\r\n  - b\r\n---\r\nx\r\ny\r\n"
+    assert (
+        edit_properties("x\r\ny\r\n", set={"a": ["b"]}) == "---\r\na:\r\n  - b\r\n---\r\nx\r\ny\r\n"
+    )
 
 
 def test_a_property_in_an_odd_spelling_is_found_by_its_value() -> None:
@@ -290,7 +365,21 @@ def test_a_property_in_an_odd_spelling_is_found_by_its_value() -> None:
 
 def test_numbers_that_are_equal_are_unchanged() -> None:
     note = note_of("a: 1", "b: 2.0", "c: 0x1F", "d: ~", "e: TRUE", "f: 'x'", "g: {b: 1, a: [2]}")
-    assert edit_properties(note, set={"a": 1.0, "b": 2, "c": 31, "d": None, "e": True, "f": "x", "g": {"a": [2], "b": 1}}) == note
+    assert (
+        edit_properties(
+            note,
+            set={
+                "a": 1.0,
+                "b": 2,
+                "c": 31,
+                "d": None,
+                "e": True,
+                "f": "x",
+                "g": {"a": [2], "b": 1},
+            },
+        )
+        == note
+    )
 
 
 def test_true_is_not_one() -> None:
@@ -298,7 +387,19 @@ def test_true_is_not_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["a\u2028b", "a\x85b", "\ufeff", "\x00\x07\x7f", "😀", "\uffff", "é", "\u00a0x", "a" * 5000, "a b " * 2000 + "c"]
+    "value",
+    [
+        "a\u2028b",
+        "a\x85b",
+        "\ufeff",
+        "\x00\x07\x7f",
+        "😀",
+        "\uffff",
+        "é",
+        "\u00a0x",
+        "a" * 5000,
+        "a b " * 2000 + "c",
+    ],
 )
 def test_odd_characters_survive(value: str) -> None:
     for before in ("k: old", "k: [old]", "other: 1"):
@@ -308,7 +409,9 @@ def test_odd_characters_survive(value: str) -> None:
 
 
 def test_other_properties_may_hold_odd_line_ends() -> None:
-    assert edit_properties(note_of("a: x\u2028y", "b: \x85", "k: 1"), set={"k": 2}) == note_of("a: x\u2028y", "b: \x85", "k: 2")
+    assert edit_properties(note_of("a: x\u2028y", "b: \x85", "k: 1"), set={"k": 2}) == note_of(
+        "a: x\u2028y", "b: \x85", "k: 2"
+    )
 
 
 # --- JSON in braces -----------------------------------------------------------------------------------------------------------------
@@ -318,11 +421,23 @@ def test_other_properties_may_hold_odd_line_ends() -> None:
     ("before", "change", "after"),
     [
         ('{"a": 1, "b": [1, 2]}', {"set": {"b": [1, 2, "x"]}}, '{"a": 1, "b": [1, 2, "x"]}'),
-        ('{"a": 1}', {"set": {"c": {"d": None, "e": "no"}}}, '{"a": 1, "c": {"d": null, "e": "no"}}'),
-        ('{\n  "a": 1,\n  "b": 2\n}', {"set": {"c": "x"}}, '{\n  "a": 1,\n  "b": 2,\n  "c": "x"\n}'),
+        (
+            '{"a": 1}',
+            {"set": {"c": {"d": None, "e": "no"}}},
+            '{"a": 1, "c": {"d": null, "e": "no"}}',
+        ),
+        (
+            '{\n  "a": 1,\n  "b": 2\n}',
+            {"set": {"c": "x"}},
+            '{\n  "a": 1,\n  "b": 2,\n  "c": "x"\n}',
+        ),
         ("{}", {"set": {"a": "x"}}, '{"a": "x"}'),
         ('{"a": 1, "b": 2, "c": 3}', {"remove": ["b", "c"]}, '{"a": 1}'),
-        ('{"a": 1, "b": 2, "c": 3}', {"remove": ["a", "c"], "set": {"b": 4, "d": 5}}, '{"b": 4, "d": 5}'),
+        (
+            '{"a": 1, "b": 2, "c": 3}',
+            {"remove": ["a", "c"], "set": {"b": 4, "d": 5}},
+            '{"b": 4, "d": 5}',
+        ),
         ('{"a": 1}', {"remove": ["a"]}, "{}"),
         ('{"tags": ["x"]}', {"add_tags": ["y"], "remove_tags": ["X"]}, '{"tags": ["y"]}'),
         ("{a: , b}", {"set": {"a": 1, "b": 2}}, "{a: 1, b: 2}"),
@@ -348,7 +463,9 @@ def test_a_block_in_braces(before: str, change: dict[str, Any], after: str) -> N
         (("'k':", "  m: 1", "  n: 2"), ()),
     ],
 )
-def test_remove_takes_the_lines_of_the_property(before: tuple[str, ...], after: tuple[str, ...]) -> None:
+def test_remove_takes_the_lines_of_the_property(
+    before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
     assert edit_properties(note_of(*before), remove=["k", "not there"]) == note_of(*after)
 
 
@@ -385,14 +502,18 @@ def test_what_others_refer_to_is_not_removed() -> None:
         (("x: 1",), [], ["a"], ("x: 1",)),
     ],
 )
-def test_tags(before: tuple[str, ...], add: list[str], drop: list[str], after: tuple[str, ...]) -> None:
+def test_tags(
+    before: tuple[str, ...], add: list[str], drop: list[str], after: tuple[str, ...]
+) -> None:
     result = edit_properties(note_of(*before), add_tags=add, remove_tags=drop)
     assert result == note_of(*after)
     assert edit_properties(result, add_tags=add, remove_tags=drop) == result
 
 
 def test_tags_are_added_to_what_is_set() -> None:
-    assert edit_properties(note_of("tags: [a, b]"), set={"tags": ["c"]}, add_tags=["d"], remove_tags=["c"]) == note_of("tags: [d]")
+    assert edit_properties(
+        note_of("tags: [a, b]"), set={"tags": ["c"]}, add_tags=["d"], remove_tags=["c"]
+    ) == note_of("tags: [d]")
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------------------------
@@ -451,7 +572,9 @@ def test_blocks_that_are_left_alone(note: str) -> None:
 
 
 def test_a_duplicate_that_is_not_meant_stays() -> None:
-    assert edit_properties(note_of("a: 1", "a: 2", "k: 1"), set={"k": 2}) == note_of("a: 1", "a: 2", "k: 2")
+    assert edit_properties(note_of("a: 1", "a: 2", "k: 1"), set={"k": 2}) == note_of(
+        "a: 1", "a: 2", "k: 2"
+    )
     assert read_properties(note_of("a: 1", "a: 2")) == {"a": 2}
 
 
@@ -464,8 +587,14 @@ def test_nothing_asked_is_nothing_read() -> None:
 
 def test_properties_of_a_new_note() -> None:
     assert edit_properties("# T\n", set={}) == "# T\n"
-    assert edit_properties("# T\n", set={"a": "x: y", "tags": ["t"]}) == '---\na: "x: y"\ntags:\n  - t\n---\n# T\n'
-    assert edit_properties("---\na: 1 # c\n---\n# T\n", set={"a": 2, "b": 3}) == "---\na: 2 # c\nb: 3\n---\n# T\n"
+    assert (
+        edit_properties("# T\n", set={"a": "x: y", "tags": ["t"]})
+        == '---\na: "x: y"\ntags:\n  - t\n---\n# T\n'
+    )
+    assert (
+        edit_properties("---\na: 1 # c\n---\n# T\n", set={"a": 2, "b": 3})
+        == "---\na: 2 # c\nb: 3\n---\n# T\n"
+    )
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------------------------
@@ -491,11 +620,22 @@ SCALARS = (
 ENTRIES = st.one_of(
     st.sampled_from(SCALARS).map(lambda scalar: f" {scalar}"),
     st.sampled_from(SCALARS).map(lambda scalar: f"   {scalar} # c"),
-    st.lists(st.sampled_from(SCALARS), min_size=1, max_size=4).map(lambda items: "".join(f"\n  - {item}" for item in items)),
-    st.lists(st.sampled_from(SCALARS), min_size=1, max_size=3).map(lambda items: " # c" + "".join(f"\n- {item} # i" for item in items)),
+    st.lists(st.sampled_from(SCALARS), min_size=1, max_size=4).map(
+        lambda items: "".join(f"\n  - {item}" for item in items)
+    ),
+    st.lists(st.sampled_from(SCALARS), min_size=1, max_size=3).map(
+        lambda items: " # c" + "".join(f"\n- {item} # i" for item in items)
+    ),
     st.sampled_from((" [a, 'b, c', 1]", " []", " [a, # c\n  b]", " {x: 1, y: [2]}", " one\n  two")),
     st.sampled_from((" |\n  one\n\n  two", " >-\n  one\n", " |+\n  one\n\n")),
-    st.sampled_from(("\n  m: 1\n  n:\n    - z", "\n  next line", "\n  - m: 1\n    n: 2\n  - z", "\n  - a\n\n  # between\n  - b")),
+    st.sampled_from(
+        (
+            "\n  m: 1\n  n:\n    - z",
+            "\n  next line",
+            "\n  - m: 1\n    n: 2\n  - z",
+            "\n  - a\n\n  # between\n  - b",
+        )
+    ),
 )
 FILLERS = st.sampled_from(("", "", "", "# comment\n", "\n", "  # indented\n"))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
@@ -504,7 +644,10 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
     st.none() | st.booleans() | NUMBERS | TEXTS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab: 'no1é", min_size=1, max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text("ab: 'no1é", min_size=1, max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -513,7 +656,11 @@ JSON = st.recursive(
 def notes(draw: st.DrawFn) -> str:
     keys = draw(st.lists(st.sampled_from(KEYS), unique=True, max_size=5))
     block = "".join(f"{key}:{draw(ENTRIES)}\n{draw(FILLERS)}" for key in keys)
-    note = draw(st.sampled_from(("", "\ufeff"))) + f"---\n{block}---\n" + draw(st.sampled_from(("", "Body\n---\nmore", "\n\n# T\n")))
+    note = (
+        draw(st.sampled_from(("", "\ufeff")))
+        + f"---\n{block}---\n"
+        + draw(st.sampled_from(("", "Body\n---\nmore", "\n\n# T\n")))
+    )
     return note.replace("\n", draw(st.sampled_from(("\n", "\r\n"))))
 
 
@@ -576,7 +723,10 @@ def test_law_adding_and_removing_restores_the_bytes(note: str, values: dict[str,
 
 @LAW
 @given(
-    first=TEXTS.filter(lambda text: text != "2024-01-01") | st.integers() | st.booleans() | st.none(),
+    first=TEXTS.filter(lambda text: text != "2024-01-01")
+    | st.integers()
+    | st.booleans()
+    | st.none(),
     second=TEXTS | st.integers() | st.none(),
     shape=st.sampled_from(("a: 1\nk: x # c\nz: 1\n", "k: x\n", "k:\n  - i\n", "k: [i]\n")),
 )
@@ -606,7 +756,10 @@ def test_law_added_tags_are_there_once_and_can_be_taken_back(note: str, tags: li
 
 
 @LAW
-@given(before=st.text("ak-:#'\"[]{}&*!|>%@? \n\t,x1\u2028\x85", max_size=40), value=st.sampled_from(("new", ["x"], None, {"m": 1})))
+@given(
+    before=st.text("ak-:#'\"[]{}&*!|>%@? \n\t,x1\u2028\x85", max_size=40),
+    value=st.sampled_from(("new", ["x"], None, {"m": 1})),
+)
 def test_law_no_text_makes_an_edit_that_is_wrong(before: str, value: Any) -> None:
     note = f"---\n{before}\n---\nBody"
     try:

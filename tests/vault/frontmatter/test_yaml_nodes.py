@@ -26,17 +26,24 @@ BLOCKS = (
 def texts(block: str) -> list[tuple[Any, str, Any, str]]:
     parsed = parse(block)
     assert parsed is not None
-    return [(entry.key, block[entry.node.start : entry.node.end], entry.node.value, entry.node.style) for entry in parsed.entries]
+    return [
+        (entry.key, block[entry.node.start : entry.node.end], entry.node.value, entry.node.style)
+        for entry in parsed.entries
+    ]
 
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_line_ends_of_windows_give_the_same_values_and_spans(block: str) -> None:
     found = texts(block.replace("\n", "\r\n"))
-    assert [(key, text.replace("\r\n", "\n"), value, style) for key, text, value, style in found] == texts(block)
+    assert [
+        (key, text.replace("\r\n", "\n"), value, style) for key, text, value, style in found
+    ] == texts(block)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_without_libyaml_the_answer_is_the_same(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_libyaml_the_answer_is_the_same(
+    block: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fast = texts(block)
     monkeypatch.setattr(yaml_nodes, "_LOADER", yaml.SafeLoader)
     assert texts(block) == fast
@@ -44,7 +51,9 @@ def test_without_libyaml_the_answer_is_the_same(block: str, monkeypatch: pytest.
 
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("value", ["new", ["x"], None])
-def test_without_libyaml_edits_are_the_same(block: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_libyaml_edits_are_the_same(
+    block: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def edited() -> str:
         try:
             return edit_properties(f"---\n{block}---\n", set={"a": value})
@@ -136,7 +145,10 @@ LINES = st.lists(
     [
         ("", {}),
         ("\n# c\n\n", {}),
-        ("a: x y # c\nb:\n  - 1\n  - 'two'\nc: [true, \"no\"]\r\nd:\n", {"a": "x y", "b": [1, "two"], "c": [True, "no"], "d": None}),
+        (
+            "a: x y # c\nb:\n  - 1\n  - 'two'\nc: [true, \"no\"]\r\nd:\n",
+            {"a": "x y", "b": [1, "two"], "c": [True, "no"], "d": None},
+        ),
         ("a:\n- x\n- y\nb: http://a.b/c#d\n", {"a": ["x", "y"], "b": "http://a.b/c#d"}),
     ],
 )

@@ -8,10 +8,18 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.frontmatter.yaml_scalars import is_date, is_plain, resolve, write_scalar, write_text
+from obsidian_agent.vault.frontmatter.yaml_scalars import (
+    is_date,
+    is_plain,
+    resolve,
+    write_scalar,
+    write_text,
+)
 
 LAW = settings(deadline=None)
-TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.text("0123456789-+.:_exXobTZ ~nulyestrfao<>=", max_size=12)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.text(
+    "0123456789-+.:_exXobTZ ~nulyestrfao<>=", max_size=12
+)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +99,13 @@ def test_what_is_not_gets_the_quotes_that_need_least_escapes(text: str, written:
 
 
 def test_inside_brackets_more_is_quoted() -> None:
-    assert [write_text(text, flow=True) for text in ("a", "a, b", "a]", "a:b", "it's")] == ["a", '"a, b"', '"a]"', '"a:b"', '"it\'s"']
+    assert [write_text(text, flow=True) for text in ("a", "a, b", "a]", "a:b", "it's")] == [
+        "a",
+        '"a, b"',
+        '"a]"',
+        '"a:b"',
+        '"it\'s"',
+    ]
 
 
 def test_an_asked_for_quote_is_used_where_it_can_be() -> None:
@@ -102,7 +116,13 @@ def test_an_asked_for_quote_is_used_where_it_can_be() -> None:
 
 @pytest.mark.parametrize(
     ("text", "date"),
-    [("2026-02-28", True), ("2026-02-30", False), ("2026-02-28T10:00", True), ("2026-02-28T10:00:61", False), ("2026-2-8", False)],
+    [
+        ("2026-02-28", True),
+        ("2026-02-30", False),
+        ("2026-02-28T10:00", True),
+        ("2026-02-28T10:00:61", False),
+        ("2026-2-8", False),
+    ],
 )
 def test_dates_of_the_calendar(text: str, date: bool) -> None:
     assert is_date(text) is date
@@ -111,7 +131,15 @@ def test_dates_of_the_calendar(text: str, date: bool) -> None:
 
 @pytest.mark.parametrize(
     ("value", "written"),
-    [(None, "null"), (True, "true"), (12, "12"), (2.5, "2.5"), (1e20, "1.0e+20"), (1e-7, "1.0e-07"), (1.5e300, "1.5e+300")],
+    [
+        (None, "null"),
+        (True, "true"),
+        (12, "12"),
+        (2.5, "2.5"),
+        (1e20, "1.0e+20"),
+        (1e-7, "1.0e-07"),
+        (1.5e300, "1.5e+300"),
+    ],
 )
 def test_numbers_and_words(value: Any, written: str) -> None:
     assert write_scalar(value) == written

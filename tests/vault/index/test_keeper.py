@@ -27,8 +27,36 @@ from obsidian_agent.vault.links.resolve import file_name, name_key, target_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView, ScanIndex
 
-NAMES = ["a.md", "b.md", "A.md", "a.md.md", "Sub/a.md", "Sub/b.md", "Sub/Deep/c.md", "Sub2/b.md", "café.md", "o.md", "pic.png", "x.canvas"]
-TARGETS = ["a", "A.md", "b", "Sub/a", "./b", "../a", "Deep/c", "/a", "café", "pic.png", "nowhere", "Sub/nowhere", ".", ".."]
+NAMES = [
+    "a.md",
+    "b.md",
+    "A.md",
+    "a.md.md",
+    "Sub/a.md",
+    "Sub/b.md",
+    "Sub/Deep/c.md",
+    "Sub2/b.md",
+    "café.md",
+    "o.md",
+    "pic.png",
+    "x.canvas",
+]
+TARGETS = [
+    "a",
+    "A.md",
+    "b",
+    "Sub/a",
+    "./b",
+    "../a",
+    "Deep/c",
+    "/a",
+    "café",
+    "pic.png",
+    "nowhere",
+    "Sub/nowhere",
+    ".",
+    "..",
+]
 TARGETS += ["a.md.md", "c|d", "#part", "#"]
 QUERIES = ["DONE", "status: open\n---\n", "Ümlaut", "x/y", "strasse", "k", "absent", "\u65e5"]
 TAGS = ["x", "x/y", "X/Z", "x-1", "xy", "ümlaut"]
@@ -36,7 +64,11 @@ TAGS = ["x", "x/y", "X/Z", "x-1", "xy", "ümlaut"]
 
 def note(links: list[str], tags: list[str], own: list[str], status: str) -> bytes:
     """A note with these links, tags in its text and in its properties, and status."""
-    words = [f"[[{link}]]" for link in links] + [f"#{tag}" for tag in tags] + (["Stra\u00dfe \u212a \u65e5"] if "x" in own else [])
+    words = (
+        [f"[[{link}]]" for link in links]
+        + [f"#{tag}" for tag in tags]
+        + (["Stra\u00dfe \u212a \u65e5"] if "x" in own else [])
+    )
     aliases = f"aliases: [also {own[0]}, {len(links)}]\n" if own else ""
     reference = f"\n\n[r]: {tags[0]}.md\n" if "xy" in tags else ""
     return f"---\ntags: [{', '.join(own)}]\n{aliases}status: {status}\n---\n{' '.join(words)}{reference}".encode()
@@ -70,16 +102,25 @@ def said(index: VaultIndex) -> dict[str, Any]:
     """Everything that an index can be asked."""
     files = list(index.files())
     folders = [ROOT, *{path.parent for path in files}]
-    names = {file_name(path) for path in files} | {target_name(target) for path in files for target in index.facts(path).targets}
+    names = {file_name(path) for path in files} | {
+        target_name(target) for path in files for target in index.facts(path).targets
+    }
     return {
         "files": [path.text for path in files],
         "aliases": sorted((alias, path.text) for alias, path in index.aliases()),
-        "names": {query: index.names().search(query) for query in ("a", "b", "also", "caf\u00e9", "sub c", "pic")},
+        "names": {
+            query: index.names().search(query)
+            for query in ("a", "b", "also", "caf\u00e9", "sub c", "pic")
+        },
         "text": {path.text: index.text(path) for path in files},
         "notes": {folder.text: [path.text for path in index.notes(folder)] for folder in folders},
         "counts": [index.note_count(folder) for folder in folders],
         "facts": {path.text: index.facts(path) for path in files},
-        "tagged": {(tag, folder.text): [path.text for path in index.tagged(tag, folder)] for tag in TAGS for folder in folders},
+        "tagged": {
+            (tag, folder.text): [path.text for path in index.tagged(tag, folder)]
+            for tag in TAGS
+            for folder in folders
+        },
         "naming": {name: [path.text for path in index.naming(name)] for name in names},
         "referring": [path.text for path in index.referring()],
         "named": {name: [path.text for path in index.named(name)] for name in names},
@@ -88,7 +129,9 @@ def said(index: VaultIndex) -> dict[str, Any]:
         "texts": {
             (query, folder.text): [
                 path.text
-                for path, data in index.texts(folder, folded_needle(query), folded_needle(query[:2]))
+                for path, data in index.texts(
+                    folder, folded_needle(query), folded_needle(query[:2])
+                )
                 if isinstance(data, bytes) and query.casefold() in data.decode().casefold()
             ]
             for query in QUERIES
@@ -108,7 +151,9 @@ def settled(monkeypatch):
     monkeypatch.setattr("obsidian_agent.vault.index.build.SETTLED_NS", 0)
 
 
-LAW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def assert_true(stored: StoredIndex, store: VaultStore) -> None:
@@ -121,14 +166,22 @@ def assert_true(stored: StoredIndex, store: VaultStore) -> None:
     links = [(target, path) for path in files for target in scanned.facts(path).targets]
     lost = sum(1 for target, path in links if scanned.resolve(target, path) is None)
     tags = {tag_key(tag) for path in files for tag in scanned.facts(path).tags}
-    assert stored.figures() == (sum(path.is_note for path in files), len(files), len(links), lost, len(tags))
+    assert stored.figures() == (
+        sum(path.is_note for path in files),
+        len(files),
+        len(links),
+        lost,
+        len(tags),
+    )
 
 
 @pytest.mark.usefixtures("settled")
 @pytest.mark.parametrize("saved_after", [0, index_keeper.SAVED_AFTER])
 @LAW
 @given(vaults, vaults, vaults)
-def test_the_stored_index_says_what_reading_everything_says(tmp_path, saved_after, first, second, third):
+def test_the_stored_index_says_what_reading_everything_says(
+    tmp_path, saved_after, first, second, third
+):
     folder, state = tmp_path / "vault", tmp_path / "state"
     for place in (folder, state):
         shutil.rmtree(place, ignore_errors=True)
@@ -235,20 +288,33 @@ def test_without_a_place_for_it_the_index_lives_in_memory(tmp_path):
 def test_what_the_state_keeps_is_private_and_the_vault_is_left_alone(tmp_path):
     keeper, folder = keeper_of(tmp_path, VAULT)
     keeper.refresh()
-    assert {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()} == VAULT
+    assert {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    } == VAULT
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
     assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "state").iterdir())
 
 
 def test_the_walk_sees_what_views_see(tmp_path):
-    odd = {".obsidian/app.json": b"", ".trash/t.md": b"", "1. odd ~name%.md": b"", "opencode.json": b""}
+    odd = {
+        ".obsidian/app.json": b"",
+        ".trash/t.md": b"",
+        "1. odd ~name%.md": b"",
+        "opencode.json": b"",
+    }
     _, folder = keeper_of(tmp_path, VAULT | odd)
     (folder / "link.md").symlink_to("a.md")
     (folder / "out.md").symlink_to("/etc/hostname")
     (folder / "Other").symlink_to("Sub")
     os.mkfifo(folder / "fifo.md")
     with VaultStore.open(folder) as store:
-        shown = {entry.path.text: os.stat(folder / entry.path.text).st_size for entry in DiskView(store).walk(ROOT) if entry.kind == "file"}
+        shown = {
+            entry.path.text: os.stat(folder / entry.path.text).st_size
+            for entry in DiskView(store).walk(ROOT)
+            if entry.kind == "file"
+        }
         assert {text: stamp.size for text, stamp in walk_stamps(store)} == shown
     assert "link.md" in shown
 

@@ -23,7 +23,13 @@ def names(query, limit=None):
 
 
 def test_better_places_come_first():
-    assert names("budget") == ["Budget.md", "Work/Budget 2022.md", "My budget.md", "Notes/Rebudgeting.md", "Budget/Plan.md"]
+    assert names("budget") == [
+        "Budget.md",
+        "Work/Budget 2022.md",
+        "My budget.md",
+        "Notes/Rebudgeting.md",
+        "Budget/Plan.md",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +61,9 @@ def test_scores_and_totals():
     assert scores == sorted(scores, reverse=True)
 
 
-some_paths = st.lists(st.text(st.sampled_from("abcAB\u00e9 /."), min_size=1, max_size=8), unique=True, max_size=12)
+some_paths = st.lists(
+    st.text(st.sampled_from("abcAB\u00e9 /."), min_size=1, max_size=8), unique=True, max_size=12
+)
 
 
 @given(some_paths, st.text(st.sampled_from("ab \u00c9"), max_size=6), st.integers(0, 5))
@@ -70,7 +78,11 @@ def test_every_path_that_holds_the_query_is_a_hit(paths, query):
     assert {path for path in paths if folded(query) in folded(path)} <= hits
 
 
-ALIASES = [("Finances / plan", "Budget.md"), ("Roadmap", "Projects/VPN rollout.md"), ("Budget of the house", "My budget.md")]
+ALIASES = [
+    ("Finances / plan", "Budget.md"),
+    ("Roadmap", "Projects/VPN rollout.md"),
+    ("Budget of the house", "My budget.md"),
+]
 
 
 def test_an_alias_is_a_hit_of_its_note():

@@ -24,7 +24,9 @@ class Watched:
         self.store = VaultStore.open(self.folder)
         self.keeper = IndexKeeper(self.store, tmp_path / "state")
         self._changed = threading.Condition()
-        self.watcher = VaultWatcher(self.store.real_path, self.keeper, self._notify, polling=polling)
+        self.watcher = VaultWatcher(
+            self.store.real_path, self.keeper, self._notify, polling=polling
+        )
         self.watcher.start()
         self.wait(lambda: self.keeper.latest is not None)
 

@@ -12,7 +12,11 @@ from support import MakeVault
 
 def links(graph: LinkGraph, path: str) -> tuple[list[str], list[str], list[str]]:
     found: NoteLinks = graph.of(parse(path, PathUse.READ))
-    return [each.text for each in found.outgoing], list(found.unresolved), [each.text for each in found.backlinks]
+    return (
+        [each.text for each in found.outgoing],
+        list(found.unresolved),
+        [each.text for each in found.backlinks],
+    )
 
 
 def test_who_links_to_whom(make_vault: MakeVault) -> None:
@@ -23,14 +27,25 @@ def test_who_links_to_whom(make_vault: MakeVault) -> None:
                 "b.md": "[[a]] [[b]] [[Zoë]]",
                 "sub/c.md": "[[a.md]] \xff".encode("latin-1"),
                 "sub/d.md": "",
-                "board.canvas": json.dumps({"nodes": [{"type": "file", "file": "sub/d.md"}, {"type": "text", "text": "[[nowhere]]"}]}),
+                "board.canvas": json.dumps(
+                    {
+                        "nodes": [
+                            {"type": "file", "file": "sub/d.md"},
+                            {"type": "text", "text": "[[nowhere]]"},
+                        ]
+                    }
+                ),
                 "list.base": 'filters: link("a")',
                 "p.png": b"\x89PNG",
             }
         )
     )
     graph = link_graph(view.index.files(), view.read)
-    assert links(graph, "a.md") == (["a.md", "b.md", "p.png", "sub/c.md", "sub/d.md"], ["Gone", "gone"], ["b.md", "sub/c.md"])
+    assert links(graph, "a.md") == (
+        ["a.md", "b.md", "p.png", "sub/c.md", "sub/d.md"],
+        ["Gone", "gone"],
+        ["b.md", "sub/c.md"],
+    )
     assert links(graph, "b.md") == (["a.md", "b.md"], ["Zoë"], ["a.md"])
     assert links(graph, "sub/c.md") == (["a.md"], [], ["a.md"])
     assert links(graph, "sub/d.md") == ([], [], ["a.md"])

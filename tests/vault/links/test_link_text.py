@@ -28,7 +28,17 @@ from obsidian_agent.vault.text import apply
 from previews import vault_path
 from support import MakeVault
 
-FILES = ["Note.md", "a/Note.md", "a/Only Here.md", "a/b/pic.png", "b/pic.png", "b/x.md", "x", "100%.md", "c/50%20.md"]
+FILES = [
+    "Note.md",
+    "a/Note.md",
+    "a/Only Here.md",
+    "a/b/pic.png",
+    "b/pic.png",
+    "b/x.md",
+    "x",
+    "100%.md",
+    "c/50%20.md",
+]
 
 
 @pytest.mark.parametrize(
@@ -57,16 +67,25 @@ def test_each_form(style: LinkStyle, target: str, source: str, text: str) -> Non
 
 _FOLDERS = st.sampled_from(["", "a/", "b/", "a/b/", "A/"])
 _NAMES = st.sampled_from(["n.md", "N.md", "n", "n.md.md", "x y.md", "p.png", "%20.md"])
-_FILES = st.lists(st.builds(lambda folder, name: folder + name, _FOLDERS, _NAMES), min_size=1, max_size=10, unique_by=str.lower)
+_FILES = st.lists(
+    st.builds(lambda folder, name: folder + name, _FOLDERS, _NAMES),
+    min_size=1,
+    max_size=10,
+    unique_by=str.lower,
+)
 
 
 @given(_FILES, _FOLDERS, st.sampled_from(["shortest", "relative", "absolute"]), st.booleans())
-def test_it_means_the_file_whatever_the_form(files: list[str], folder: str, form: LinkFormat, markdown: bool) -> None:
+def test_it_means_the_file_whatever_the_form(
+    files: list[str], folder: str, form: LinkFormat, markdown: bool
+) -> None:
     resolver = LinkResolver(map(vault_path, files))
     source = vault_path(folder + "src.md")
     for file in files:
         text = link_target(resolver, vault_path(file), source, LinkStyle(form, markdown))
-        assert resolver.resolve(decoded(text.encode()) if markdown else text, source) == vault_path(file)
+        assert resolver.resolve(decoded(text.encode()) if markdown else text, source) == vault_path(
+            file
+        )
         assert " " not in text or not markdown
 
 
@@ -77,12 +96,20 @@ def test_it_means_the_file_whatever_the_form(files: list[str], folder: str, form
         ("{}", DEFAULT_STYLE),
         ("no json", DEFAULT_STYLE),
         ("[]", DEFAULT_STYLE),
-        (json.dumps({"newLinkFormat": "relative", "useMarkdownLinks": True}), LinkStyle("relative", True)),
-        (json.dumps({"newLinkFormat": "absolute", "useMarkdownLinks": "yes"}), LinkStyle("absolute", False)),
+        (
+            json.dumps({"newLinkFormat": "relative", "useMarkdownLinks": True}),
+            LinkStyle("relative", True),
+        ),
+        (
+            json.dumps({"newLinkFormat": "absolute", "useMarkdownLinks": "yes"}),
+            LinkStyle("absolute", False),
+        ),
         (json.dumps({"newLinkFormat": "other"}), DEFAULT_STYLE),
     ],
 )
-def test_the_settings_of_a_vault(make_vault: MakeVault, settings: str | None, style: LinkStyle) -> None:
+def test_the_settings_of_a_vault(
+    make_vault: MakeVault, settings: str | None, style: LinkStyle
+) -> None:
     store = make_vault({"a.md": ""} if settings is None else {".obsidian/app.json": settings})
     assert link_style(store) == style
 
@@ -110,7 +137,10 @@ def test_the_setting_tells_forms_apart_that_look_alike():
     assert shape_of("B/Note", FILE, SOURCE, LinkStyle("relative")).form == "relative"
     assert shape_of("B/Note", FILE, SOURCE, LinkStyle("absolute")).form == "tail"
     root = vault_path("Note.md")
-    assert [shape_of("Note", root, root, LinkStyle(format_)).form for format_ in ("shortest", "relative", "absolute")] == [
+    assert [
+        shape_of("Note", root, root, LinkStyle(format_)).form
+        for format_ in ("shortest", "relative", "absolute")
+    ] == [
         "name",
         "relative",
         "absolute",
@@ -231,12 +261,18 @@ PIECES = [
     ),
 ]
 texts = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
-names = st.text("abcXYZ019 ._-/+,äß日", min_size=1, max_size=12).filter(lambda name: name.strip() == name and "//" not in name)
+names = st.text("abcXYZ019 ._-/+,äß日", min_size=1, max_size=12).filter(
+    lambda name: name.strip() == name and "//" not in name
+)
 
 
 @given(texts)
 def test_links_alone_are_the_links_of_a_scan(text):
-    for data in (text.encode(), b"\xef\xbb\xbf---\n" + text.encode(), text.replace("\n", "\r\n").encode() + b"\xff"):
+    for data in (
+        text.encode(),
+        b"\xef\xbb\xbf---\n" + text.encode(),
+        text.replace("\n", "\r\n").encode() + b"\xff",
+    ):
         assert links_in(data) == scan_lossy(data).links
 
 
@@ -248,7 +284,10 @@ def test_exchanging_plain_names_changes_no_structure(text, old, new):
         return text.replace("L", name).replace("M", name.replace(" ", "%20")).encode()
 
     def shape(data: bytes, name: str) -> list[tuple[object, ...]]:
-        return [(link.kind, link.target == name, link.subpath, link.display, link.line, link.form) for link in links_in(data)]
+        return [
+            (link.kind, link.target == name, link.subpath, link.display, link.line, link.form)
+            for link in links_in(data)
+        ]
 
     assert is_plain(old.encode())
     assert shape(filled(old), old) == shape(filled(new), new)

@@ -15,7 +15,10 @@ def found(text: str) -> list[tuple[str, str, str]]:
     data = text.encode()
     references = references_in(data)
     assert references.sure
-    return [(link.target, link.subpath, data[link.target_start : link.target_end].decode()) for link in references.links]
+    return [
+        (link.target, link.subpath, data[link.target_start : link.target_end].decode())
+        for link in references.links
+    ]
 
 
 @pytest.mark.parametrize(
@@ -23,7 +26,10 @@ def found(text: str) -> list[tuple[str, str, str]]:
     [
         ("[one]: Note.md", [("Note.md", "", "Note.md")]),
         ("See [Note].\n\n[Note]: <A b.md#H> 'title'\n", [("A b.md", "#H", "A b.md")]),
-        ('[a]: A%20b.md#H%20x "t"\n[b]: b.md\n[a]: c.md', [("A b.md", "#H x", "A%20b.md"), ("b.md", "", "b.md"), ("c.md", "", "c.md")]),
+        (
+            '[a]: A%20b.md#H%20x "t"\n[b]: b.md\n[a]: c.md',
+            [("A b.md", "#H x", "A%20b.md"), ("b.md", "", "b.md"), ("c.md", "", "c.md")],
+        ),
         ("[a]:\r\n  x.md\r\n", [("x.md", "", "x.md")]),
         ("> - [ä]: ö.md\n", [("ö.md", "", "ö.md")]),
         ("---\nk: '[a]: b.md'\n---\n[c]: d.md", [("d.md", "", "d.md")]),
@@ -36,13 +42,19 @@ def found(text: str) -> list[tuple[str, str, str]]:
         ('x <a href="Note.md#H">t</a> y', [("Note.md", "#H", "Note.md")]),
         ("ä <A class='b' HREF='A b.md'>t</A>", [("A b.md", "", "A b.md")]),
         ("<a href=R%26D&amp;x.md>", [("R&D&x.md", "", "R%26D&amp;x.md")]),
-        ("<div>\n<img\n  src='p.png'><source src=\"q.mp3\">\n</div>", [("p.png", "", "p.png"), ("q.mp3", "", "q.mp3")]),
+        (
+            "<div>\n<img\n  src='p.png'><source src=\"q.mp3\">\n</div>",
+            [("p.png", "", "p.png"), ("q.mp3", "", "q.mp3")],
+        ),
         ("> a <a\n> href='p.md'>x</a>", [("p.md", "", "p.md")]),
         ("`<a href='a.md'>` <a href='a.md'>", [("a.md", "", "a.md")]),
         ("<!-- <a href='a.md'> -->\n\nx <!-- <a href='a.md'> --> \\<a href='a.md'>", []),
         ("<a title=\" href='no.md'\" data-href='no.md' href='a.md'>", [("a.md", "", "a.md")]),
         ("<script>\nx = '<a href=\"a.md\">'\n</script>\n", []),
-        ("<a href=''> <a href> <a href='#x'> <a href='http://x.md'> <a href='java&#115;cript:x'>", []),
+        (
+            "<a href=''> <a href> <a href='#x'> <a href='http://x.md'> <a href='java&#115;cript:x'>",
+            [],
+        ),
         ("href='a.md' and [a] : b.md", []),
     ],
 )
@@ -51,7 +63,10 @@ def test_what_a_note_refers_to(text, expected):
 
 
 def test_the_line_of_a_reference_is_told():
-    assert [link.line for link in references_in(b"one\r\n\r\n[a]: b.md\r\n\r\nx\r\n<a href='c.md'>").links] == [3, 6]
+    assert [
+        link.line
+        for link in references_in(b"one\r\n\r\n[a]: b.md\r\n\r\nx\r\n<a href='c.md'>").links
+    ] == [3, 6]
 
 
 def test_a_code_span_does_not_stand_for_the_tag_behind_it():
@@ -68,7 +83,23 @@ def test_a_note_too_long_to_be_read_is_only_looked_at():
 
 @pytest.mark.parametrize(
     "piece",
-    ["[", "<", "<a ", "<a b='", "[a\n", "[a]:\n", "\\[", "<!--", "* * a\n", "> ", "`a``", "<a href=", "<a href='b'", "<div>\n<a ", "&#"],
+    [
+        "[",
+        "<",
+        "<a ",
+        "<a b='",
+        "[a\n",
+        "[a]:\n",
+        "\\[",
+        "<!--",
+        "* * a\n",
+        "> ",
+        "`a``",
+        "<a href=",
+        "<a href='b'",
+        "<div>\n<a ",
+        "&#",
+    ],
 )
 def test_a_hostile_note_costs_seconds_at_most(piece):
     started = time.process_time()

@@ -87,7 +87,9 @@ class TestRules:
 
 _NAMES = st.sampled_from(["n.md", "N.md", "m.md", "n", "x.y.md", "é.md", "e\u0301.md", "p.png"])
 _FOLDERS = st.sampled_from(["", "a/", "b/", "a/b/", "b/a/", "A/", "aa/", "a/b/c/"])
-_FILES = st.lists(st.builds(lambda folder, name: folder + name, _FOLDERS, _NAMES), max_size=12, unique=True)
+_FILES = st.lists(
+    st.builds(lambda folder, name: folder + name, _FOLDERS, _NAMES), max_size=12, unique=True
+)
 _TARGETS = st.builds(
     lambda lead, folder, name: lead + folder + name,
     st.sampled_from(["", "", "", "/", "./", "../"]),
@@ -115,13 +117,19 @@ def _by_the_book(files: Sequence[str], target: str, source: str) -> str | None:
             elif part != ".":
                 parts.append(part)
         wanted = fold("/".join(parts))
-        return next((file for end in ("", ".md") for file in ordered if fold(file) == wanted + end), None)
+        return next(
+            (file for end in ("", ".md") for file in ordered if fold(file) == wanted + end), None
+        )
     wanted = fold(target.strip("/"))
     for end in ("", ".md"):
         key = wanted + end
         if not any(fold(file).rpartition("/")[2] == key.rpartition("/")[2] for file in files):
             continue
-        matching = [file for file in ordered if fold(file) == key or (target[0] != "/" and fold(file).endswith("/" + key))]
+        matching = [
+            file
+            for file in ordered
+            if fold(file) == key or (target[0] != "/" and fold(file).endswith("/" + key))
+        ]
         exact = [file for file in matching if fold(file) == key]
         beside = [file for file in matching if file.rpartition("/")[0] == folder]
         return next(iter(exact or beside or matching), None)
@@ -129,5 +137,7 @@ def _by_the_book(files: Sequence[str], target: str, source: str) -> str | None:
 
 
 @given(_FILES, _TARGETS, _SOURCES)
-def test_the_dictionaries_say_what_the_rules_say(files: list[str], target: str, source: str) -> None:
+def test_the_dictionaries_say_what_the_rules_say(
+    files: list[str], target: str, source: str
+) -> None:
     assert resolve(files, target, source) == _by_the_book(files, target, source)

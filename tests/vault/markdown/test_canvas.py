@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.vault.markdown import canvas as json_places
-from obsidian_agent.vault.markdown.canvas import NotJson, base_links, canvas_links, json_text, scan_canvas
+from obsidian_agent.vault.markdown.canvas import (
+    NotJson,
+    base_links,
+    canvas_links,
+    json_text,
+    scan_canvas,
+)
 
 
 def canvas(*nodes: dict[str, Any], **options: Any) -> bytes:
@@ -24,7 +30,12 @@ class TestCards:
         assert (card.node, card.file, card.subpath, card.line) == ("1", "a/Ü/b.md", "#H", 3)
         assert data[card.start : card.end] == b'"a/\\u00dc\\/b.md"'
         (link,) = canvas_links(data)
-        assert (link.kind, link.target, link.subpath, link.form) == ("canvas", "a/Ü/b.md", "#H", "json")
+        assert (link.kind, link.target, link.subpath, link.form) == (
+            "canvas",
+            "a/Ü/b.md",
+            "#H",
+            "json",
+        )
         assert data[link.target_start : link.target_end] == b"a/\\u00dc\\/b.md"
 
     def test_the_links_of_a_text_card_with_their_places(self) -> None:
@@ -34,20 +45,32 @@ class TestCards:
             (card,) = scan_canvas(data).texts
             assert card.text == text
             assert [link.target for link in card.links] == ["Ü", "a b.md", "end"]
-            assert [json.loads(f'"{data[link.start : link.end].decode()}"') for link in card.links] == [
+            assert [
+                json.loads(f'"{data[link.start : link.end].decode()}"') for link in card.links
+            ] == [
                 "[[Ü|x]]",
                 "[t](a%20b.md)",
                 "[[end]]",
             ]
-            targets = [json.loads(f'"{data[link.target_start : link.target_end].decode()}"') for link in card.links]
+            targets = [
+                json.loads(f'"{data[link.target_start : link.target_end].decode()}"')
+                for link in card.links
+            ]
             assert targets == ["Ü", "a%20b.md", "end"]
             assert [tag.name for tag in card.note.tags] == ["tag"]
 
     def test_properties_mean_nothing_in_a_card(self) -> None:
-        assert canvas_links(canvas({"type": "text", "text": "---\na: '[[b]]'\n---\n"}))[0].kind == "wikilink"
+        assert (
+            canvas_links(canvas({"type": "text", "text": "---\na: '[[b]]'\n---\n"}))[0].kind
+            == "wikilink"
+        )
 
     def test_links_come_in_the_order_of_the_file(self) -> None:
-        nodes = ({"type": "text", "text": "[[a]]"}, {"type": "file", "file": "b.md"}, {"type": "text", "text": "[[c]]"})
+        nodes = (
+            {"type": "text", "text": "[[a]]"},
+            {"type": "file", "file": "b.md"},
+            {"type": "text", "text": "[[c]]"},
+        )
         assert [link.target for link in canvas_links(canvas(*nodes))] == ["a", "b.md", "c"]
 
     @pytest.mark.parametrize(
@@ -66,7 +89,10 @@ class TestCards:
         assert canvas_links(data) == ()
         assert not scan_canvas(data).broken
 
-    @pytest.mark.parametrize("data", [b"{", b'{"nodes": [}', b"\xff\xfe", b'{"a": "b}', b"[" * 100_000, b'{"nodes": []} x'])
+    @pytest.mark.parametrize(
+        "data",
+        [b"{", b'{"nodes": [}', b"\xff\xfe", b'{"a": "b}', b"[" * 100_000, b'{"nodes": []} x'],
+    )
     def test_what_is_no_json_is_broken(self, data: bytes) -> None:
         assert scan_canvas(data).broken
         assert canvas_links(data) == ()
@@ -76,20 +102,30 @@ _TEXTS = st.text(st.sampled_from('ab"\\\n\t/é日😀[]|#`\u2028 '), max_size=12
 
 
 @given(st.lists(_TEXTS, max_size=3), _TEXTS, st.booleans(), st.sampled_from([None, 1, "\t"]))
-def test_another_file_in_its_place_changes_nothing_else(names: list[str], other: str, ascii_only: bool, indent: Any) -> None:
+def test_another_file_in_its_place_changes_nothing_else(
+    names: list[str], other: str, ascii_only: bool, indent: Any
+) -> None:
     nodes = [{"type": "file", "file": name, "x": [1.5, {"y": name}]} for name in names]
-    data = canvas(*nodes, {"type": "text", "text": other + " [[a]]"}, ensure_ascii=ascii_only, indent=indent)
+    data = canvas(
+        *nodes, {"type": "text", "text": other + " [[a]]"}, ensure_ascii=ascii_only, indent=indent
+    )
     for card in scan_canvas(data).files:
         changed = data[: card.start] + f'"{json_text(other)}"'.encode() + data[card.end :]
         expected = json.loads(data)
-        index = next(index for index, node in enumerate(expected["nodes"]) if node.get("file") == card.file)
+        index = next(
+            index for index, node in enumerate(expected["nodes"]) if node.get("file") == card.file
+        )
         found = json.loads(changed)
         assert found["nodes"][index]["file"] in (other, card.file)
-        assert sum(one != two for one, two in zip(found["nodes"], expected["nodes"], strict=True)) == (other != card.file)
+        assert sum(
+            one != two for one, two in zip(found["nodes"], expected["nodes"], strict=True)
+        ) == (other != card.file)
 
 
 @given(_TEXTS, _TEXTS, st.booleans())
-def test_places_in_a_text_card_are_those_of_its_text(before: str, behind: str, ascii_only: bool) -> None:
+def test_places_in_a_text_card_are_those_of_its_text(
+    before: str, behind: str, ascii_only: bool
+) -> None:
     text = f"{before} [[T\u00e9 \\\\|x]]{behind}"
     data = canvas({"type": "text", "text": text}, ensure_ascii=ascii_only)
     (card,) = scan_canvas(data).texts
@@ -103,14 +139,20 @@ def test_places_in_a_text_card_are_those_of_its_text(before: str, behind: str, a
 
 
 _VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
     max_leaves=10,
 )
 
 
 @given(_VALUES, st.booleans(), st.sampled_from([None, 2]))
-def test_every_value_of_a_document_is_where_it_is_said_to_be(value: Any, ascii_only: bool, indent: Any) -> None:
+def test_every_value_of_a_document_is_where_it_is_said_to_be(
+    value: Any, ascii_only: bool, indent: Any
+) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
 
     def check(place: json_places.Place, expected: Any) -> None:
@@ -150,4 +192,9 @@ def test_a_base_names_files() -> None:
         ("base", "My Note", "", 5),
         ("base", "Wiki", "", 9),
     ]
-    assert [data[link.target_start : link.target_end] for link in found] == [b"Books", b"a/b.md", b"My Note", b"Wiki"]
+    assert [data[link.target_start : link.target_end] for link in found] == [
+        b"Books",
+        b"a/b.md",
+        b"My Note",
+        b"Wiki",
+    ]

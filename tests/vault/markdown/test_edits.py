@@ -44,11 +44,20 @@ def titles(text: str) -> list[tuple[str, int, int]]:
 
 
 def test_headings_with_levels_and_lines() -> None:
-    assert titles(NOTE) == [("One", 1, 4), ("Two", 2, 8), ("Deep", 3, 11), ("Two", 2, 14), ("Last", 1, 17)]
+    assert titles(NOTE) == [
+        ("One", 1, 4),
+        ("Two", 2, 8),
+        ("Deep", 3, 11),
+        ("Two", 2, 14),
+        ("Last", 1, 17),
+    ]
 
 
 def test_a_section_ends_before_the_next_heading_of_its_level_or_above() -> None:
-    bodies = {(heading.text, heading.line): NOTE[heading.end : heading.section_end] for heading in markdown.headings(NOTE)}
+    bodies = {
+        (heading.text, heading.line): NOTE[heading.end : heading.section_end]
+        for heading in markdown.headings(NOTE)
+    }
     assert bodies[("Two", 8)] == "- a\n\n### Deep\ndeep\n\n"
     assert bodies[("Deep", 11)] == "deep\n\n"
     assert bodies[("One", 4)].endswith("second\n\n")
@@ -170,7 +179,11 @@ def test_prepend_below_frontmatter(text: str, result: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "result"),
-    [("# A\n\nx\n", "# A\nNEW\n\nx\n"), ("x\n# A", "x\n# A\nNEW\n"), ("A\n===\nx", "A\n===\nNEW\nx")],
+    [
+        ("# A\n\nx\n", "# A\nNEW\n\nx\n"),
+        ("x\n# A", "x\n# A\nNEW\n"),
+        ("A\n===\nx", "A\n===\nNEW\nx"),
+    ],
 )
 def test_prepend_below_heading(text: str, result: str) -> None:
     assert markdown.prepend_below_heading(text, "A", "NEW") == result
@@ -268,7 +281,10 @@ PIECES = st.lists(
     max_size=12,
 )
 NOTES = st.builds(
-    lambda lines, newline, last: newline.join(lines) + last * newline, PIECES, st.sampled_from(("\n", "\r\n")), st.sampled_from((0, 1))
+    lambda lines, newline, last: newline.join(lines) + last * newline,
+    PIECES,
+    st.sampled_from(("\n", "\r\n")),
+    st.sampled_from((0, 1)),
 )
 
 
@@ -288,15 +304,24 @@ def test_law_sections_are_nested(text: str) -> None:
     found = markdown.headings(text)
     for heading in found:
         inside = [other for other in found if heading.end <= other.start < heading.section_end]
-        assert all(other.level > heading.level and other.section_end <= heading.section_end for other in inside)
+        assert all(
+            other.level > heading.level and other.section_end <= heading.section_end
+            for other in inside
+        )
         assert heading.start < heading.end <= heading.section_end <= len(text)
 
 
 @LAW
 @given(NOTES, st.sampled_from(("NEW", "N\nE\n", "N\r\nW")), st.integers(1, 14))
 def test_law_an_insert_adds_lines_and_changes_none(text: str, content: str, line: int) -> None:
-    edits: list[Any] = [lambda: markdown.append(text, content), lambda: markdown.prepend_below_frontmatter(text, content)]
-    edits += [lambda: markdown.insert_line(text, line, content), lambda: markdown.append_to_section(text, "A", content)]
+    edits: list[Any] = [
+        lambda: markdown.append(text, content),
+        lambda: markdown.prepend_below_frontmatter(text, content),
+    ]
+    edits += [
+        lambda: markdown.insert_line(text, line, content),
+        lambda: markdown.append_to_section(text, "A", content),
+    ]
     edits += [lambda: markdown.prepend_below_heading(text, "B", content)]
     added = content.splitlines()
     for edit in edits:
@@ -305,7 +330,9 @@ def test_law_an_insert_adds_lines_and_changes_none(text: str, content: str, line
         except ToolError:
             continue
         before, after = text.splitlines(), result.splitlines()
-        places = [place for place in range(len(after)) if after[place : place + len(added)] == added]
+        places = [
+            place for place in range(len(after)) if after[place : place + len(added)] == added
+        ]
         assert any(after[:place] + after[place + len(added) :] == before for place in places)
         assert "\r\n" not in text or "\n" not in result.replace("\r\n", "")
         assert "\r" not in result or "\r" in text or "\n" not in text
@@ -321,15 +348,34 @@ def items(text: str) -> list[tuple[str, int, bool | None]]:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("- a\n* b\n+ c\n1. d\n2) e\n", [("a", 0, None), ("b", 0, None), ("c", 0, None), ("d", 0, None), ("e", 0, None)]),
+        (
+            "- a\n* b\n+ c\n1. d\n2) e\n",
+            [("a", 0, None), ("b", 0, None), ("c", 0, None), ("d", 0, None), ("e", 0, None)],
+        ),
         (
             "- [ ] a\n- [x] b\n- [-] c\n- [] d\n- [ab] e\n- [ ]f",
-            [("a", 0, False), ("b", 0, True), ("c", 0, True), ("[] d", 0, None), ("[ab] e", 0, None), ("[ ]f", 0, None)],
+            [
+                ("a", 0, False),
+                ("b", 0, True),
+                ("c", 0, True),
+                ("[] d", 0, None),
+                ("[ab] e", 0, None),
+                ("[ ]f", 0, None),
+            ],
         ),
-        ("- a\n  - b\n    - c\n  - d\n- e", [("a", 0, None), ("b", 1, None), ("c", 2, None), ("d", 1, None), ("e", 0, None)]),
+        (
+            "- a\n  - b\n    - c\n  - d\n- e",
+            [("a", 0, None), ("b", 1, None), ("c", 2, None), ("d", 1, None), ("e", 0, None)],
+        ),
         ("- a\n    - b\n        - c\n", [("a", 0, None), ("b", 1, None), ("c", 2, None)]),
-        ("- a\n\t- b\n\t\t- c\n\t- d\n", [("a", 0, None), ("b", 1, None), ("c", 2, None), ("d", 1, None)]),
-        ("1. a\n   - b\n10. c\n    - d\n", [("a", 0, None), ("b", 1, None), ("c", 0, None), ("d", 1, None)]),
+        (
+            "- a\n\t- b\n\t\t- c\n\t- d\n",
+            [("a", 0, None), ("b", 1, None), ("c", 2, None), ("d", 1, None)],
+        ),
+        (
+            "1. a\n   - b\n10. c\n    - d\n",
+            [("a", 0, None), ("b", 1, None), ("c", 0, None), ("d", 1, None)],
+        ),
         ("- a\n - b\n", [("a", 0, None), ("b", 0, None)]),
         ("\t- a\n\t\t- b\n", [("a", 0, None), ("b", 1, None)]),
         ("    - a\n    - b\n", [("a", 0, None), ("b", 0, None)]),
@@ -337,9 +383,18 @@ def items(text: str) -> list[tuple[str, int, bool | None]]:
         ("-\n- \n- [ ] \n- x\n", [("x", 0, None)]),
         ("-a\n1.b\n---\n* * *\n- - -\n-- x\n", []),
         ("text\n    - continued\n\n    - code\n", []),
-        ("```\n- no\n```\n- yes\n  ```\n  - no\n  ```\n  - too\n", [("yes", 0, None), ("too", 1, None)]),
-        ("> [!todo]\n> - [ ] a\n>   - b\n\n- c\n", [("a", 0, False), ("b", 1, None), ("c", 0, None)]),
-        ("- a\n\n  text\n\n  - b\n\ntext\n\n- c\n", [("a", 0, None), ("b", 1, None), ("c", 0, None)]),
+        (
+            "```\n- no\n```\n- yes\n  ```\n  - no\n  ```\n  - too\n",
+            [("yes", 0, None), ("too", 1, None)],
+        ),
+        (
+            "> [!todo]\n> - [ ] a\n>   - b\n\n- c\n",
+            [("a", 0, False), ("b", 1, None), ("c", 0, None)],
+        ),
+        (
+            "- a\n\n  text\n\n  - b\n\ntext\n\n- c\n",
+            [("a", 0, None), ("b", 1, None), ("c", 0, None)],
+        ),
         ("%%\n- no\n%%\n- yes\r\n", [("yes", 0, None)]),
         ("---\ntags:\n- no\n---\n- yes\n", [("yes", 0, None)]),
         ("- **bold** [[L|x]] #t\n", [("**bold** [[L|x]] #t", 0, None)]),
@@ -350,12 +405,19 @@ def test_bullets(text: str, found: list[tuple[str, int, bool | None]]) -> None:
 
 
 def test_raw_is_the_whole_line() -> None:
-    assert [bullet.raw for bullet in bullets("- a\r\n  * [x] b ^id  \n")] == ["- a", "  * [x] b ^id  "]
+    assert [bullet.raw for bullet in bullets("- a\r\n  * [x] b ^id  \n")] == [
+        "- a",
+        "  * [x] b ^id  ",
+    ]
 
 
 def test_tasks_with_status_and_line() -> None:
     text = "---\na: 1\n---\n- [ ] one ^x\n- no task\n> 1. [/] two\n```\n- [ ] no\n```\n- [x]\n"
-    assert [(task.text, task.status, task.line) for task in tasks(text)] == [("one", " ", 4), ("two", "/", 6), ("", "x", 10)]
+    assert [(task.text, task.status, task.line) for task in tasks(text)] == [
+        ("one", " ", 4),
+        ("two", "/", 6),
+        ("", "x", 10),
+    ]
 
 
 # --- slugs --------------------------------------------------------------------------------------------------------------------------
@@ -395,7 +457,9 @@ def test_slug_options() -> None:
     assert len(slug("é" * 400).encode()) <= 240
 
 
-@pytest.mark.parametrize(("separator", "length"), [("/", None), ("a", None), ("------", None), ("-", 0)])
+@pytest.mark.parametrize(
+    ("separator", "length"), [("/", None), ("a", None), ("------", None), ("-", 0)]
+)
 def test_slug_refuses(separator: str, length: int | None) -> None:
     with pytest.raises(ToolError) as caught:
         slug("x", separator, length)
@@ -422,9 +486,18 @@ def test_headings_and_items_are_those_of_obsidian(shared: Path) -> None:
     assert len(truth) > 80
     for name, note in truth.items():
         text = note["contents"]
-        expected = [(heading["text"], heading["level"], heading["line"] + 1) for heading in note["headings"] or ()]
+        expected = [
+            (heading["text"], heading["level"], heading["line"] + 1)
+            for heading in note["headings"] or ()
+        ]
         assert titles(text) == expected, name
-        expected_tasks = [(item["task"], item["line"] + 1) for item in note["listItems"] or () if item["task"] is not None]
+        expected_tasks = [
+            (item["task"], item["line"] + 1)
+            for item in note["listItems"] or ()
+            if item["task"] is not None
+        ]
         assert [(task.status, task.line) for task in tasks(text)] == expected_tasks, name
-        found = {key: value for key, value in (note["frontmatter"] or {}).items() if key != "position"}
+        found = {
+            key: value for key, value in (note["frontmatter"] or {}).items() if key != "position"
+        }
         assert read_properties(text) == found, name

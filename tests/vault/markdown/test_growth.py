@@ -25,13 +25,82 @@ MOST = 80
 CLOSERS = "\n\nx$ $$ ` `` ``` --> %% ]] ](b) > \"' ]]> </script>\n```\n~~~\n%%\n$$ b)"
 
 OPENERS = [
-    *("[", "[[", "[[a", "[\n\n", "](", "[a](", "[a](<", '[a](b "', "[a](b (", "![[", "[![a](", "[^", "[a [b`c`](d) ](e) ", "[]\n"),
-    *("<", "<!--", "a <!--\n", "<a ", "<a b='", "<div>\n", "a <a\n", "<script>", "<?", "&amp;", '<img src="'),
-    *("`", "a `b\n", "```\n", "````\n```\n", "~~~\n", " ".join("`" * run for run in range(1, 40)), "`a\n\n"),
+    *(
+        "[",
+        "[[",
+        "[[a",
+        "[\n\n",
+        "](",
+        "[a](",
+        "[a](<",
+        '[a](b "',
+        "[a](b (",
+        "![[",
+        "[![a](",
+        "[^",
+        "[a [b`c`](d) ](e) ",
+        "[]\n",
+    ),
+    *(
+        "<",
+        "<!--",
+        "a <!--\n",
+        "<a ",
+        "<a b='",
+        "<div>\n",
+        "a <a\n",
+        "<script>",
+        "<?",
+        "&amp;",
+        '<img src="',
+    ),
+    *(
+        "`",
+        "a `b\n",
+        "```\n",
+        "````\n```\n",
+        "~~~\n",
+        " ".join("`" * run for run in range(1, 40)),
+        "`a\n\n",
+    ),
     *("$", "$a ", "$$", "$$\n", "$a\n\n", "%%", "%%\n", "a %%\n", "==", "***", "*a **a ", "~~"),
-    *("> ", ">", "- ", "- a\n", "1. ", "- [ ] ", "> - ", "> ```\n", "".join(" " * depth + "- a\n" for depth in range(40))),
-    *("#", "#a/", "#a ", "# a #", "# a\n", "^a ", "a\n===\n\n", "-\n", "\t", "    a\n", "- a ^\t", "\n", "\\"),
-    *("|a|\n|-|\n[[a\\|b]]\n\n", "|", "|-", "[a]: b\n", "[^1]: a\n", "[^a[^", '[a]: b "', "\u00e9[[", "\u00a0#a"),
+    *(
+        "> ",
+        ">",
+        "- ",
+        "- a\n",
+        "1. ",
+        "- [ ] ",
+        "> - ",
+        "> ```\n",
+        "".join(" " * depth + "- a\n" for depth in range(40)),
+    ),
+    *(
+        "#",
+        "#a/",
+        "#a ",
+        "# a #",
+        "# a\n",
+        "^a ",
+        "a\n===\n\n",
+        "-\n",
+        "\t",
+        "    a\n",
+        "- a ^\t",
+        "\n",
+        "\\",
+    ),
+    *(
+        "|a|\n|-|\n[[a\\|b]]\n\n",
+        "|",
+        "|-",
+        "[a]: b\n",
+        "[^1]: a\n",
+        "[^a[^",
+        '[a]: b "',
+        "\u00e9[[",
+        "\u00a0#a",
+    ),
 ]
 
 
@@ -42,7 +111,9 @@ def _seconds(read: Callable[[str], object], text: str) -> float:
     return time.process_time() - started
 
 
-def _assert_grows_evenly(read: Callable[[str], object], unit: str, before: str = "", behind: str = "") -> None:
+def _assert_grows_evenly(
+    read: Callable[[str], object], unit: str, before: str = "", behind: str = ""
+) -> None:
     small, large = (before + unit * (size // len(unit)) + behind for size in SIZES)
     allowed = MOST * max(0.0003, *(_seconds(read, small) for _ in range(3)))
     assert any(_seconds(read, large) < allowed for _ in range(3))
@@ -65,31 +136,54 @@ def test_prose_without_links_and_tags_costs_what_a_look_for_their_first_characte
 
 
 @pytest.mark.parametrize("opener", OPENERS)
-def test_a_note_of_one_thing_over_and_over_takes_time_in_proportion_to_its_size(opener: str) -> None:
+def test_a_note_of_one_thing_over_and_over_takes_time_in_proportion_to_its_size(
+    opener: str,
+) -> None:
     _assert_grows_evenly(_read_everything, opener, behind="x" + CLOSERS)
     _assert_grows_evenly(lambda text: references_in(text.encode()), opener)
 
 
 @pytest.mark.parametrize(
     ("before", "unit", "behind"),
-    [("# a", " ", "x"), ("# ", " ", "x"), ("- a", " ", "^ b"), ("- ", "> ", "x"), ("- ", "- ", "x"), ("> " * 500, "%%", "")],
+    [
+        ("# a", " ", "x"),
+        ("# ", " ", "x"),
+        ("- a", " ", "^ b"),
+        ("- ", "> ", "x"),
+        ("- ", "- ", "x"),
+        ("> " * 500, "%%", ""),
+    ],
 )
-def test_one_long_line_takes_time_in_proportion_to_its_length(before: str, unit: str, behind: str) -> None:
+def test_one_long_line_takes_time_in_proportion_to_its_length(
+    before: str, unit: str, behind: str
+) -> None:
     _assert_grows_evenly(_read_everything, unit, before, behind)
 
 
 @pytest.mark.parametrize("entry", ["a{}: '[[b]]'\n", "# '[[b]]'\n", "a{}: |\n  x: '[[b]]'\n"])
 def test_properties_with_many_links_take_time_in_proportion_to_their_size(entry: str) -> None:
     def read(text: str) -> object:
-        return scan("---\n{}---\n".format("".join(entry.format(number) for number in range(len(text) // 20))).encode())
+        return scan(
+            "---\n{}---\n".format(
+                "".join(entry.format(number) for number in range(len(text) // 20))
+            ).encode()
+        )
 
     _assert_grows_evenly(read, "x")
 
 
 @pytest.mark.parametrize("text", ["[[\u00e9]] b", "\u00e9"])
 def test_a_canvas_takes_time_in_proportion_to_its_cards(text: str) -> None:
-    cards = [{"id": "a", "type": "text", "text": text}, {"id": "b", "type": "file", "file": "\u00e9.md"}]
-    _assert_grows_evenly(lambda many: scan_canvas(json.dumps({"nodes": cards * (len(many) // 50)}, indent=1).encode()), "x")
+    cards = [
+        {"id": "a", "type": "text", "text": text},
+        {"id": "b", "type": "file", "file": "\u00e9.md"},
+    ]
+    _assert_grows_evenly(
+        lambda many: scan_canvas(
+            json.dumps({"nodes": cards * (len(many) // 50)}, indent=1).encode()
+        ),
+        "x",
+    )
 
 
 @pytest.mark.parametrize("unit", ["[[a|b]]", 'link("a")', "# [[a]]\n"])

@@ -40,14 +40,24 @@ class TestWikilinks:
     )
     def test_their_parts(self, text: str, target: str, subpath: str, display: str | None) -> None:
         link = _only(text)
-        assert (link.kind, link.target, link.subpath, link.display) == ("wikilink", target, subpath, display)
+        assert (link.kind, link.target, link.subpath, link.display) == (
+            "wikilink",
+            target,
+            subpath,
+            display,
+        )
 
-    @pytest.mark.parametrize("text", ["[[]]", "[[ ]]", "[[a", "[[a\nb]]", "\\[[a]]", "[[[[", "[[a [b [[c d]"])
+    @pytest.mark.parametrize(
+        "text", ["[[]]", "[[ ]]", "[[a", "[[a\nb]]", "\\[[a]]", "[[[[", "[[a [b [[c d]"]
+    )
     def test_what_is_none(self, text: str) -> None:
         assert _targets(text) == []
 
     def test_an_embed_begins_at_its_mark_unless_that_is_escaped(self) -> None:
-        assert [(link.kind, link.start) for link in _links("![[a]] \\![[b]] !\\[[c]]")] == [("embed", 0), ("wikilink", 9)]
+        assert [(link.kind, link.start) for link in _links("![[a]] \\![[b]] !\\[[c]]")] == [
+            ("embed", 0),
+            ("wikilink", 9),
+        ]
 
     def test_offsets_are_bytes_and_lines_count_from_1(self) -> None:
         data = "é\n日 [[ Ü#ß|ö]]\n".encode()
@@ -86,10 +96,17 @@ class TestMarkdownLinks:
             ("[a\nb](c.md)", "c.md", "", "c.md", "plain"),
         ],
     )
-    def test_their_parts(self, text: str, target: str, subpath: str, written: str, form: str) -> None:
+    def test_their_parts(
+        self, text: str, target: str, subpath: str, written: str, form: str
+    ) -> None:
         link = _only(text)
         data = text.encode()
-        assert (link.kind, link.target, link.subpath, link.form) == ("markdown", target, subpath, form)
+        assert (link.kind, link.target, link.subpath, link.form) == (
+            "markdown",
+            target,
+            subpath,
+            form,
+        )
         assert data[link.target_start : link.target_end].decode() == written
         assert data[link.start : link.end] == data
 
@@ -214,7 +231,9 @@ class TestTags:
         data = text.encode()
         found = scan(data).tags
         assert [tag.name for tag in found] == tags
-        assert [data[tag.start : tag.end].decode() for tag in found] == [f"#{name}" for name in tags]
+        assert [data[tag.start : tag.end].decode() for tag in found] == [
+            f"#{name}" for name in tags
+        ]
         assert [tag.line for tag in found] == [data.count(b"\n", 0, tag.start) + 1 for tag in found]
 
     @pytest.mark.parametrize(
@@ -265,7 +284,14 @@ class TestProperties:
             ("property", "quote", "l's", "single-quoted"),
             ("wikilink", None, "m", "plain"),
         ]
-        assert [data[link.target_start : link.target_end] for link in links] == [b"a", b"c", b"g", b"i", b"l''s", b"m"]
+        assert [data[link.target_start : link.target_end] for link in links] == [
+            b"a",
+            b"c",
+            b"g",
+            b"i",
+            b"l''s",
+            b"m",
+        ]
         assert [link.line for link in links] == [2, 4, 7, 8, 12, 14]
 
     def test_values_and_aliases(self) -> None:
@@ -299,9 +325,19 @@ class TestOutline:
     def test_headings(self) -> None:
         text = "# A #\n\n  ### B [[x]]\n\nC\n===\n\n#no\n####### no\n> # no\n- # no\n```\n# no\n```\n##\n"
         found = scan(text.encode()).headings
-        assert [(each.text, each.level, each.line) for each in found] == [("A", 1, 1), ("B [[x]]", 3, 3), ("C", 1, 5), ("", 2, 15)]
+        assert [(each.text, each.level, each.line) for each in found] == [
+            ("A", 1, 1),
+            ("B [[x]]", 3, 3),
+            ("C", 1, 5),
+            ("", 2, 15),
+        ]
         data = text.encode()
-        assert [data[each.start : each.end] for each in found] == [b"# A #", b"  ### B [[x]]", b"C\n===", b"##"]
+        assert [data[each.start : each.end] for each in found] == [
+            b"# A #",
+            b"  ### B [[x]]",
+            b"C\n===",
+            b"##",
+        ]
 
     def test_tasks(self) -> None:
         text = "- [ ] a ^id\n\t1. [x] b\n> * [<] c [[d]]\n- [xy] no\n- no\n[ ] no\n```\n- [ ] no\n```\n- [ ]\n"
@@ -315,12 +351,21 @@ class TestOutline:
         assert [link.target for link in note.links] == ["d"]
 
     def test_a_number_in_the_middle_of_a_text_begins_no_list(self) -> None:
-        assert [task.text for task in scan(b"text\n2. [ ] a\n\n3. [ ] b\n4. [ ] c\n").tasks] == ["b", "c"]
+        assert [task.text for task in scan(b"text\n2. [ ] a\n\n3. [ ] b\n4. [ ] c\n").tasks] == [
+            "b",
+            "c",
+        ]
 
     def test_block_ids_stand_at_the_end_of_a_block(self) -> None:
         text = "text ^a\n\n- item ^b\n- item ^c-1\n\n> quote\n\n^d\n\nnot ^e here\nnot ^f\nbut ^g\n\nx^h\n\n`^i`\n"
         found = scan(text.encode()).blocks
-        assert [(block.name, block.line) for block in found] == [("a", 1), ("b", 3), ("c-1", 4), ("d", 8), ("g", 12)]
+        assert [(block.name, block.line) for block in found] == [
+            ("a", 1),
+            ("b", 3),
+            ("c-1", 4),
+            ("d", 8),
+            ("g", 12),
+        ]
 
 
 class TestBytes:
@@ -342,4 +387,10 @@ class TestBytes:
 
     def test_an_empty_note(self) -> None:
         note = scan(b"")
-        assert (note.links, note.tags, note.headings, note.blocks, note.tasks) == ((), (), (), (), ())
+        assert (note.links, note.tags, note.headings, note.blocks, note.tasks) == (
+            (),
+            (),
+            (),
+            (),
+            (),
+        )

@@ -6,9 +6,28 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.vault.markdown.model import ScannedNote
-from obsidian_agent.vault.markdown.note import links_in, links_where, names_in, names_of, scan, scan_by_blocks, scan_lossy
+from obsidian_agent.vault.markdown.note import (
+    links_in,
+    links_where,
+    names_in,
+    names_of,
+    scan,
+    scan_by_blocks,
+    scan_lossy,
+)
 
-_LINKS = ("[[a]]", "![[i.png|100]]", "[[b#h|c]]", "[[a\\|b]]", "[[Sq]x]]", "[[#h]]", "[[|]]", "[[ ]]", "[t](n.md)", "![p](q%20r.png)")
+_LINKS = (
+    "[[a]]",
+    "![[i.png|100]]",
+    "[[b#h|c]]",
+    "[[a\\|b]]",
+    "[[Sq]x]]",
+    "[[#h]]",
+    "[[|]]",
+    "[[ ]]",
+    "[t](n.md)",
+    "![p](q%20r.png)",
+)
 _MORE_LINKS = (
     "[x](<a\u00a0b.md>)",
     "[a [[b]] c](d.md)",
@@ -104,7 +123,9 @@ _STARTS = (
     *("      ", ">     ", "-     ", "[[z]] | "),
 )
 _LINE = st.builds(
-    lambda start, pieces: start + "".join(pieces), st.sampled_from(_STARTS), st.lists(st.sampled_from([*_INLINE, " "]), max_size=5)
+    lambda start, pieces: start + "".join(pieces),
+    st.sampled_from(_STARTS),
+    st.lists(st.sampled_from([*_INLINE, " "]), max_size=5),
 )
 _NOTE = st.builds(
     lambda lines, newline, front: front + newline.join(lines),
@@ -131,8 +152,39 @@ def test_the_links_alone_are_the_same_links(text: str) -> None:
 
 
 _PLAIN_PIECES = (
-    *("[[a]]", "[[a|b]]", "[[a\\|b]]", "![[i.png]]", "[t](n.md)", "[t](<n m.md>)", "[u](https://x.y/z)", "[^1]", "[ ]", "[x]", "[n]"),
-    *("#tag", "#a/b", "#1", "(#t)", "a#b", "x/#f", "]#z", "`#u", "\\#v", "é#w", ">#y", "\u00a0#nb", "#日本", "#a’b", "![", "[", "](", ")"),
+    *(
+        "[[a]]",
+        "[[a|b]]",
+        "[[a\\|b]]",
+        "![[i.png]]",
+        "[t](n.md)",
+        "[t](<n m.md>)",
+        "[u](https://x.y/z)",
+        "[^1]",
+        "[ ]",
+        "[x]",
+        "[n]",
+    ),
+    *(
+        "#tag",
+        "#a/b",
+        "#1",
+        "(#t)",
+        "a#b",
+        "x/#f",
+        "]#z",
+        "`#u",
+        "\\#v",
+        "é#w",
+        ">#y",
+        "\u00a0#nb",
+        "#日本",
+        "#a’b",
+        "![",
+        "[",
+        "](",
+        ")",
+    ),
     *(
         "`c`",
         "`[[c]]`",
@@ -185,7 +237,14 @@ _PLAIN_STARTS = (
 _PLAIN_NOTE = st.builds(
     lambda front, lines: front + "\n".join(lines),
     st.sampled_from(
-        ["", "", "---\ntags: [a, b/c]\nup: '[[b]]'\naliases: x\n---\n", "---\nTags: [q]\na: [\n---\n", '---\n"tags": x\n---\n', "---\n"]
+        [
+            "",
+            "",
+            "---\ntags: [a, b/c]\nup: '[[b]]'\naliases: x\n---\n",
+            "---\nTags: [q]\na: [\n---\n",
+            '---\n"tags": x\n---\n',
+            "---\n",
+        ]
     ),
     st.lists(
         st.one_of(
@@ -209,14 +268,23 @@ def test_the_names_alone_are_the_same_names(text: str) -> None:
     data = text.encode()
     assert names_in(data) == names_of(scan_lossy(data))
     for wanted in ({"a", "n.md"}, {"i.png", "b"}, {"n m.md"}):
-        assert links_where(data, wanted.__contains__) == tuple(link for link in links_in(data) if link.target in wanted)
+        assert links_where(data, wanted.__contains__) == tuple(
+            link for link in links_in(data) if link.target in wanted
+        )
 
 
 def _quotes(data: bytes, note: ScannedNote) -> None:
     for link in note.links:
-        whole, target = data[link.start : link.end].decode(), data[link.target_start : link.target_end].decode()
+        whole, target = (
+            data[link.start : link.end].decode(),
+            data[link.target_start : link.target_end].decode(),
+        )
         assert link.start <= link.target_start <= link.target_end <= link.end
-        assert whole.startswith({"wikilink": "[[", "embed": "![[", "markdown": "[", "markdown-embed": "!["}.get(link.kind, "'"))
+        assert whole.startswith(
+            {"wikilink": "[[", "embed": "![[", "markdown": "[", "markdown-embed": "!["}.get(
+                link.kind, "'"
+            )
+        )
         assert target == link.target or link.is_markdown
         assert link.line == data.count(b"\n", 0, link.start) + 1
     for tag in note.tags:

@@ -39,14 +39,23 @@ def _compare(note: dict[str, Any], data: bytes, found: ScannedNote) -> None:
     assert [_as_obsidian(data, link) for link in embeds] == note["embeds"]
     properties = [link for link in found.links if link.kind == "property"]
     assert [
-        {"link": link.target + link.subpath, "original": data[link.start + 1 : link.end - 1].decode(), "text": link.shown, "key": link.key}
+        {
+            "link": link.target + link.subpath,
+            "original": data[link.start + 1 : link.end - 1].decode(),
+            "text": link.shown,
+            "key": link.key,
+        }
         for link in properties
     ] == note["frontmatterLinks"]
     assert [f"#{tag.name}" for tag in found.tags] == note["tags"]
-    assert [f"#{tag.name}" for tag in found.tags if tag.in_properties] == (note["frontmatterTags"] or [])
+    assert [f"#{tag.name}" for tag in found.tags if tag.in_properties] == (
+        note["frontmatterTags"] or []
+    )
     for tag in found.tags:
         assert data[tag.start : tag.end].decode().lstrip("#") == tag.name
-    assert [{"text": each.text, "level": each.level, "line": each.line - 1} for each in found.headings] == note["headings"]
+    assert [
+        {"text": each.text, "level": each.level, "line": each.line - 1} for each in found.headings
+    ] == note["headings"]
     assert [(task.line - 1, task.status) for task in found.tasks] == [
         (item["line"], item["task"]) for item in note["listItems"] if item["task"] is not None
     ]
@@ -63,7 +72,10 @@ def test_89_notes_are_read_as_obsidian_read_them(shared: Path) -> None:
 
 
 def test_a_vault_links_as_obsidian_says(shared: Path) -> None:
-    for folder, answers in (("truth/tasks-demo-vault", "truth/tasks-demo.json"), ("vaults/kepano", "truth/kepano.json")):
+    for folder, answers in (
+        ("truth/tasks-demo-vault", "truth/tasks-demo.json"),
+        ("vaults/kepano", "truth/kepano.json"),
+    ):
         with VaultStore.open(shared / "data" / folder) as store:
             view = DiskView(store)
             graph = link_graph(view.index.files(), view.read)
@@ -89,7 +101,11 @@ def test_small_cases_observed_in_the_app(shared: Path) -> None:
         if "links" in case:
             assert [link.target for link in links] == case["links"], case
         if "unresolved" in case:
-            assert [unresolved_name(link.target) for link in links if not resolver.resolve(link.target, source)] == [case["unresolved"]]
+            assert [
+                unresolved_name(link.target)
+                for link in links
+                if not resolver.resolve(link.target, source)
+            ] == [case["unresolved"]]
         if "to" in case:
             (link,) = links
             target = resolver.resolve(link.target, source)

@@ -41,7 +41,10 @@ from obsidian_agent.vault.paths.path import (
 from obsidian_agent.vault.paths.rules import CODE_EXTENSIONS, INSTRUCTION_FILES, MAX_CLEAN_BYTES
 from obsidian_agent.vault.views.disk import DiskView
 
-CASES = [json.loads(line) for line in Path(__file__).with_name("path_cases.jsonl").read_text().splitlines()]
+CASES = [
+    json.loads(line)
+    for line in Path(__file__).with_name("path_cases.jsonl").read_text().splitlines()
+]
 
 
 def path_of(case: dict[str, Any]) -> object:
@@ -132,7 +135,11 @@ def test_case_on_disk(
     text = path_of(case)
     if case["expect"] == "allow":
         assert attempt.run(case["op"], text).text == case.get("normalized", text)
-        outside = [name for name in snapshot() if not name.startswith(str(vault)) and name != str(vault.parent / "v")]
+        outside = [
+            name
+            for name in snapshot()
+            if not name.startswith(str(vault)) and name != str(vault.parent / "v")
+        ]
         assert outside == []
     else:
         with pytest.raises((VaultError, ToolError)) as caught:
@@ -141,8 +148,17 @@ def test_case_on_disk(
         assert snapshot() == before
 
 
-def test_invariants_of_allowed_cases(handle_store: VaultStore, vault: Path, build: Callable[[Sequence[Sequence[str]]], None]) -> None:
-    build([["file", "Real/n.md"], ["link", "Alias", "Real"], ["file", "Real.md"], ["link", "Alias.md", "Real.md"]])
+def test_invariants_of_allowed_cases(
+    handle_store: VaultStore, vault: Path, build: Callable[[Sequence[Sequence[str]]], None]
+) -> None:
+    build(
+        [
+            ["file", "Real/n.md"],
+            ["link", "Alias", "Real"],
+            ["file", "Real.md"],
+            ["link", "Alias.md", "Real.md"],
+        ]
+    )
     build([["file", unicodedata.normalize("NFD", "Café.md")], ["file", "note.md"]])
     view = DiskView(handle_store)
 
@@ -165,12 +181,34 @@ def test_invariants_of_allowed_cases(handle_store: VaultStore, vault: Path, buil
 # --- laws ---------------------------------------------------------------------------------------------------------------------
 
 HOSTILE = st.sampled_from(
-    [*"./\\~:%$#|^[]<>*?\"' -_;\x00\n\x7f\u0085\u2028\u202e\u200b\u200d\u2025\u2026\uff0e\uff0f\uff3c\uff5e\u00e9e\u0301"]
+    [
+        *"./\\~:%$#|^[]<>*?\"' -_;\x00\n\x7f\u0085\u2028\u202e\u200b\u200d\u2025\u2026\uff0e\uff0f\uff3c\uff5e\u00e9e\u0301"
+    ]
 )
 PIECES = st.sampled_from(
-    ["..", ".", ".obsidian", ".git", "git~1", "CON", "%2e", "%2F", "a", "Note.md", "${x}", "C:", "\uff0e\uff0e", " ", "opencode.json"]
+    [
+        "..",
+        ".",
+        ".obsidian",
+        ".git",
+        "git~1",
+        "CON",
+        "%2e",
+        "%2F",
+        "a",
+        "Note.md",
+        "${x}",
+        "C:",
+        "\uff0e\uff0e",
+        " ",
+        "opencode.json",
+    ]
 )
-TEXTS = st.one_of(st.text(), st.text(HOSTILE), st.lists(st.one_of(PIECES, HOSTILE, st.text(max_size=3))).map("".join))
+TEXTS = st.one_of(
+    st.text(),
+    st.text(HOSTILE),
+    st.lists(st.one_of(PIECES, HOSTILE, st.text(max_size=3))).map("".join),
+)
 
 
 def verdict(text: str, use: PathUse) -> VaultPath | PathRefused:
@@ -250,7 +288,11 @@ def test_disk_names_can_be_asked_for(name: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.text(alphabet=st.characters(categories=["L", "M"], max_codepoint=0x2FF), min_size=1, max_size=8))
+@given(
+    st.text(
+        alphabet=st.characters(categories=["L", "M"], max_codepoint=0x2FF), min_size=1, max_size=8
+    )
+)
 def test_keys_fold_case_and_composition(name: str) -> None:
     spellings = {from_disk(ROOT, unicodedata.normalize(form, name)) for form in ("NFC", "NFD")}
     assert len({path.nfc for path in spellings}) == 1
@@ -278,13 +320,21 @@ def test_only_the_gate_makes_paths() -> None:
 
 def test_parts_of_a_path() -> None:
     path = parse("Projects/Area/Plan v1.2.MD", PathUse.READ)
-    assert (path.name, path.stem, path.suffix, path.is_note) == ("Plan v1.2.MD", "Plan v1.2", ".md", True)
+    assert (path.name, path.stem, path.suffix, path.is_note) == (
+        "Plan v1.2.MD",
+        "Plan v1.2",
+        ".md",
+        True,
+    )
     assert path.parent.text == "Projects/Area"
     assert path.parent.parent.parent is ROOT
     assert ROOT.parent is ROOT
     assert path.parts == ("Projects", "Area", "Plan v1.2.MD")
     assert ROOT.parts == ()
-    assert (str(path), repr(path)) == ("Projects/Area/Plan v1.2.MD", "VaultPath('Projects/Area/Plan v1.2.MD')")
+    assert (str(path), repr(path)) == (
+        "Projects/Area/Plan v1.2.MD",
+        "VaultPath('Projects/Area/Plan v1.2.MD')",
+    )
     assert path.key == "projects/area/plan v1.2.md"
 
 
@@ -325,7 +375,9 @@ def test_rebased_replaces_the_prefix() -> None:
 
 def test_order_and_equality_follow_the_text() -> None:
     names = ["b.md", "a/b.md", "a b.md", "a.md"]
-    assert [path.text for path in sorted(parse(name, PathUse.READ) for name in names)] == sorted(names)
+    assert [path.text for path in sorted(parse(name, PathUse.READ) for name in names)] == sorted(
+        names
+    )
     assert parse("a//b.md", PathUse.READ) == parse("a/b.md", PathUse.UPDATE)
     assert len({parse("a//b.md", PathUse.READ), parse("a/b.md", PathUse.UPDATE)}) == 1
     assert parse("a.md", PathUse.READ) != "a.md"
@@ -339,12 +391,24 @@ def test_reserved_places_have_their_own_doors() -> None:
     assert app_path("macros", "m.json").text == ".obsidian-agent/macros/m.json"
     assert config_path("app.json").text == ".obsidian/app.json"
     assert config_path("plugins", "x", folder=".config").text == ".config/plugins/x"
-    assert all(map(is_reserved, (trash_path("x"), app_path("macros"), config_path("app.json"), config_path("app.json", folder=".config"))))
+    assert all(
+        map(
+            is_reserved,
+            (
+                trash_path("x"),
+                app_path("macros"),
+                config_path("app.json"),
+                config_path("app.json", folder=".config"),
+            ),
+        )
+    )
     assert not is_reserved(parse("Notes/x.md", PathUse.READ))
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\x00", "../../x"])
-@pytest.mark.parametrize("door", [trash_path, app_path, config_path, lambda name: app_path("macros", name)])
+@pytest.mark.parametrize(
+    "door", [trash_path, app_path, config_path, lambda name: app_path("macros", name)]
+)
 def test_reserved_doors_take_plain_names_only(door: Callable[[str], VaultPath], name: str) -> None:
     with pytest.raises(PathRefused):
         door(name)
@@ -366,7 +430,9 @@ def test_folders_that_exist_are_not_judged_anew() -> None:
 
 def test_a_move_keeps_the_name_that_is_there() -> None:
     old = from_disk(ROOT, "What is C#.html")
-    assert parse("Web/What is C#.html", PathUse.CREATE, moved_from=old).text == "Web/What is C#.html"
+    assert (
+        parse("Web/What is C#.html", PathUse.CREATE, moved_from=old).text == "Web/What is C#.html"
+    )
     assert parse("Web/Other.html", PathUse.CREATE, moved_from=old).suffix == ".html"
     with pytest.raises(PathRefused):
         parse("Web/What is F#.html", PathUse.CREATE, moved_from=old)

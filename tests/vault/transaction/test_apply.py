@@ -14,7 +14,14 @@ from obsidian_agent.vault.filesystem import system_calls as renames
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction import apply
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of, reverse
+from obsidian_agent.vault.transaction.actions import (
+    Action,
+    MoveEntry,
+    PutFile,
+    PutFolder,
+    action_of,
+    reverse,
+)
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 from obsidian_agent.vault.views.changes import content_hash
 from previews import create, make, modify, move, picture, trash, vault_path
@@ -114,7 +121,9 @@ class TestFiles:
 
     @pytest.mark.parametrize("action", [REPLACE, REMOVE])
     @pytest.mark.parametrize("obstacle", ["missing", "folder", "link", "fifo"])
-    def test_something_else_in_its_place_is_a_conflict(self, bench: Bench, action: Action, obstacle: str) -> None:
+    def test_something_else_in_its_place_is_a_conflict(
+        self, bench: Bench, action: Action, obstacle: str
+    ) -> None:
         note = bench.root / "note.md"
         note.unlink()
         match obstacle:
@@ -162,21 +171,27 @@ class TestRaces:
 
         monkeypatch.setattr(apply, "exchange", exchange)
 
-    def test_a_write_just_before_the_exchange_is_given_back(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_write_just_before_the_exchange_is_given_back(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.foreign_write(bench, monkeypatch)
         with pytest.raises(Conflict):
             bench.do(REPLACE, NEW)
         assert bench.read("note.md") == FOREIGN + b"0"
         assert bench.hidden() == []
 
-    def test_writes_on_both_sides_of_the_exchange_lose_nothing(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_writes_on_both_sides_of_the_exchange_lose_nothing(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.foreign_write(bench, monkeypatch, times=2)
         with pytest.raises(HalfDone):
             bench.do(REPLACE, NEW)
         kept = {entry[2] for entry in picture(bench.root).values()}
         assert {FOREIGN + b"0", FOREIGN + b"1"} <= kept
 
-    def test_an_edit_in_place_during_the_exchange_is_given_back(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_edit_in_place_during_the_exchange_is_given_back(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         real = renames.exchange
         open_elsewhere = (bench.root / "note.md").open("r+b", buffering=0)
 
@@ -193,7 +208,12 @@ class TestRaces:
     @pytest.mark.parametrize("action", [REPLACE, REMOVE])
     @pytest.mark.parametrize("closes", [True, False])
     def test_what_arrives_after_the_last_look_is_put_beside(
-        self, bench: Bench, monkeypatch: pytest.MonkeyPatch, action: Action, asked: str, closes: bool
+        self,
+        bench: Bench,
+        monkeypatch: pytest.MonkeyPatch,
+        action: Action,
+        asked: str,
+        closes: bool,
     ) -> None:
         """A program that opened the note before it was replaced, and writes when its hash has been taken."""
         real = apply._hash
@@ -216,7 +236,9 @@ class TestRaces:
         assert bench.read("note (recovered).md") == OLD + b"late\n"
         assert (bench.root / "note.md").exists() == (action is REPLACE)
         assert bench.hidden() == []
-        assert [(warning.code, warning.path) for warning in bench.applier.warnings] == [("CONFLICT", "note.md")]
+        assert [(warning.code, warning.path) for warning in bench.applier.warnings] == [
+            ("CONFLICT", "note.md")
+        ]
         assert "note (recovered).md" in bench.applier.warnings[0].message
 
     def test_a_program_that_keeps_the_note_open_loses_nothing_later(self, bench: Bench) -> None:
@@ -234,7 +256,9 @@ class TestRaces:
         assert sorted(path.name for path in bench.root.iterdir()) == ["Empty", "Folder", "note.md"]
         assert bench.applier.warnings == []
 
-    def test_what_waits_moves_with_its_folder_and_is_in_no_folders_way(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_waits_moves_with_its_folder_and_is_in_no_folders_way(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(apply, "somebody_writes", lambda _: None)
         assert bench.do(action_of(modify("Folder/inner.md", OLD, NEW)), NEW)
         assert bench.do(action_of(move("Folder", "Moved")))
@@ -244,7 +268,9 @@ class TestRaces:
         assert bench.hidden() == []
         assert bench.applier.warnings == []
 
-    def test_what_the_disk_would_not_let_go_at_once_is_in_no_folders_way(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_the_disk_would_not_let_go_at_once_is_in_no_folders_way(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         real, failures = os.unlink, iter([True])
 
         def unlink(name: str, *, dir_fd: int) -> None:
@@ -258,7 +284,9 @@ class TestRaces:
         assert bench.do(PutFolder(vault_path("Folder"), made=False))
         assert not (bench.root / "Folder").exists()
 
-    def test_a_name_taken_after_the_check_is_not_overwritten(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_name_taken_after_the_check_is_not_overwritten(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         real = renames.rename_to_free
 
         def rename(folder: int, name: str, new_folder: int, new_name: str) -> None:
@@ -274,7 +302,14 @@ class TestRaces:
 
 class TestDisk:
     @pytest.mark.parametrize(
-        ("action", "call"), [(CREATE, "write"), (REPLACE, "write"), (REPLACE, "fchmod"), (CREATE, "close"), (REPLACE, "close")]
+        ("action", "call"),
+        [
+            (CREATE, "write"),
+            (REPLACE, "write"),
+            (REPLACE, "fchmod"),
+            (CREATE, "close"),
+            (REPLACE, "close"),
+        ],
     )
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
     def test_a_call_that_fails_leaves_the_place_as_it_was(
@@ -304,14 +339,18 @@ class TestDisk:
         assert picture(bench.root) == before
 
     @pytest.mark.parametrize("action", [REPLACE, CREATE])
-    def test_short_writes_are_gone_on_with(self, bench: Bench, monkeypatch: pytest.MonkeyPatch, action: Action) -> None:
+    def test_short_writes_are_gone_on_with(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch, action: Action
+    ) -> None:
         real = os.write
         monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data)[:7]))
         assert bench.do(action, NEW)
         monkeypatch.undo()
         assert bench.read(action.path.text) == NEW
 
-    def test_what_could_not_be_unlinked_is_thrown_away_at_the_end(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_could_not_be_unlinked_is_thrown_away_at_the_end(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def fail(*_: object, **__: object) -> None:
             raise OSError(errno.EIO, "unlink")
 
@@ -326,7 +365,9 @@ class TestDisk:
 
     def test_one_flush_for_everything(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         flushed: list[int] = []
-        monkeypatch.setattr(system_calls, "flush_file_system", lambda fd: flushed.append(fd) or True)
+        monkeypatch.setattr(
+            system_calls, "flush_file_system", lambda fd: flushed.append(fd) or True
+        )
         monkeypatch.setattr(os, "fsync", lambda _: pytest.fail("a flush of its own"))
         for number in range(50):
             bench.do(action_of(create(f"Folder/n{number}.md", NEW)), NEW)
@@ -335,10 +376,18 @@ class TestDisk:
         bench.applier.complete()
         assert len(flushed) == 1
 
-    def test_without_that_call_every_file_and_folder_is_flushed(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_that_call_every_file_and_folder_is_flushed(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         flushed: list[str] = []
         monkeypatch.setattr(system_calls, "_syncfs", None)
-        monkeypatch.setattr(os, "fsync", lambda fd: flushed.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), bench.root)))
+        monkeypatch.setattr(
+            os,
+            "fsync",
+            lambda fd: flushed.append(
+                os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), bench.root)
+            ),
+        )
         bench.do(action_of(create("Folder/n.md", NEW)), NEW)
         bench.do(REPLACE, NEW)
         bench.do(action_of(move("Folder", "Moved")))
@@ -364,7 +413,9 @@ class TestDisk:
             bench.do(reverse(action))
         assert len(os.listdir("/proc/self/fd")) <= before + 34
 
-    @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes on this platform")
+    @pytest.mark.skipif(
+        not hasattr(os, "setxattr"), reason="no extended attributes on this platform"
+    )
     def test_attributes_are_kept(self, bench: Bench) -> None:
         try:
             os.setxattr(bench.root / "note.md", "user.colour", b"blue")
@@ -373,7 +424,9 @@ class TestDisk:
         bench.do(REPLACE, NEW)
         assert os.getxattr(bench.root / "note.md", "user.colour") == b"blue"
 
-    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+    @pytest.mark.skipif(
+        not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"
+    )
     def test_the_owner_is_kept(self, bench: Bench) -> None:
         os.chown(bench.root / "note.md", 1234, 4321)
         (bench.root / "note.md").chmod(0o660)
@@ -399,7 +452,12 @@ class TestFoldersAndMoves:
         assert bench.read("Folder/inner.md") == OLD
 
     @pytest.mark.parametrize(
-        "action", [move("note.md", "Empty/note.md", OLD), move("Folder", "Empty/Folder"), move("note.md", "Note.md", OLD)]
+        "action",
+        [
+            move("note.md", "Empty/note.md", OLD),
+            move("Folder", "Empty/Folder"),
+            move("note.md", "Note.md", OLD),
+        ],
     )
     def test_moves(self, bench: Bench, action: object) -> None:
         done = action_of(action)  # type: ignore[arg-type]
@@ -420,7 +478,9 @@ class TestFoldersAndMoves:
         assert sorted(os.listdir(bench.root / "Folder")) == ["b.md"]
         assert sorted(os.listdir(bench.root / "Moved")) == ["a.md", "c.md", "inner.md"]
 
-    @pytest.mark.parametrize(("source", "target"), [("note.md", "Folder/inner.md"), ("Folder", "Empty")])
+    @pytest.mark.parametrize(
+        ("source", "target"), [("note.md", "Folder/inner.md"), ("Folder", "Empty")]
+    )
     def test_a_taken_place_is_a_conflict(self, bench: Bench, source: str, target: str) -> None:
         before = picture(bench.root)
         with pytest.raises(Conflict, match="exists by now"):
@@ -428,7 +488,9 @@ class TestFoldersAndMoves:
         assert picture(bench.root) == before
 
     @pytest.mark.parametrize("new", ["twin.md", "Folder/twin.md", "Note.md"])
-    def test_a_name_that_somebody_gave_the_same_file_is_left_to_it(self, bench: Bench, new: str) -> None:
+    def test_a_name_that_somebody_gave_the_same_file_is_left_to_it(
+        self, bench: Bench, new: str
+    ) -> None:
         (bench.root / new).hardlink_to(bench.root / "note.md")
         before = picture(bench.root)
         with pytest.raises(Conflict, match="same file"):
@@ -452,7 +514,9 @@ class TestFoldersAndMoves:
         with pytest.raises(Conflict):
             bench.do(action_of(move("Empty", "Elsewhere")))
 
-    def test_nothing_goes_through_a_link_to_a_trash_elsewhere(self, bench: Bench, tmp_path: Path) -> None:
+    def test_nothing_goes_through_a_link_to_a_trash_elsewhere(
+        self, bench: Bench, tmp_path: Path
+    ) -> None:
         outside = tmp_path / "outside"
         outside.mkdir()
         (bench.root / ".trash").symlink_to(outside)
@@ -475,27 +539,38 @@ class TestSpelling:
         real_rename, real_stat = renames.rename_to_free, os.stat
 
         def rename(folder: int, name: str, new_folder: int, new_name: str) -> None:
-            names = [found for found in os.listdir(new_folder) if found.casefold() == new_name.casefold()]
+            names = [
+                found for found in os.listdir(new_folder) if found.casefold() == new_name.casefold()
+            ]
             if names:
                 raise FileExistsError(errno.EEXIST, "exists", new_name)
             real_rename(folder, name, new_folder, new_name)
 
-        def status(path: str, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+        def status(
+            path: str, *, dir_fd: int | None = None, follow_symlinks: bool = True
+        ) -> os.stat_result:
             if isinstance(path, str) and dir_fd is not None:
-                path = next((found for found in os.listdir(dir_fd) if found.casefold() == path.casefold()), path)
+                path = next(
+                    (found for found in os.listdir(dir_fd) if found.casefold() == path.casefold()),
+                    path,
+                )
             return real_stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
 
         monkeypatch.setattr(apply, "rename_to_free", rename)
         monkeypatch.setattr(os, "stat", status)
 
-    @pytest.mark.parametrize(("old", "new", "content"), [("note.md", "NOTE.md", OLD), ("Folder", "folder", None)])
+    @pytest.mark.parametrize(
+        ("old", "new", "content"), [("note.md", "NOTE.md", OLD), ("Folder", "folder", None)]
+    )
     def test_a_new_spelling(self, bench: Bench, old: str, new: str, content: bytes | None) -> None:
         bench.do(action_of(move(old, new, content)))
         assert new in os.listdir(bench.root)
         assert old not in os.listdir(bench.root)
         assert bench.hidden() == []
 
-    def test_a_failure_half_way_is_taken_back(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_failure_half_way_is_taken_back(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         folding, calls = apply.rename_to_free, []
 
         def rename(folder: int, name: str, new_folder: int, new_name: str) -> None:

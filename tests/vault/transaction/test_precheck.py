@@ -73,21 +73,52 @@ def test_one_action(handles: FolderHandles, operation: Operation, state: State) 
     "operations",
     [
         [make("New"), make("New/Deep"), create("New/Deep/n.md", b"x")],
-        [move("Folder", "Moved"), modify("Moved/n.md", b"N", b"x"), move("Moved/n.md", "n.md", b"x")],
-        [move("Folder", "Moved"), make("Folder"), create("Folder/n.md", b"x"), move("Moved/n.md", "Folder/m.md", b"N")],
-        [move("Folder", "Empty/Folder"), move("Empty", "Full"), modify("Full/Folder/n.md", b"N", b"x")],
+        [
+            move("Folder", "Moved"),
+            modify("Moved/n.md", b"N", b"x"),
+            move("Moved/n.md", "n.md", b"x"),
+        ],
+        [
+            move("Folder", "Moved"),
+            make("Folder"),
+            create("Folder/n.md", b"x"),
+            move("Moved/n.md", "Folder/m.md", b"N"),
+        ],
+        [
+            move("Folder", "Empty/Folder"),
+            move("Empty", "Full"),
+            modify("Full/Folder/n.md", b"N", b"x"),
+        ],
         [move("a.md", "t.md", b"A"), move("b.md", "a.md", b"B"), move("t.md", "b.md", b"A")],
-        [trash("a.md", b"A"), create("a.md", b"x"), modify("a.md", b"x", b"y"), move("a.md", "z.md", b"y")],
-        [make("New"), create("New/n.md", b"x"), move("New", "Newer"), modify("Newer/n.md", b"x", b"y")],
+        [
+            trash("a.md", b"A"),
+            create("a.md", b"x"),
+            modify("a.md", b"x", b"y"),
+            move("a.md", "z.md", b"y"),
+        ],
+        [
+            make("New"),
+            create("New/n.md", b"x"),
+            move("New", "Newer"),
+            modify("Newer/n.md", b"x", b"y"),
+        ],
     ],
 )
-def test_each_action_sees_those_before_it(handles: FolderHandles, operations: list[Operation]) -> None:
+def test_each_action_sees_those_before_it(
+    handles: FolderHandles, operations: list[Operation]
+) -> None:
     assert states(handles, *operations) == [State.READY] * len(operations)
 
 
 def test_what_moved_away_is_gone_from_its_old_place(handles: FolderHandles) -> None:
-    assert states(handles, move("Folder", "Moved"), modify("Folder/n.md", b"N", b"x")) == [State.READY, State.MISSING]
-    assert states(handles, move("a.md", "x.md", b"A"), move("a.md", "y.md", b"A")) == [State.READY, State.MISSING]
+    assert states(handles, move("Folder", "Moved"), modify("Folder/n.md", b"N", b"x")) == [
+        State.READY,
+        State.MISSING,
+    ]
+    assert states(handles, move("a.md", "x.md", b"A"), move("a.md", "y.md", b"A")) == [
+        State.READY,
+        State.MISSING,
+    ]
 
 
 def test_a_file_cannot_be_made_where_a_folder_was_just_made(handles: FolderHandles) -> None:
@@ -95,7 +126,10 @@ def test_a_file_cannot_be_made_where_a_folder_was_just_made(handles: FolderHandl
 
 
 def test_many_questions_about_one_folder(handles: FolderHandles) -> None:
-    names = [create(f"Folder/{name}.md", b"x") for name in [*map(str, range(30)), "n", *map(str, range(30, 40))]]
+    names = [
+        create(f"Folder/{name}.md", b"x")
+        for name in [*map(str, range(30)), "n", *map(str, range(30, 40))]
+    ]
     assert states(handles, *names) == [State.READY] * 30 + [State.FOREIGN] + [State.READY] * 10
 
 
@@ -103,9 +137,13 @@ def test_two_files_with_equal_content_are_told_apart(handles: FolderHandles) -> 
     root = Path(handles.store.real_path)
     status = (root / "twin.md").stat()
     inode = (status.st_dev, status.st_ino)
-    moved_already = MoveEntry(vault_path("a.md"), vault_path("twin.md"), False, content_hash(b"A"), inode)
+    moved_already = MoveEntry(
+        vault_path("a.md"), vault_path("twin.md"), False, content_hash(b"A"), inode
+    )
     assert states(handles, moved_already) == [State.DONE]
-    assert states(handles, MoveEntry(vault_path("a.md"), vault_path("twin.md"), False, content_hash(b"A"))) == [State.BLOCKED]
+    assert states(
+        handles, MoveEntry(vault_path("a.md"), vault_path("twin.md"), False, content_hash(b"A"))
+    ) == [State.BLOCKED]
 
 
 @pytest.mark.parametrize("name", ["A.md", "other.md"])
@@ -132,7 +170,10 @@ def test_a_link_out_of_the_vault_is_foreign(handles: FolderHandles, tmp_path: Pa
 
 def test_a_fifo_does_not_hang(handles: FolderHandles) -> None:
     os.mkfifo(Path(handles.store.real_path) / "pipe.md")
-    assert states(handles, modify("pipe.md", b"N", b"x"), create("pipe.md", b"x")) == [State.FOREIGN, State.FOREIGN]
+    assert states(handles, modify("pipe.md", b"N", b"x"), create("pipe.md", b"x")) == [
+        State.FOREIGN,
+        State.FOREIGN,
+    ]
 
 
 def test_torn_files_are_known_by_their_images_and_their_time(handles: FolderHandles) -> None:

@@ -17,13 +17,21 @@ def apply(old: bytes, diff: str, folder: Path) -> bytes:
     """The result of `patch` on a file."""
     file = folder / "note"
     file.write_bytes(old)
-    done = subprocess.run(["patch", "--binary", "-s", str(file)], input=diff.encode(), capture_output=True, check=False)
+    done = subprocess.run(
+        ["patch", "--binary", "-s", str(file)],
+        input=diff.encode(),
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return file.read_bytes() if file.exists() else b""
 
 
 def test_a_new_file_is_all_plus() -> None:
-    assert unified_diff(None, b"a\nb\n", "x.md", "x.md") == "--- /dev/null\n+++ x.md\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    assert (
+        unified_diff(None, b"a\nb\n", "x.md", "x.md")
+        == "--- /dev/null\n+++ x.md\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    )
 
 
 def test_a_missing_final_newline_is_told() -> None:
@@ -53,13 +61,17 @@ def test_huge_changes_are_shown_whole() -> None:
     assert diff.count("\n-a") == diff.count("\n+b") == DIFFLIB_LIMIT + 1
 
 
-LINES = st.lists(st.sampled_from(["a", "b", "c", "", "same"]), max_size=30).map(lambda lines: "\n".join(lines).encode())
+LINES = st.lists(st.sampled_from(["a", "b", "c", "", "same"]), max_size=30).map(
+    lambda lines: "\n".join(lines).encode()
+)
 
 
 @pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed")
 @settings(max_examples=150, deadline=None)
 @given(old=LINES, new=LINES)
-def test_patch_turns_the_old_text_into_the_new_one(tmp_path_factory: pytest.TempPathFactory, old: bytes, new: bytes) -> None:
+def test_patch_turns_the_old_text_into_the_new_one(
+    tmp_path_factory: pytest.TempPathFactory, old: bytes, new: bytes
+) -> None:
     diff = unified_diff(old, new, "note", "note")
     if old == new:
         assert diff == ""

@@ -55,7 +55,9 @@ def test_locate_finds_exact_names_only(view: DiskView, build: Build) -> None:
 
 @pytest.mark.skipif(not BYTES_IN_NAMES, reason="this disk may compose names itself")
 @pytest.mark.parametrize(("on_disk", "asked"), [(NFD, NFC), (NFC, NFD)])
-def test_names_are_found_in_either_composition(view: DiskView, build: Build, on_disk: str, asked: str) -> None:
+def test_names_are_found_in_either_composition(
+    view: DiskView, build: Build, on_disk: str, asked: str
+) -> None:
     build([["file", on_disk]])
     entry = view.locate(at(asked))
     assert entry is not None
@@ -99,7 +101,9 @@ def test_twins_in_folders_that_are_twins(view: DiskView, vault: Path, build: Bui
 
 
 @pytest.mark.parametrize("kind", ["fifo", "socket"])
-def test_special_files_are_in_the_way_but_not_listed(view: DiskView, build: Build, kind: str) -> None:
+def test_special_files_are_in_the_way_but_not_listed(
+    view: DiskView, build: Build, kind: str
+) -> None:
     build([[kind, "x.md"]])
     assert view.locate(at("x.md")) is None
     assert view.children(ROOT) == []
@@ -116,7 +120,11 @@ def test_files_have_sizes_and_times(view: DiskView, vault: Path, build: Build) -
     assert stat.size == len(b"content of a.md\n")
     assert stat.mtime_ms == pytest.approx(1_700_000_000_123.4568)
     assert stat.created_ms > 1_700_000_000_000
-    for text, code in [("nope.md", "FILE_NOT_FOUND"), ("d", "NOT_TEXT"), ("a.md/b", "FILE_NOT_FOUND")]:
+    for text, code in [
+        ("nope.md", "FILE_NOT_FOUND"),
+        ("d", "NOT_TEXT"),
+        ("a.md/b", "FILE_NOT_FOUND"),
+    ]:
         with refused(code):
             view.stat(at(text))
 
@@ -124,12 +132,19 @@ def test_files_have_sizes_and_times(view: DiskView, vault: Path, build: Build) -
 def test_reading_has_codes(view: DiskView, build: Build) -> None:
     build([["file", "Note.md"], ["folder", "d"]])
     assert view.read(at("Note.md")) == b"content of Note.md\n"
-    for text, code in [("note.md", "FILE_NOT_FOUND"), ("é.md", "FILE_NOT_FOUND"), ("d", "NOT_TEXT"), ("Note.md/x.md", "FILE_NOT_FOUND")]:
+    for text, code in [
+        ("note.md", "FILE_NOT_FOUND"),
+        ("é.md", "FILE_NOT_FOUND"),
+        ("d", "NOT_TEXT"),
+        ("Note.md/x.md", "FILE_NOT_FOUND"),
+    ]:
         with refused(code):
             view.read(at(text))
 
 
-def test_case_counts_where_the_disk_folds_it(view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_case_counts_where_the_disk_folds_it(
+    view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build([["file", "Note.md"], ["file", "d/a.md"]])
     read = store.read
     folded = {"note.md": at("Note.md"), "D/a.md": at("d/a.md")}
@@ -151,16 +166,27 @@ def test_on_disk_nothing_has_moved(view: DiskView, build: Build) -> None:
 
 
 def test_walk_is_sorted_by_text_as_a_whole(view: DiskView, build: Build) -> None:
-    build([["file", name] for name in ("a/z.md", "a.md", "a b.md", "a/b/c.md", "B.md")] + [["folder", "empty"]])
+    build(
+        [["file", name] for name in ("a/z.md", "a.md", "a b.md", "a/b/c.md", "B.md")]
+        + [["folder", "empty"]]
+    )
     found = texts(list(view.walk(ROOT)))
-    assert found == sorted(found) == ["B.md", "a", "a b.md", "a.md", "a/b", "a/b/c.md", "a/z.md", "empty"]
+    assert (
+        found
+        == sorted(found)
+        == ["B.md", "a", "a b.md", "a.md", "a/b", "a/b/c.md", "a/z.md", "empty"]
+    )
     assert texts(list(view.walk(at("a")))) == ["a/b", "a/b/c.md", "a/z.md"]
     assert texts(view.children(ROOT)) == ["B.md", "a", "a b.md", "a.md", "empty"]
 
 
 def test_listings_have_codes(view: DiskView, build: Build) -> None:
     build([["file", "a.md"]])
-    for text, code in [("nope", "FILE_NOT_FOUND"), ("a.md", "NOT_A_FOLDER"), ("a.md/b", "FILE_NOT_FOUND")]:
+    for text, code in [
+        ("nope", "FILE_NOT_FOUND"),
+        ("a.md", "NOT_A_FOLDER"),
+        ("a.md/b", "FILE_NOT_FOUND"),
+    ]:
         for ask in (view.children, view.walk):
             with refused(code):
                 ask(at(text))
@@ -168,7 +194,18 @@ def test_listings_have_codes(view: DiskView, build: Build) -> None:
 
 def test_protected_names_do_not_exist(view: DiskView, build: Build) -> None:
     build(
-        [["file", name] for name in (".obsidian/app.json", ".git/config", ".trash/x.md", "d/.hidden.md", "opencode.json", "a.md", "..b.md")]
+        [
+            ["file", name]
+            for name in (
+                ".obsidian/app.json",
+                ".git/config",
+                ".trash/x.md",
+                "d/.hidden.md",
+                "opencode.json",
+                "a.md",
+                "..b.md",
+            )
+        ]
     )
     assert texts(list(view.walk(ROOT))) == ["..b.md", "a.md", "d"]
     assert view.unreadable_names == 0
@@ -200,7 +237,16 @@ def test_links_are_listed_once_and_loops_end(view: DiskView, build: Build) -> No
             ["link", "A/up", ".."],
         ]
     )
-    assert texts(list(view.walk(ROOT))) == ["A", "A/b", "Alias", "Alias.md", "B", "B/a", "Real", "Real/n.md"]
+    assert texts(list(view.walk(ROOT))) == [
+        "A",
+        "A/b",
+        "Alias",
+        "Alias.md",
+        "B",
+        "B/a",
+        "Real",
+        "Real/n.md",
+    ]
     assert view.locate(at("Alias")) == Entry(at("Alias"), "folder")
     assert texts(view.children(at("Alias"))) == ["Alias/n.md"]
     assert view.read(at("Alias/n.md")) == b"content of Real/n.md\n"
@@ -212,7 +258,9 @@ def test_a_folder_link_that_is_asked_for_is_walked(view: DiskView, build: Build)
     assert texts(list(view.walk(at("Alias")))) == ["Alias/Sub", "Alias/Sub/n.md"]
 
 
-def test_a_closed_folder_does_not_hide_the_rest(view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_folder_does_not_hide_the_rest(
+    view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build([["file", "a/x.md"], ["file", "closed/y.md"], ["file", "gone/z.md"]])
     scan = store._listed
 
@@ -256,7 +304,9 @@ def test_a_failing_disk_is_not_taken_for_an_empty_one(
         ("/etc", "PATH_OUTSIDE_VAULT", "absolute"),
     ],
 )
-def test_bad_links_say_why(view: DiskView, build: Build, target: str, code: str, words: str) -> None:
+def test_bad_links_say_why(
+    view: DiskView, build: Build, target: str, code: str, words: str
+) -> None:
     build([["folder", ".obsidian"], ["file", "../OUT/x.md"], ["link", "l", target]])
     assert view.children(ROOT) == []
     for ask in (view.locate, view.twin):
@@ -269,7 +319,9 @@ def test_bad_links_say_why(view: DiskView, build: Build, target: str, code: str,
 # --- what is remembered -------------------------------------------------------------------------------------------------------
 
 
-def test_one_listing_serves_ten_thousand_questions(store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_listing_serves_ten_thousand_questions(
+    store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build([["file", f"Notes/n{number}.md"] for number in range(50)])
     view, listed = DiskView(store), []
     scan = store.scan

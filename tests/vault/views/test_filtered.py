@@ -30,7 +30,9 @@ def view(make_vault: MakeVault) -> FilteredView:
     return FilteredView(DiskView(store), hidden, store.resolve)
 
 
-@pytest.mark.parametrize("text", ["Private", "Private/diary.md", "Finance/bank.md", "Private/nothing.md"])
+@pytest.mark.parametrize(
+    "text", ["Private", "Private/diary.md", "Finance/bank.md", "Private/nothing.md"]
+)
 def test_what_is_hidden_is_missing(view: FilteredView, text: str) -> None:
     where = path(text)
     assert view.locate(where) is None
@@ -52,7 +54,11 @@ def test_what_is_left_is_as_it_was(view: FilteredView, make_vault: MakeVault) ->
         "Projects/Log.md",
         "Projects/Plan.md",
     ]
-    assert [entry.path.text for entry in view.children(ROOT)] == ["Finance", "Garden.md", "Projects"]
+    assert [entry.path.text for entry in view.children(ROOT)] == [
+        "Finance",
+        "Garden.md",
+        "Projects",
+    ]
     assert view.children(path("Finance")) == []
     garden = path("Garden.md")
     assert view.read(garden).decode() == NOTES["Garden.md"]
@@ -101,10 +107,16 @@ def test_what_changes_over_it_is_seen(make_vault: MakeVault) -> None:
     assert [found.text for found in overlay.index.tagged("t", ROOT)] == ["A/new.md", "A/x.md"]
 
 
-def test_an_overlay_binds_what_moves_and_knows_the_trash_also_where_something_is_hidden(make_vault: MakeVault) -> None:
+def test_an_overlay_binds_what_moves_and_knows_the_trash_also_where_something_is_hidden(
+    make_vault: MakeVault,
+) -> None:
     store = make_vault({"A/x.md": "x", "n.md": "", ".trash/n.md": "old"})
     overlay = OverlayVault(FilteredView(DiskView(store), hidden, store.resolve), 0.0)
     overlay.apply([RenameEntry(path("A"), path("B")), DeleteEntry(path("n.md"))], 0)
-    moves = [owned.operation for owned in overlay.change_set().operations if isinstance(owned.operation, Move)]
+    moves = [
+        owned.operation
+        for owned in overlay.change_set().operations
+        if isinstance(owned.operation, Move)
+    ]
     assert [move.inventory is not None for move in moves] == [True, False]
     assert moves[1].new_path.name == "n 2.md"

@@ -32,7 +32,10 @@ def path(text: str) -> VaultPath:
 
 def told(changes: ChangeSet) -> list[str]:
     """The net changes in short: kind, path, new path, whether there is new content."""
-    return [f"{c.kind} {c.path}{f' -> {c.new_path}' if c.new_path else ''}{' *' if c.content is not None else ''}" for c in changes.changes]
+    return [
+        f"{c.kind} {c.path}{f' -> {c.new_path}' if c.new_path else ''}{' *' if c.content is not None else ''}"
+        for c in changes.changes
+    ]
 
 
 def steps(changes: ChangeSet) -> list[str]:
@@ -44,14 +47,20 @@ def steps(changes: ChangeSet) -> list[str]:
                 found.append(f"{owned.instance} mkdir {where}")
             case Move():
                 move = owned.operation
-                found.append(f"{owned.instance} {'trash' if move.trash else 'move'} {move.path} -> {move.new_path}")
+                found.append(
+                    f"{owned.instance} {'trash' if move.trash else 'move'} {move.path} -> {move.new_path}"
+                )
             case WriteFile():
-                found.append(f"{owned.instance} write {owned.operation.path} {owned.operation.content.decode()}")
+                found.append(
+                    f"{owned.instance} write {owned.operation.path} {owned.operation.content.decode()}"
+                )
     return found
 
 
 def files_of(overlay: OverlayVault) -> dict[str, str]:
-    return {e.path.text: overlay.read(e.path).decode() for e in overlay.walk(ROOT) if e.kind == "file"}
+    return {
+        e.path.text: overlay.read(e.path).decode() for e in overlay.walk(ROOT) if e.kind == "file"
+    }
 
 
 def change(text: str) -> FileChange:
@@ -87,7 +96,13 @@ STORIES: dict[str, Story] = {
         ["1 mkdir F", "2 write a.md c"],
         None,
     ),
-    "an edit that is taken back writes nothing": ({"a.md": "a"}, ["modify a.md = b", "modify a.md = a"], [], [], None),
+    "an edit that is taken back writes nothing": (
+        {"a.md": "a"},
+        ["modify a.md = b", "modify a.md = a"],
+        [],
+        [],
+        None,
+    ),
     "a renamed and edited note is one rename": (
         {"a.md": "a"},
         ["modify a.md = b", "rename a.md > N/c.md"],
@@ -98,7 +113,12 @@ STORIES: dict[str, Story] = {
     "a folder moves with all that is in it": (
         {"P/a.md": "a", "P/S/b.md": "b", "c.md": "c"},
         ["modify P/a.md = A", "rename P > Q/R", "modify Q/R/S/b.md = B"],
-        ["rename P -> Q/R", "rename P/S/b.md -> Q/R/S/b.md *", "rename P/a.md -> Q/R/a.md *", "mkdir Q"],
+        [
+            "rename P -> Q/R",
+            "rename P/S/b.md -> Q/R/S/b.md *",
+            "rename P/a.md -> Q/R/a.md *",
+            "mkdir Q",
+        ],
         ["1 mkdir Q", "1 move P -> Q/R", "1 write Q/R/a.md A", "2 write Q/R/S/b.md B"],
         {"Q/R/a.md": "A", "Q/R/S/b.md": "B", "c.md": "c"},
     ),
@@ -130,7 +150,13 @@ STORIES: dict[str, Story] = {
         None,
         None,
     ),
-    "there and back is no change": ({"a.md": "a"}, ["rename a.md > b.md", "rename b.md > a.md"], [], None, None),
+    "there and back is no change": (
+        {"a.md": "a"},
+        ["rename a.md > b.md", "rename b.md > a.md"],
+        [],
+        None,
+        None,
+    ),
     "only the case of a name changes": (
         {"note.md": "a"},
         ["rename note.md > Note.md"],
@@ -231,4 +257,7 @@ def test_a_link_to_a_note_gets_another_name_in_its_folder(make_vault: MakeVault)
     overlay = OverlayVault(DiskView(store), 0.0)
     overlay.apply([change("rename Folder > Moved")], 0)
     overlay.apply([change("rename Moved/link.md > Moved/other.md")], 1)
-    assert steps(overlay.change_set()) == ["0 move Folder -> Moved", "1 move Moved/link.md -> Moved/other.md"]
+    assert steps(overlay.change_set()) == [
+        "0 move Folder -> Moved",
+        "1 move Moved/link.md -> Moved/other.md",
+    ]
