@@ -44,7 +44,7 @@ test: $(READY) ## run lint, types and import contracts, then the tests
 	@$(BIN)/python -m pytest -n $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2)) --dist worksteal # twice the processors: many tests wait for another program
 
 check: $(READY) lint types types-tests imports ## lint, types over package and tests, import contracts, dependencies
-	@$(BIN)/python -m pytest -q tests/test_front_door.py
+	@$(BIN)/python -m pytest -q tests/test_front_door.py tests/test_reading.py
 
 lint: $(READY)
 	$(BIN)/ruff check obsidian_agent tests bench

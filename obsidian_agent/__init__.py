@@ -1,4 +1,4 @@
-"""obsidian-agent: say what should change in an Obsidian vault, see every byte of it, approve it with one key, undo it."""
+"""A chat app and command line that changes an Obsidian vault by plans you approve and can undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`obsidian-agent` and `python -m obsidian_agent`."""
+"""The entry point of `obsidian-agent` and `python -m obsidian_agent`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ import sys
 
 
 def main() -> int:
-    """Answer `--version` before anything else is imported; leave the rest to the command line."""
+    """Print the version without further imports, or run the command line."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         from obsidian_agent import __version__
 
         sys.stdout.write(f"obsidian-agent {__version__}\n")
         return 0
-    # What is imported stays: looking for garbage meanwhile would cost a tenth of the start. The command line says when to look again.
+    # Imported modules stay in memory: collecting garbage meanwhile would cost a tenth of the start.
+    # The command line enables the collector again.
     gc.disable()
-    # Nobody gives this program plugins of pydantic; looking for them reads the metadata of every package that is installed.
+    # pydantic looks for plugins in the metadata of every installed package; this program has none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from obsidian_agent.cli.main import main as run
 
     try:
         return run(sys.argv[1:])
     finally:
-        # At its end Python looks for garbage several times: seconds, once a model's library is loaded, for memory that is freed anyway.
+        # At exit Python collects garbage several times, which takes seconds once a model's library
+        # is loaded, for memory that is freed anyway.
         gc.freeze()
 
 
