@@ -120,6 +120,13 @@ class JournalReader:
             f"kind = 'undo' AND undone = 0 AND status != 'applying' AND seq > ({newest_run}) ORDER BY seq DESC"
         )
 
+    def has_reversals(self) -> bool:
+        """Return whether the journal holds a finished undo or redo."""
+        with self._query(
+            "SELECT 1 FROM record WHERE kind != 'run' AND status != 'applying' LIMIT 1"
+        ) as rows:
+            return next(iter(rows), None) is not None
+
     def _newest(self, condition: str) -> Record | None:
         """The first record with something in effect, if it is the last one: a record that is lost since may have been it."""
         found = next((record for record in self._records(condition) if record.in_effect), None)

@@ -468,11 +468,12 @@ def _take_back(
         reversal = _planned(journal, handles, record, force, skip, kept, seen=bool(force or skip))
         if not reversal.tasks and not reversal.settled:
             return reversal.result(run.run_id)
+        first = not journal.has_reversals()  # the system's limits are reported once per vault
         with journal.begin(NewRecord(kind, run.goal, source=record.seq, run=run.seq)) as writer:
             for task in reversal.tasks:
                 writer.add(task.action, [task.overwritten] if task.overwritten else (), task.origin)
             new = writer.commit()
-        with Applier(handles, new.token, reversal.editing) as applier:
+        with Applier(handles, new.token, reversal.editing, report_creation=first) as applier:
             applied, origins = reversal.carry_out(applier, handles)
             applier.complete()
             warnings = tuple(applier.warnings)

@@ -277,6 +277,8 @@ class TestStamps:
             "NOT_RESTORED",
             "2 notes that were written back have a new creation time: this system cannot set it.",
         )
+        assert redo(home.journal, home.store).warnings == (), "once for a vault is enough"
+        assert undo(home.journal, home.store).warnings == ()
         home.run(create("new.md", b"x"), move("one.md", "uno.md", b"one\n"))
         assert undo(home.journal, home.store).warnings == ()
 

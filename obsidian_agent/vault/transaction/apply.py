@@ -63,6 +63,8 @@ class Applier:
 
     Files that `editing` holds open are changed there.
 
+    `report_creation`: warn where creation times of files that were written back are lost.
+
     Only in recovery a note that has its new name already, beside the old one, is a move that was cut off; else somebody linked it.
     """
 
@@ -73,10 +75,12 @@ class Applier:
         editing: Editing | None = None,
         *,
         recovering: bool = False,
+        report_creation: bool = True,
     ) -> None:
         self._handles = handles
         self._editing = editing
         self._recovering = recovering
+        self._report_creation = report_creation
         self._token = token
         self._attempts = secrets.randbelow(1 << 24)
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else None
@@ -95,7 +99,7 @@ class Applier:
             *self._unlinked,
             *(self._editing.warnings if self._editing is not None else ()),
         ]
-        if self._reborn:
+        if self._reborn and self._report_creation:
             count = (
                 "One note that was written back has"
                 if self._reborn == 1
