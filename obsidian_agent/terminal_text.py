@@ -157,3 +157,8 @@ def _symbol(char: str) -> str:
     if 0xD800 <= code <= 0xDFFF:
         return "\ufffd"
     return f"‹U+{code:04X}›"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun in the right number; `plural` where it is not noun + s."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -12,6 +12,7 @@ from obsidian_agent.agent.privacy.record import Ledger
 from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.context import Mentionable
@@ -75,7 +76,7 @@ class AppServices:
             status = keeper.status
             used = f"{status.kept:,} records were still right, {status.read:,} were made"
             words = (
-                f"{status.files:,} files, looked at in {status.seconds:.2f} s; {used}"
+                f"{counted(status.files, 'file')}, looked at in {status.seconds:.2f} s; {used}"
                 if status.ready
                 else "not read yet"
             )

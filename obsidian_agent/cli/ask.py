@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output, on_terminal
-from obsidian_agent.cli.parser import Commands, context, planner
+from obsidian_agent.cli.parser import Commands, context, planner, whole_number
 from obsidian_agent.cli.session_factory import open_session, parameters
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
@@ -37,7 +37,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument("question", metavar="QUESTION")
     command.add_argument(
         "--pick",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="take the Nth candidate of the same question; values by --param",
     )

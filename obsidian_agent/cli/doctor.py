@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 from obsidian_agent import __version__
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, UsageError, build_parser
+from obsidian_agent.cli.parser import Commands, UsageError, build_parser, whole_number
 from obsidian_agent.cli.session_factory import open_session, open_vault, wiring_of
 from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.errors import ConfigError, JournalError, ObsidianAgentError, VaultError
+from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,14 +47,15 @@ def arguments(commands: Commands) -> None:
         help="the vault was renamed or moved: leave its history, start a new one",
     )
     commands.add("log", log_command, examples=["log --tail 50"]).add_argument(
-        "--tail", type=int, metavar="N", help="the newest N lines"
+        "--tail", type=whole_number, metavar="N", help="the newest N lines"
     )
     examples = [
         "completion bash > ~/.local/share/bash-completion/completions/obsidian-agent",
         "completion zsh > ~/.zfunc/_obsidian-agent",
+        "completion fish > ~/.config/fish/completions/obsidian-agent.fish",
     ]
     commands.add("completion", completion_command, examples=examples).add_argument(
-        "shell", choices=["bash", "zsh", "tcsh"]
+        "shell", choices=["bash", "zsh", "fish", "tcsh"]
     )
 
 
@@ -238,7 +240,7 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
         unreadable = (
             f", {view.unreadable_names} names that are no text" if view.unreadable_names else ""
         )
-        yield Check("vault", True, f"{store.real_path}: {notes} notes{unreadable}")
+        yield Check("vault", True, f"{store.real_path}: {counted(notes, 'note')}{unreadable}")
         yield Check(
             "vault is writable",
             store.writable(),
@@ -262,7 +264,7 @@ def _journal(runs: Runs) -> str:
     count = len(runs.history(1_000_000))
     if wrong := runs.examine(contents=True):
         raise JournalError(" ".join(problem.message for problem in wrong))
-    return f"{count} runs"
+    return counted(count, "run")
 
 
 def _none_interrupted(runs: Runs) -> str:
@@ -358,7 +360,7 @@ def _index(folder: Path) -> str:
     if not (folder / FILE).exists():
         return "not built yet"
     try:
-        return f"{len(Snapshot(folder / FILE)):,} files"
+        return counted(len(Snapshot(folder / FILE)), "file")
     except (UnusableIndex, OSError) as error:
         raise VaultError(
             f"It cannot be read ({error}); it is built anew when it is needed."

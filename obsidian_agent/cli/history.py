@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import NOT_ASKED, Output, on_terminal
-from obsidian_agent.cli.parser import Commands, UsageError, approval
+from obsidian_agent.cli.parser import Commands, UsageError, approval, whole_number
 from obsidian_agent.cli.session_factory import open_session, wiring_of
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError
+from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Effects
@@ -35,7 +36,7 @@ def arguments(commands: Commands) -> None:
     )
     command.add_argument(
         "--limit",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="the newest N (default: 50 on a screen, all with --json)",
     )
@@ -71,7 +72,7 @@ def arguments(commands: Commands) -> None:
             "audit --path Private",
         ],
     )
-    command.add_argument("--tail", type=int, metavar="N", help="the newest N")
+    command.add_argument("--tail", type=whole_number, metavar="N", help="the newest N")
     command.add_argument(
         "--kind",
         action="append",
@@ -94,7 +95,7 @@ def arguments(commands: Commands) -> None:
 def history_command(options: argparse.Namespace, out: Output) -> Exit:
     """Runs, newest first, and what is wrong with their journal."""
     runs = open_session(options).runs
-    entries = runs.history(options.limit or (ALL_RUNS if out.as_json else SHOWN_RUNS + 1))
+    entries = runs.history(_limit(options, out))
     wrong = runs.examine()
     more = not out.as_json and options.limit is None and len(entries) > SHOWN_RUNS
     entries = entries[:SHOWN_RUNS] if more else entries
@@ -107,10 +108,16 @@ def history_command(options: argparse.Namespace, out: Output) -> Exit:
         )
     if more:
         out.line("There are older ones: --limit N shows more.")
-    if not entries and not wrong:
+    if not entries and not wrong and options.limit != 0:
         out.line("No runs yet.")
     out.problems(wrong)
     return Exit.FAILED if wrong else Exit.DONE
+
+
+def _limit(options: argparse.Namespace, out: Output) -> int:
+    if options.limit is not None:
+        return int(options.limit)
+    return ALL_RUNS if out.as_json else SHOWN_RUNS + 1
 
 
 def _effects(effects: Effects) -> dict[str, Any]:
@@ -188,7 +195,7 @@ def _agreed(verb: str, planned: UndoResult, yes: bool, out: Output) -> bool:
     """`--yes`, a yes on the terminal, or a program that asked for JSON without a terminal to ask on: only the first two count."""
     if yes:
         return True
-    out.line(f"{verb} of run {planned.run_id} restores {len(planned.restored)} files and folders:")
+    out.line(f"{verb} of run {planned.run_id} restores {_files(len(planned.restored))}:")
     for path in planned.restored:
         out.line(f"  {path}")
     for conflict in planned.conflicts:
@@ -220,11 +227,14 @@ def undo_document(result: UndoResult) -> dict[str, Any]:
     }
 
 
+def _files(count: int) -> str:
+    return counted(count, "file or folder", "files and folders")
+
+
 def _told(result: UndoResult, out: Output, *, redone: bool = False) -> Exit:
     if out.as_json:
         out.document(undo_document(result))
-    count = len(result.restored)
-    out.line("Restored 1 file or folder." if count == 1 else f"Restored {count} files and folders.")
+    out.line(f"Restored {_files(len(result.restored))}.")
     for conflict in result.conflicts:
         out.note(f"Left alone: {conflict.path}: {conflict.reason}.")
         if conflict.forcible and not redone:

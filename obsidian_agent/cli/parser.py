@@ -101,6 +101,18 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"See {self.prog} --help.")
 
 
+MOST: Final = 1_000_000_000
+"""Largest number that an option takes."""
+
+
+def whole_number(text: str) -> int:
+    """Parse the value of an option that counts. Raises `argparse.ArgumentTypeError`."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST))) or int(text) > MOST:
+        shown = text if len(text) <= 40 else f"{text[:40]}…"
+        raise argparse.ArgumentTypeError(f"{shown!r} is not a whole number from 0 to {MOST:,}")
+    return int(text)
+
+
 class Commands:
     """Takes the parsers of a module's commands, or of a command's actions."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, UsageError, approval, context, planner
+from obsidian_agent.cli.parser import Commands, UsageError, approval, context, planner, whole_number
 from obsidian_agent.cli.session_factory import (
     locate,
     not_there,
@@ -67,7 +67,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument("instruction", metavar="INSTRUCTION")
     command.add_argument(
         "--pick",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="take the Nth candidate of the same instruction; values by --param",
     )

@@ -6,7 +6,7 @@ import argparse
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions
+from obsidian_agent.cli.parser import Commands, actions, whole_number
 from obsidian_agent.cli.session_factory import open_vault
 from obsidian_agent.errors import ProviderError
 
@@ -19,7 +19,7 @@ def arguments(commands: Commands) -> None:
     )
     command.add_argument("query", metavar="QUERY")
     command.add_argument(
-        "--limit", type=int, default=10, metavar="N", help="plugins at most (default 10)"
+        "--limit", type=whole_number, default=10, metavar="N", help="plugins at most (default 10)"
     )
     command.add_argument("--refresh", action="store_true", help="fetch the list anew")
 

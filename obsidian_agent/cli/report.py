@@ -29,6 +29,7 @@ from obsidian_agent.dataclass import fields, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, change_document, preview_document, rejected_document
+from obsidian_agent.terminal_text import counted
 from obsidian_agent.vault.views.changes import NetChange
 
 
@@ -341,11 +342,11 @@ def _result_lines(result: ExecutionResult) -> Iterator[str]:
         (len(effects.modified), "modified"),
         (len(effects.deleted), "moved to .trash"),
         (len(effects.renamed), "renamed"),
-        (len(effects.folders), "new folders"),
-        (len(effects.commands), "commands run"),
+        (len(effects.folders), "new folder" if len(effects.folders) == 1 else "new folders"),
+        (len(effects.commands), "command run" if len(effects.commands) == 1 else "commands run"),
     ]
     told = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing changed"
-    yield f"{result.status}: {result.completed_steps} of {result.total_steps} steps, {told}."
+    yield f"{result.status}: {result.completed_steps} of {counted(result.total_steps, 'step')}, {told}."
     if result.undo_available:
         yield f"Undo with: obsidian-agent undo {result.run_id}"
 

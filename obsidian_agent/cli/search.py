@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, progress
-from obsidian_agent.cli.parser import Commands, UsageError
+from obsidian_agent.cli.parser import Commands, UsageError, whole_number
 from obsidian_agent.cli.session_factory import locate, not_there, open_vault
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ def arguments(commands: Commands) -> None:
     )
     command.add_argument(
         "--limit",
-        type=int,
+        type=whole_number,
         default=50,
         metavar="N",
         help="hits at most (default 50, no more than 1000)",
     )
     command.add_argument(
-        "--offset", type=int, default=0, metavar="N", help="leave out the first N hits"
+        "--offset", type=whole_number, default=0, metavar="N", help="leave out the first N hits"
     )
     command.add_argument(
         "--regex", action="store_true", help="QUERY is a regular expression for lines"

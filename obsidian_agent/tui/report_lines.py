@@ -154,7 +154,7 @@ def _usage(turns: Sequence[TokensUsed]) -> list[Line]:
         lines += [
             (f"  {terminal_text.shortened(model, 80)}", "$primary"),
             (
-                f"    {_counted(len(of_model), 'turn')}, {_counted(found.requests, 'request')}",
+                f"    {terminal_text.counted(len(of_model), 'turn')}, {terminal_text.counted(found.requests, 'request')}",
                 "$foreground",
             ),
             (f"    {found.prompt:,} tokens in{cached}, {found.completion:,} out", "$foreground"),
@@ -172,10 +172,6 @@ def _usage(turns: Sequence[TokensUsed]) -> list[Line]:
                 )
             )
     return lines
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' if count != 1 else ''}"
 
 
 def usage_in_a_line(turns: Sequence[TokensUsed]) -> str:

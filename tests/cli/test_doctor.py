@@ -62,7 +62,7 @@ def test_all_is_well(patient: Patient) -> None:
     assert checks["journal and disk"][1].endswith("1 as it left them")
     assert checks["record"][1] == "2 entries, 0 of them of what was sent"
     assert checks["model"][1] == "none: the offline planner"
-    assert checks["index"][1] == "1 files"
+    assert checks["index"][1] == "1 file"
     assert "may be watched" in checks["watcher"][1] or "system" in checks["watcher"][1]
     (patient.vault / "b.md").write_text("edited since\n")
     assert patient.checks()["journal and disk"][0], "what a person wrote since is nothing to mend"

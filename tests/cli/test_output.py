@@ -106,7 +106,7 @@ def test_what_was_typed_before_a_question_does_not_answer_it(
     assert "NOT_APPROVED" in seen
     assert not (vault / "New.md").exists()
     seen = on_a_terminal(program, b"", b"yes\n")
-    assert "done: 1 of 1 steps" in seen
+    assert "done: 1 of 1 step" in seen
     assert (vault / "New.md").exists()
 
 

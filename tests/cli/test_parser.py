@@ -74,6 +74,40 @@ def completed(folder: Path, *words: str) -> set[str]:
     )
 
 
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not here")
+def test_fish_completes_commands_options_choices_and_places(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", "fish"]) == 0
+    (tmp_path / "script").write_text(capsys.readouterr().out)
+    (tmp_path / "Notes").mkdir()
+    (tmp_path / "plan.json").write_text("{}")
+
+    def offered(line: str) -> set[str]:
+        program = f"source script; complete -C {shlex.quote(f'{PROGRAM} {line}')}"
+        answer = subprocess.run(
+            ["fish", "--no-config", "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+        )
+        return {line.partition("\t")[0] for line in answer.stdout.splitlines()}
+
+    assert offered("re") >= {"redo", "recover", "recipe", "rename"}
+    assert offered("undo --fo") == {"--force"}
+    assert offered("macro ex") == {"export"}
+    assert offered("schema p") == {"plan"}
+    assert offered("completion ") == {"bash", "zsh", "fish", "tcsh"}
+    assert offered("preview pl") == {"plan.json"}
+    assert offered("history --vault No") == {"Notes/"}
+
+
+def test_the_script_for_fish_is_there_without_fish(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "fish"]) == 0
+    assert "complete -c obsidian-agent" in capsys.readouterr().out
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not here")
 def test_bash_completes_commands_options_choices_and_places(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

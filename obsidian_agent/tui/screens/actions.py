@@ -226,7 +226,11 @@ def _description(imported: Imported, taken: bool) -> str:
         f"{number}. {terminal_text.shortened(step.preview or step.tool, 100)}  ({step.tool})"
         for number, step in enumerate(plan.steps[:8], 1)
     ]
-    lines += [f"… {len(plan.steps) - 8} more steps"] if len(plan.steps) > 8 else []
+    lines += (
+        [f"… {terminal_text.counted(len(plan.steps) - 8, 'more step')}"]
+        if len(plan.steps) > 8
+        else []
+    )
     lines += [
         f"▲ {terminal_text.shortened(warning.message, 200)}" for warning in imported.warnings[:6]
     ]

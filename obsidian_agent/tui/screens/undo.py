@@ -263,7 +263,8 @@ class UndoActions(Workspace):
         self.vault_changed()
         count = len(report.restored)
         self.say(
-            "good", f"{verb}: {count:,} {'files and folders' if count != 1 else 'file or folder'}."
+            "good",
+            f"{verb}: {terminal_text.counted(count, 'file or folder', 'files and folders')}.",
         )
         for problem in report.errors:
             self.say("bad", problem.message)
@@ -421,7 +422,7 @@ class Recovery(Modal[RecoveryChoice]):
             Content.assemble(
                 (terminal_text.folded(run.goal, 4), "bold"),
                 (
-                    f"\n{terminal_text.line(run.kind)} of {when} · {len(run.paths):,} files · {terminal_text.line(run.run_id)}",
+                    f"\n{terminal_text.line(run.kind)} of {when} · {terminal_text.counted(len(run.paths), 'file')} · {terminal_text.line(run.run_id)}",
                     "$quiet",
                 ),
             ),
