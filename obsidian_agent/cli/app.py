@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit, ending_signals
 from obsidian_agent.cli.output import Output, ask, on_terminal
-from obsidian_agent.cli.parser import COMMANDS, Commands, UsageError, planner
+from obsidian_agent.cli.parser import Commands, UsageError, planner
 from obsidian_agent.cli.session_factory import chosen_model, find_vault, wiring_of
-from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
     from obsidian_agent.bootstrap import Wiring
@@ -33,13 +32,12 @@ def arguments(commands: Commands) -> None:
 def app_command(options: argparse.Namespace, out: Output) -> Exit:
     """Open the app on the vault that was named, or chosen from Obsidian's own list."""
     options.vault = options.name or options.vault or _choose()
-    _check(options)
+    vault = find_vault(options.vault)
     if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
         raise UsageError(
             "The app needs a terminal.",
             hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.",
         )
-    vault = find_vault(options.vault)
     app = app_over(
         vault.resolve().name,
         partial(_wiring, options),
@@ -114,19 +112,6 @@ def _theme(options: argparse.Namespace) -> str | None:
         ).get("theme")
         return found if isinstance(found, str) else None
     return None
-
-
-def _check(options: argparse.Namespace) -> None:
-    """A word that names no vault may be a command with a slip. Raises `ConfigError`."""
-    try:
-        find_vault(options.vault)
-    except ConfigError as error:
-        from obsidian_agent.errors import did_you_mean
-
-        near = did_you_mean(options.name or "", COMMANDS)
-        if error.code == "VAULT_NOT_FOUND" and near:
-            raise UsageError(f"{options.name!r} is neither a command nor a vault.{near}") from error
-        raise
 
 
 def _choose() -> str | None:

@@ -11,10 +11,19 @@ from collections.abc import Sequence
 
 from obsidian_agent.cli.exits import end_politely, of_error
 from obsidian_agent.cli.parser import COMMANDS, UsageError, build_parser
-from obsidian_agent.errors import AnswerNotWritten, ObsidianAgentError, PlanError, Problem
+from obsidian_agent.errors import (
+    AnswerNotWritten,
+    ConfigError,
+    ObsidianAgentError,
+    PlanError,
+    Problem,
+)
 
 VALUED = frozenset({"--vault", "--state-dir", "--config"})
 """Options before a command that have a value behind them."""
+
+FLAGS = frozenset({"--json", "--verbose", "--no-color"})
+"""Options before a command that have no value."""
 
 RUNNING = frozenset({"run", "do", "rename"})
 """Commands that answer a run's result, also when it never came to a run; and `run` as an action of a command does."""
@@ -28,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = list(argv)
     _speak_utf8()
     end_politely()
-    called = _called(arguments)
+    called, vault = _called(arguments)
     if called is None:
         called, arguments = "app", ["app", *arguments]
     as_json, runs = "--json" in arguments, called in RUNNING or _runs_saved(called, arguments)
@@ -38,6 +47,8 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         options = None
+        if vault is not None:
+            _check_vault(vault)
         options = build_parser(called).parse_args(arguments)
         _refuse_broken_text(options)
         return _dispatch(options)
@@ -116,17 +127,38 @@ def _runs_saved(called: str, arguments: Sequence[str]) -> bool:
     )
 
 
-def _called(arguments: Sequence[str]) -> str | None:
-    """The command that is named, options before it passed over; None when the first word is none, and so a vault to open."""
+def _called(arguments: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the command, or None and the vault to open where it is certain which word names it."""
     words = iter(arguments)
+    certain = True
     for word in words:
         if word in VALUED:
             next(words, None)
         elif word in COMMANDS or word in ("-h", "--help", "--version", "-V"):
-            return word
+            return word, None
         elif not word.startswith("-"):
-            return None
-    return None
+            return None, word if certain else None
+        elif word not in FLAGS and word.partition("=")[0] not in VALUED:
+            certain = False
+    return None, None
+
+
+def _check_vault(word: str) -> None:
+    """Raise `UsageError` for a first word that is no vault and may be a misspelled command."""
+    from obsidian_agent.cli.session_factory import find_vault
+    from obsidian_agent.errors import did_you_mean
+
+    try:
+        find_vault(word)
+    except ConfigError as error:
+        if error.code != "VAULT_NOT_FOUND" or "/" in word or os.sep in word:
+            raise
+        near = did_you_mean(word, COMMANDS).strip()
+        raise UsageError(
+            f"{word!r} is neither a command nor a vault.",
+            code="USAGE" if near else error.code,
+            hint=near or "See obsidian-agent --help.",
+        ) from error
 
 
 def _dispatch(options: argparse.Namespace) -> int:

@@ -155,5 +155,57 @@ def test_a_command_with_a_slip_is_told_the_right_one(capsys: pytest.CaptureFixtu
     assert "Did you mean 'search'?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["histroy"], "history"),
+        (["histroy", "--limit", "5"], "history"),
+        (["--json", "histroy", "--limit", "5"], "history"),
+        (["--vault", "/nowhere", "serach", "orange", "cake"], "search"),
+        (["--vault=/nowhere", "mcro", "list"], "macro"),
+        (["completions", "fish"], "completion"),
+    ],
+)
+def test_an_unknown_command_names_the_nearest_whatever_follows_it(
+    words: list[str], near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert "is neither a command nor a vault" in error
+    assert f"Did you mean '{near}'?" in error
+
+
+def test_a_word_that_is_like_no_command_is_named_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["frobnicate", "x", "y"]) == 2
+    assert "'frobnicate' is neither a command nor a vault. See obsidian-agent --help." in (
+        capsys.readouterr().err
+    )
+    assert main(["./frobnicate"]) == 2
+    assert "There is no vault './frobnicate'" in capsys.readouterr().err
+
+
+def test_options_before_a_vault_do_not_name_it(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The value of an option of the app is not the vault."""
+    assert main(["--model", "ollama/qwen3", str(vault), "--bogus"]) == 2
+    assert "Unrecognized arguments: --bogus" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["-1", "9" * 20, "9" * 10, "9" * 5000, "1.5", "٣", "x"])
+@pytest.mark.parametrize(
+    "option", ["history --limit", "audit --tail", "log --tail", "search a --limit"]
+)
+def test_counts_are_whole_numbers_of_a_sane_size(
+    vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    place = ["--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--json"]
+    assert main([*option.split(), value, *place]) == 2
+    (problem,) = json.loads(capsys.readouterr().out)["errors"]
+    assert problem["code"] == "USAGE"
+    assert "is not a whole number from 0 to 1,000,000,000" in problem["message"]
+    assert len(problem["message"]) < 200
+
+
 def test_there_is_nothing_to_search_for_in_no_words(vault: Path, tmp_path: Path) -> None:
     assert main(["search", " ", "--vault", str(vault), "--state-dir", str(tmp_path / "s")]) == 2
