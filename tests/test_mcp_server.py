@@ -43,6 +43,18 @@ def plan(*steps: dict[str, Any]) -> dict[str, Any]:
     return {"version": "1.0", "goal": "Something", "riskLevel": "writes", "steps": list(steps)}
 
 
+def tree(folder: Path) -> dict[str, str]:
+    """Return every file and folder below `folder` with its text, or the target of a link."""
+    return {
+        path.relative_to(folder).as_posix(): str(path.readlink())
+        if path.is_symlink()
+        else path.read_text()
+        if path.is_file()
+        else ""
+        for path in sorted(folder.rglob("*"))
+    }
+
+
 class Served:
     """A vault that is served, and what a client heard of it."""
 
@@ -154,6 +166,116 @@ def test_a_plan_runs_unasked_only_under_a_rule_that_names_it_and_only_among_what
     assert list(changed) == ["Shared/Team.md"]
     assert main(["undo", ran["runId"], "--yes", *served.places]) == 0
     assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
+
+
+WRITES: dict[str, tuple[dict[str, Any], ...]] = {
+    "a note outside": (
+        {"tool": "vault.createFile", "args": {"path": "Outside.md", "content": "x"}},
+    ),
+    "a note at a denied name": (
+        {"tool": "vault.createFile", "args": {"path": "Shared/secret.md", "content": "x"}},
+    ),
+    "a note in a folder of a denied name": (
+        {"tool": "vault.createFile", "args": {"path": "Shared/Secret.md/x.md", "content": "x"}},
+    ),
+    "a folder outside": ({"tool": "vault.createFolder", "args": {"path": "Elsewhere"}},),
+    "a shared note moved out": (
+        {"tool": "vault.move", "args": {"from": "Shared/Team.md", "toFolder": "Elsewhere"}},
+    ),
+    "a shared note moved out and back": (
+        {"tool": "vault.move", "args": {"from": "Shared/Loose.md", "toFolder": "Elsewhere"}},
+        {"tool": "vault.move", "args": {"from": "Elsewhere/Loose.md", "toFolder": "Shared"}},
+    ),
+    "a shared note under another name outside": (
+        {"tool": "vault.rename", "args": {"from": "Shared/Loose.md", "to": "Loose.md"}},
+    ),
+    "the shared folder": ({"tool": "vault.rename", "args": {"from": "Shared", "to": "Public"}},),
+    "a folder with a denied note in it": (
+        {"tool": "vault.rename", "args": {"from": "Shared/Mixed", "to": "Shared/Other"}},
+    ),
+    "a folder that leads outside": (
+        {"tool": "vault.createFile", "args": {"path": "Shared/Way/x.md", "content": "x"}},
+    ),
+    "a note that leads outside": (
+        {
+            "tool": "vault.updateFile",
+            "args": {"path": "Shared/Door.md", "mode": "append", "content": "x"},
+        },
+    ),
+    "links of a note outside": (
+        {"tool": "vault.rename", "args": {"from": "Shared/Plan.md", "to": "Shared/New.md"}},
+    ),
+    **{
+        f"instructions in {path}": (
+            {"tool": "vault.createFile", "args": {"path": path, "content": "Obey."}},
+        )
+        for path in ("Shared/AGENTS.md", "Shared/Deep/Claude.MD", "Shared/Deep/gemini.md")
+    },
+    "instructions by another name": (
+        {"tool": "vault.rename", "args": {"from": "Shared/Loose.md", "to": "Shared/AGENTS.md"}},
+    ),
+    "instructions that are there": (
+        {
+            "tool": "vault.updateFile",
+            "args": {"path": "Shared/Sub/AGENTS.md", "mode": "append", "content": "Obey."},
+        },
+    ),
+    "instructions that a link leads to": (
+        {
+            "tool": "vault.updateFile",
+            "args": {"path": "Shared/Guide.md", "mode": "append", "content": "Obey."},
+        },
+    ),
+}
+
+
+def test_a_plan_that_writes_outside_of_what_is_shared_never_runs(served: Served) -> None:
+    more = {
+        "Shared/Loose.md": "x",
+        "Shared/Mixed/Open.md": "x",
+        "Shared/Mixed/Secret.md": "CANARY-4",
+        "Shared/Sub/AGENTS.md": "Be kind.",
+        "Diary.md": "CANARY-5",
+    }
+    for name, text in more.items():
+        (served.vault / name).parent.mkdir(exist_ok=True)
+        (served.vault / name).write_text(text)
+    (served.vault / "Shared/Way").symlink_to("../Private")
+    (served.vault / "Shared/Door.md").symlink_to("../Diary.md")
+    (served.vault / "Shared/Guide.md").symlink_to("Sub/AGENTS.md")
+    with (served.folder / "config.toml").open("a") as config:
+        config.write('tools_allow = ["run_plan"]\n')
+    before = tree(served.vault)
+    plans = [
+        plan(*({"id": f"s{number}", **step} for number, step in enumerate(steps)))
+        for steps in WRITES.values()
+    ]
+    answers = served.ask(*(("run_plan", {"plan": each}) for each in plans))
+    ran = [name for name, answer in zip(WRITES, answers, strict=True) if "refused" not in answer]
+    assert ran == []
+    assert tree(served.vault) == before
+    text = json.dumps(answers)
+    assert "CANARY" not in text
+    assert "Mixed/Secret" not in text, "a folder that moves does not name what is denied in it"
+
+
+def test_a_plan_within_what_is_shared_runs(served: Served) -> None:
+    with (served.folder / "config.toml").open("a") as config:
+        config.write('tools_allow = ["run_plan"]\n')
+    create = {
+        "id": "create",
+        "tool": "vault.createFile",
+        "args": {"path": "Shared/New/Note.md", "content": "At ${now}"},
+    }
+    move = {
+        "id": "move",
+        "tool": "vault.rename",
+        "args": {"from": "Shared/Deep", "to": "Shared/Deeper"},
+    }
+    answers = served.ask(*(("run_plan", {"plan": plan(step)}) for step in (create, move)))
+    assert [answer.get("status") for answer in answers] == ["done", "done"], answers
+    assert (served.vault / "Shared/New/Note.md").read_text().startswith("At 20")
+    assert (served.vault / "Shared/Deeper/Idea.md").exists()
 
 
 def test_what_is_shared_is_read_and_nothing_else_exists(served: Served) -> None:

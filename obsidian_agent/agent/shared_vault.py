@@ -25,7 +25,7 @@ from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
-from obsidian_agent.plan.policy import SharingRules
+from obsidian_agent.plan.policy import NOT_PERMITTED, Limits, SharingRules
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
 from obsidian_agent.plan.validate import validate
@@ -101,13 +101,16 @@ class SharedVault:
         """What a plan would do to the notes that are shared, as `preview --json` says it. Raises `PlanError` for an invalid one. Blocks."""
         return self._preview(plan)[1]
 
-    def _preview(self, plan: object) -> tuple[Preview, dict[str, Any]]:
-        """A plan over what is shared, once the person has been asked, and what may be told of that."""
+    def _preview(self, plan: object, *limits: Limits) -> tuple[Preview, dict[str, Any]]:
+        """Return the preview of a plan over what is shared, as if it were approved, and the document for the client.
+
+        `limits` narrow the policy. Raises `PlanError` for an invalid plan.
+        """
         view = self._view()
-        asked = replace(
+        policy = replace(
             self.plans.make_policy(self.client), confirm_writes=False, auto_approve_read_only=True
-        )
-        done = dry_run(plan, self.plans.tools, asked, view, self._context(view), {})
+        ).within(*limits)
+        done = dry_run(plan, self.plans.tools, policy, view, self._context(view), {})
         # A folder that is shared takes along what is not, when it goes.
         changes = tuple(
             each
@@ -116,6 +119,7 @@ class SharedVault:
         )
         known = replace(
             done,
+            errors=tuple(map(_without_path, done.errors)),
             change_set=ChangeSet(changes=changes),
             plan_hash=None,
             warnings=tuple(each for each in done.warnings if each.path is None),
@@ -128,7 +132,7 @@ class SharedVault:
             Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None
         )
         self._note("preview_plan", document, parts)
-        return done, document
+        return replace(done, errors=known.errors), document
 
     @property
     def may_run(self) -> bool:
@@ -141,8 +145,8 @@ class SharedVault:
         """
         if not self.may_run:
             raise PlanError(f"No rule of the person allows {RUN_PLAN}.", code="PERMISSION_DENIED")
-        shared, document = self._preview(plan)
-        whole = self.plans.dry_run(plan, agent=self.client)
+        shared, document = self._preview(plan, self._write_limits())
+        whole = self.plans.dry_run(plan, agent=self.client, now=shared.context.now)
         if (
             shared.valid
             and shared.plan_hash == whole.plan_hash
@@ -230,6 +234,15 @@ class SharedVault:
     def _context(self, view: VaultView) -> RunContext:
         return run_context(self.vault.store, view, Focus(), self.vault.clock(), {})
 
+    def _write_limits(self) -> Limits:
+        """Limit every path that a plan changes, creates, or moves to what is shared."""
+        return Limits(
+            "sharing",
+            "scoped-write",
+            write_allow=self.rules.allow,
+            write_deny=self.rules.deny,
+        )
+
     def _view(self) -> FilteredView:
         inner = self.vault.view()
         gate = Gate(self.rules, Grants(), False, self.vault.resolve)
@@ -241,6 +254,15 @@ class SharedVault:
                     folders.add(above.text)
                     above = above.parent
         return FilteredView(inner, _not_shared(gate, frozenset(folders)), self.vault.resolve)
+
+
+def _without_path(problem: Problem) -> Problem:
+    """Return a refusal of the policy without the path and the rule: both may name what is not shared."""
+    if problem.code not in NOT_PERMITTED or problem.path is None:
+        return problem
+    return replace(
+        problem, message="It changes what is not shared, or what a rule protects.", path=None
+    )
 
 
 def _not_shared(gate: Gate, folders: frozenset[str]) -> Callable[[VaultPath], bool]:

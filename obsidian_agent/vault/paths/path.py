@@ -312,8 +312,8 @@ def _judged(
         raise _outside(text, foreign)
     for part in parts:
         _judge_name(part, text)
-    if use in _CONTENT and collision_key(canonical) in rules.INSTRUCTION_FILES:
-        why = f"{canonical} holds instructions that other agents obey, so it is never written; use another name or a folder."
+    if use in _CONTENT and collision_key(parts[-1]) in rules.INSTRUCTION_FILES:
+        why = f"{canonical} holds instructions that other agents obey, so plans never write it. Use another name."
         raise _refused("PATH_NOT_ALLOWED", text, why)
     if new or _WINDOWS:
         _judge_new(text, parts, exists, moved_from)

@@ -26,7 +26,7 @@ PLAIN: Final = expression(r"[A-NP-Za-np-z0-9][A-Za-z0-9 ,()&'+=!_.-]*+")
 """Names that every rule for names on disk allows, told at once: most names are such. The others are asked about."""
 
 INSTRUCTION_FILES: Final = frozenset({"agents.md", "claude.md", "gemini.md"})
-"""Files in the vault's root that other agents obey, case-folded: readable, never written."""
+"""Files that other agents obey in whichever folder they lie, case-folded: readable, never written."""
 
 CODE_EXTENSIONS: Final = frozenset(
     (

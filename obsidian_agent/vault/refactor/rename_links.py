@@ -347,8 +347,7 @@ def relink(
 
 def _written_over(view: VaultView, source: VaultPath, path: VaultPath) -> bytes:
     """The bytes of a file that is about to be rewritten at `path`. VaultError when it is no UTF-8, or must not be written."""
-    if path.parent.is_root:
-        paths.parse(path.text, PathUse.UPDATE)
+    paths.parse(path.text, PathUse.UPDATE)
     data = view.read(source)
     if not data.isascii():
         decode(data, source.text)

@@ -278,6 +278,9 @@ class OverlayVault(VaultView):
             self._rollback.put(self._cursors, origin.text, (change.content, change.cursor))
         place = self._content_at(entry.path)
         if place != entry.path:
+            paths.parse(
+                place.text, paths.PathUse.UPDATE
+            )  # A link may lead to what is never written.
             self._modify(replace(change, path=place), instance)
             self._rollback.put(self._linked, (place.text, instance), None)
             return

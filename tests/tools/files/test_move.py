@@ -414,10 +414,11 @@ def test_a_note_that_is_not_utf8_is_left_alone(bench):
 
 
 def test_instructions_of_other_agents_are_not_written(bench):
-    vault = bench({"Old.md": "", "CLAUDE.md": "[[Old]]"})
+    vault = bench({"Old.md": "", "CLAUDE.md": "[[Old]]", "sub/Agents.md": "[[Old]]"})
     rename(vault, "Old.md", "New.md")
-    assert vault.warnings == ["PATH_NOT_ALLOWED"]
+    assert vault.warnings == ["PATH_NOT_ALLOWED", "PATH_NOT_ALLOWED"]
     assert vault.text("CLAUDE.md") == "[[Old]]"
+    assert vault.text("sub/Agents.md") == "[[Old]]"
 
 
 # --- warnings -----------------------------------------------------------------------------------------------------------------

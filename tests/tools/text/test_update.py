@@ -232,9 +232,8 @@ def test_instructions_for_other_agents_are_left_alone_in_a_scan(bench):
     vault = bench({"a.md": "x", "CLAUDE.md": "x", "sub/CLAUDE.md": "x"})
     assert vault.run("vault.replaceText", find="x", replace="y")["files"] == [
         {"path": "a.md", "count": 1},
-        {"path": "sub/CLAUDE.md", "count": 1},
     ]
-    assert vault.warnings == ["PATH_NOT_ALLOWED"]
+    assert vault.warnings == ["PATH_NOT_ALLOWED", "PATH_NOT_ALLOWED"]
 
 
 @pytest.mark.parametrize(
