@@ -72,11 +72,6 @@ class Models:
         return self.providers.get(self.spec)
 
 
-async def share_selection(request: ShareRequest) -> ShareDecision:
-    """The answer where nobody is asked: who has a plan made for a selection wants the planner to know of it, and nothing else goes out."""
-    return ShareDecision("once") if request.kind == "selection" else REFUSED
-
-
 @dataclass(frozen=True, slots=True)
 class ModelTurns:
     """Makes who answers in one turn, by the models as the settings have them. Everything may block."""
@@ -127,14 +122,17 @@ class ModelTurns:
         menu = self._menu(agent.name, lambda: agent.provider, agent)
         return replace(menu, questions=agent.dry_run is None, conversation=agent.conversation.id)
 
-    def planner(self) -> MenuPlanner:
-        """The planner that asks the model without letting it look around. Raises `ConfigError` when there is no such model."""
+    def planner(self, approve: ApproveShare) -> MenuPlanner:
+        """Return the planner that asks the model without letting it look around.
+
+        Raises `ConfigError` when there is no such model.
+        """
 
         def provider() -> Provider:
             return self.models.providers.get(self._choice(self.models.config(None), None).spec)
 
         name = self.models.provider.name
-        return self._menu(name, provider, UnaskedAgent(name, self))
+        return self._menu(name, provider, PlainAgent(name, self, approve))
 
     def _menu(
         self, name: str, open_model: Callable[[], Provider], otherwise: Planner
@@ -167,12 +165,15 @@ class ModelTurns:
 
 
 @dataclass(frozen=True, slots=True)
-class UnaskedAgent:
-    """A `Planner` over an agent that does not look around, made anew for each turn: the open note may wish for another model."""
+class PlainAgent:
+    """A `Planner` over an agent that does not look around.
+
+    Each turn makes its own agent, because the open note may name another model.
+    """
 
     name: str
     turns: ModelTurns
-    approve: ApproveShare = share_selection
+    approve: ApproveShare
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
         """The agent's turn, in a conversation of its own."""
@@ -254,6 +255,7 @@ async def preview_request(
     request = PlanRequest(draft, await asyncio.to_thread(turns.plans.context))
     prepared = await agent.prepare(request.context)
     prepared.ahead = True
+    prepared.asker = replace(prepared.asker, record=None)
     await prepared.run(draft, emit)
     message, extra = agent.message(request, prepared), prepared.extra
     said = copy.plain_messages() if agent.plain else copy.messages

@@ -25,6 +25,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
+from obsidian_agent.agent.privacy.consent import ApproveShare, refuse_all
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.model_turns import Models, ModelTurns
     from obsidian_agent.agent.offline import OfflinePlanner
     from obsidian_agent.agent.planner import Planner, PlanRequest
-    from obsidian_agent.agent.privacy.consent import ApproveShare
     from obsidian_agent.agent.turn.loop import Agent
     from obsidian_agent.offline.recipe import Recipe
     from obsidian_agent.plan.result import Preview
@@ -77,14 +77,13 @@ class Session:
         """Hears how an agent stands that looks around by itself, in the event loop of its turn."""
         self._make_models = make_models
         self._made: tuple[Models | None] | None = None
-        self._planner: Planner | None = None
         self._offline: OfflinePlanner | None = None
         self._conversation: Conversation | None = None
         self._open = _Open()
 
     def settings_changed(self) -> None:
         """Take up changed settings: what follows is planned and asked by them."""
-        self._made = self._planner = None
+        self._made = None
 
     @property
     def runs(self) -> Runs:
@@ -122,11 +121,13 @@ class Session:
 
     @property
     def planner(self) -> Planner:
-        """Who plans where nobody is asked about sharing; made when first asked for, since a plan from a file needs none."""
-        if self._planner is None:
-            turns = self.model_turns
-            self._planner = self.offline if turns is None else turns.planner()
-        return self._planner
+        """The planner of turns in which no question about sharing can be asked."""
+        return self.planner_for(refuse_all)
+
+    def planner_for(self, approve: ApproveShare) -> Planner:
+        """Return the planner that asks `approve` before something of the vault is sent. Blocks."""
+        turns = self.model_turns
+        return self.offline if turns is None else turns.planner(approve)
 
     @property
     def planner_name(self) -> str:
@@ -229,13 +230,21 @@ class Session:
         return stream(work)
 
     async def plan(
-        self, message: str, params: Mapping[str, str], pick: int | None, emit: Emit
+        self,
+        message: str,
+        params: Mapping[str, str],
+        pick: int | None,
+        emit: Emit,
+        approve: ApproveShare = refuse_all,
     ) -> Verdict:
-        """What whoever plans where nobody is asked makes of a message; `params` and `pick` as `answer`. It is not previewed."""
+        """Plan a message without a preview. `params` and `pick` as in `answer`.
+
+        A model sees the selection only if a rule or `approve` allows it.
+        """
 
         async def verdict() -> Verdict:
             planner, request = await asyncio.to_thread(
-                lambda: (self.planner, self.request(message, params, pick))
+                lambda: (self.planner_for(approve), self.request(message, params, pick))
             )
             return await planner.plan(request, emit)
 

@@ -10,8 +10,10 @@ import threading
 
 from obsidian_agent.agent.privacy.consent import (
     REFUSED,
+    UNASKED,
     ApproveShare,
     Level,
+    RequestKind,
     ShareDecision,
     ShareItem,
     ShareRequest,
@@ -49,13 +51,13 @@ def approval(out: Output) -> ApproveShare:
             out.note(
                 f"Not allowed: {line(request.purpose)} ({request.provider}). Ask in a terminal, or {way}."
             )
-            return REFUSED
-        names = ", ".join(line(item.path.text) or "the selection" for item in request.items[:5])
+            return UNASKED
+        names = ", ".join(_name(item, request.kind) for item in request.items[:5])
         more = f" and {len(request.items) - 5} more" if len(request.items) > 5 else ""
         out.note(
             f"Not shared with {request.provider}: {names}{more}. Allow it with --share PATH, or ask in a terminal."
         )
-        return REFUSED
+        return UNASKED
 
     return ask if asks else refuse
 
@@ -83,13 +85,21 @@ def described(request: ShareRequest) -> list[str]:
         if name not in ("limit", "offset")
     ]
     for number, item in enumerate(request.items, start=1):
-        lines += _item_lines(number, item)
+        lines += _item_lines(number, item, request.kind)
     return [*lines, f"  about {request.tokens:,} tokens in all"]
 
 
-def _item_lines(number: int, item: ShareItem) -> list[str]:
+def _name(item: ShareItem, kind: RequestKind) -> str:
+    """Return the file of an item. A selection is named as such, with its note if it has one."""
+    name = line(item.path.text)
+    if kind != "selection":
+        return name
+    return f"the selection in {name}" if name else "the selection"
+
+
+def _item_lines(number: int, item: ShareItem, kind: RequestKind) -> list[str]:
     why = f" – {line(item.why)}" if item.why else ""
-    name = line(item.path.text) or "the selection"
+    name = _name(item, kind)
     shown = [
         f"{number:>4}. {name}: {_LEVELS[item.level]}, {item.size:,} bytes, about {item.tokens:,} tokens{why}"
     ]

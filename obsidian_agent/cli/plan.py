@@ -246,6 +246,7 @@ async def _plan(
 ) -> PlanReady | Exit:
     """Let the planner work; a plan, or the exit code after telling what came instead. `pick`: one of the recipes that were offered."""
     from obsidian_agent.agent import events
+    from obsidian_agent.cli.consent import approval as share_approval
     from obsidian_agent.cli.report import answered, needs_input
 
     async def emit(event: events.AgentEvent) -> None:
@@ -259,7 +260,7 @@ async def _plan(
             case _:
                 pass
 
-    verdict = await session.plan(instruction, given, pick, emit)
+    verdict = await session.plan(instruction, given, pick, emit, share_approval(out))
     match verdict:
         case events.PlanReady():
             for note in verdict.notes:

@@ -184,8 +184,9 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
             active,
             selection_in(DiskView(store), active, Position(line, ch), Position(last_line, last_ch)),
         )
-    text = options.selection if given == ["selection"] else read_text(options.selection_file)
-    return Focus(active, Selection(text))
+    if given == ["selection"]:
+        return Focus(active, Selection(options.selection, from_argument=True))
+    return Focus(active, Selection(read_text(options.selection_file)))
 
 
 def locate(view: VaultView, name: str) -> Entry | None:

@@ -25,7 +25,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.menu_planner import MenuPlanner
 from obsidian_agent.agent.model_turns import (
-    UnaskedAgent,
+    PlainAgent,
     choose,
     may_choose,
     preview_request,
@@ -210,16 +210,16 @@ SELECTED = Focus(
 
 
 @pytest.mark.parametrize("deny", [(), ("Private",)])
-async def test_the_planner_that_does_not_look_keeps_to_the_rules_too(
+async def test_without_a_question_no_selection_goes_out(
     deny: tuple[str, ...], make_session: MakeSession
 ) -> None:
     session = make_session({"plan": PLAN}, share_deny=deny)
     session.vault.focus = SELECTED
     events = [event async for event in session.turn("Make a note")]
     assert isinstance(events[-1], PreviewReady)
-    assert ("secretly" in seen(session)) == (not deny)
+    assert "secretly" not in seen(session)
     assert ("diary" in seen(session)) == (not deny)
-    assert shared(session) == ([] if deny else ["Private/diary.md", "Private/diary.md"])
+    assert shared(session) == ([] if deny else ["Private/diary.md"])
 
 
 async def test_the_planner_that_does_not_look_asks_who_can_be_asked(
@@ -230,7 +230,7 @@ async def test_the_planner_that_does_not_look_asks_who_can_be_asked(
     person = Person(no)
     assert isinstance(session.planner, MenuPlanner)
     planner = session.planner.otherwise
-    assert isinstance(planner, UnaskedAgent)
+    assert isinstance(planner, PlainAgent)
     asking = replace(planner, approve=person.approve())
     events = [
         event async for event in played(asking, PlanRequest("Make a note", session.plans.context()))
@@ -263,7 +263,7 @@ def test_the_open_note_may_wish_for_the_model_that_plans(
     )
     session.vault.focus = Focus("Wish.md")
     assert isinstance(session.planner, MenuPlanner)
-    assert isinstance(session.planner.otherwise, UnaskedAgent)
+    assert isinstance(session.planner.otherwise, PlainAgent)
     assert session.planner_name == "openai/a"
     made = session.planner.otherwise.agent()
     assert made.provider.name == name

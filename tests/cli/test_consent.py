@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.agent.privacy.consent import (
+    UNASKED,
+    Level,
+    ShareDecision,
+    ShareItem,
+    ShareRequest,
+)
 from obsidian_agent.cli.consent import approval, decision, described
 from obsidian_agent.cli.output import Output
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -84,7 +90,7 @@ def test_the_question_names_who_what_why_and_how_much() -> None:
 async def test_without_a_terminal_nothing_is_shared_and_the_way_out_is_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert await approval(Output(as_json=True))(REQUEST) == ShareDecision("no")
+    assert await approval(Output(as_json=True))(REQUEST) == UNASKED
     told = capsys.readouterr()
     assert told.out == ""
     assert "A/a.md, A/b.md" in told.err
@@ -128,11 +134,16 @@ def on_a_terminal(typed: bytes) -> str:
 def test_on_a_terminal_the_person_is_asked() -> None:
     seen = on_a_terminal(b"1\n")
     assert "f = everything in A" in seen
-    assert "ANSWER ShareDecision(scope='once', paths=frozenset({'A/a.md'}), args=None)" in seen
+    assert (
+        "ANSWER ShareDecision(scope='once', paths=frozenset({'A/a.md'}), args=None, asked=True)"
+        in seen
+    )
 
 
 def test_the_end_of_input_is_a_no() -> None:
-    assert "ANSWER ShareDecision(scope='no', paths=None, args=None)" in on_a_terminal(b"\x04")
+    assert "ANSWER ShareDecision(scope='no', paths=None, args=None, asked=True)" in on_a_terminal(
+        b"\x04"
+    )
 
 
 def test_an_interrupt_ends_the_question() -> None:
@@ -160,5 +171,5 @@ async def test_a_tool_of_a_server_is_asked_about_with_all_of_its_arguments(
     assert told[1] == "May this go to a tool of the MCP server desk, at npx desk"
     assert len(told) == 203
     assert "\x1b" not in "\n".join(told)
-    assert await approval(Output(as_json=False))(request) == ShareDecision("no")
+    assert await approval(Output(as_json=False))(request) == UNASKED
     assert "tools_allow" in capsys.readouterr().err

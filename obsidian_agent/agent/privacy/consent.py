@@ -126,11 +126,13 @@ class ShareDecision:
     "once": these now. "thread": these, at this level (where lines were shown, other lines of the same files too), as long as the
     conversation lasts. "folder": these, and everything in the request's folder at this level, as long as the conversation lasts; items that
     were not chosen are asked for again. "no": nothing; with `args`, the tool is to look again with these arguments and ask anew.
+    Without `asked` it is no answer of the user, but that of a program that cannot ask.
     """
 
     scope: Scope
     paths: frozenset[str] | None = None
     args: Mapping[str, Any] | None = None
+    asked: bool = True
 
     def chosen(self, request: ShareRequest) -> frozenset[str]:
         """The paths of the request that may be sent; what was not asked for cannot be chosen."""
@@ -141,14 +143,15 @@ class ShareDecision:
 
 
 REFUSED = ShareDecision("no")
+UNASKED = ShareDecision("no", asked=False)
 
 ApproveShare = Callable[[ShareRequest], Awaitable[ShareDecision]]
 """Asks the person; answers when they have decided."""
 
 
 async def refuse_all(request: ShareRequest) -> ShareDecision:
-    """The answer where nobody can be asked."""
-    return REFUSED
+    """Refuse without a question, where no front end can ask one."""
+    return UNASKED
 
 
 @dataclass(slots=True)

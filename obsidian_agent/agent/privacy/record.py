@@ -9,7 +9,7 @@ their own, so that a cut at the end is noticed too; who may write both can take 
 | sent | provider, address, conversation, tool, callId, characters, sha256, files: what was handed over, written before it was |
 | grant, refusal | what a person answered who was asked: to share `paths` with `provider` (`scope`), or about a plan (`planHash`, `goal`) |
 | approval | planHash, goal, `by` "person", "options" (--yes) or "settings" |
-| denial | what a rule forbade without a question: goal or provider, `denied` with code, path and rule of each |
+| denial | what a rule forbade, or what was not sent because no question could be asked: goal or provider, `denied` with code, path and rule of each |
 | proposal | a plan that waits for the person: client, planId, goal |
 | call | agent, tool, decision, rule: what another agent asked of this program, or says ("own") that it did itself; server, tool, allowedBy, characters, sha256: what an MCP server gets |
 | alarm | agent, message: what changed in the vault during the turn of another agent, and no plan did it |

@@ -201,10 +201,8 @@ class Preparation:
         if item is None:
             self.show_selection = True  # there is nothing to hide, and the model is told so
             return
-        if run.selection is not None and run.selection.start is None:
-            permission = Permission(
-                {item.path.text: "context"}
-            )  # the person gave the text itself, not a place in a note
+        if run.selection is not None and run.selection.from_argument:
+            permission = Permission({item.path.text: "context"})
         else:
             permission = await self._ask(
                 "selection", "Send the selected text along with your message", (item,), emit

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from obsidian_agent.agent.events import Emit, ShareDecided, ShareRequested
@@ -53,11 +53,14 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Puts questions to the person where no rule and no earlier answer settles the matter."""
+    """Puts questions to the user where no rule and no earlier answer decides.
+
+    Without a `record` it only looks ahead: answers are not written down.
+    """
 
     gate: Gate
     approve: ApproveShare
-    record: Record
+    record: Record | None
     provider: str
 
     def settled(self, request: ShareRequest) -> dict[str, AllowedBy]:
@@ -88,8 +91,11 @@ class Asker:
         chosen = decision.chosen(question)
         if chosen:
             await self._note("grant", paths=sorted(chosen), scope=decision.scope)
-        if others := {item.path.text for item in left} - chosen:
-            await self._note("refusal", paths=sorted(others))
+        if others := sorted({item.path.text for item in left} - chosen):
+            if decision.asked:
+                await self._note("refusal", paths=others)
+            else:
+                await self._note("denial", denied=_denied(others, "not asked: no terminal"))
         for path in chosen:
             assert decision.scope != "no", "then nothing is chosen"
             allowed[path] = decision.scope
@@ -106,20 +112,27 @@ class Asker:
                 path = parse(text, PathUse.READ)
                 paths += [path.text] * self.gate.denied(path)
         if paths:
-            denied = [
-                {"code": "NOT_SHARED", "path": path, "rule": "share_deny"}
-                for path in paths[:MOST_DENIED]
-            ]
-            self.record.note("denial", provider=self.provider, denied=denied)
+            self._write("denial", denied=_denied(paths, "share_deny"))
 
     async def _note(self, kind: Kind, **details: Any) -> None:
-        await asyncio.to_thread(self.record.note, kind, provider=self.provider, **details)
+        await asyncio.to_thread(self._write, kind, **details)
+
+    def _write(self, kind: Kind, **details: Any) -> None:
+        if self.record is not None:
+            self.record.note(kind, provider=self.provider, **details)
 
     async def _decide(self, question: ShareRequest) -> ShareDecision:
         try:
             return await self.approve(question)
         except Exception:
             return REFUSED
+
+
+def _denied(paths: Sequence[str], rule: str) -> list[dict[str, str]]:
+    return [
+        {"code": "NOT_SHARED", "path": path or "the selection", "rule": rule}
+        for path in paths[:MOST_DENIED]
+    ]
 
 
 _NAME_FIELDS = frozenset({"path", "name", "folder", "size", "mtimeMs", "score", "count"})

@@ -106,11 +106,15 @@ class AppCommand(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selected text; `start` and `end` are its place in the active file, None for text without a place."""
+    """Selected text; `start` and `end` are its place in the active file, None for text without a place.
+
+    `from_argument`: the user wrote the text into the command, which allows a model to see it.
+    """
 
     text: str
     start: Position | None = None
     end: Position | None = None
+    from_argument: bool = False
 
 
 @dataclass(frozen=True, slots=True)

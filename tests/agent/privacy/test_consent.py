@@ -502,10 +502,11 @@ async def test_a_selection_that_is_not_shared_can_still_be_used(
     assert len(desk.person.asked) == 2
 
 
-async def test_a_selection_that_was_given_as_text_needs_no_question(
+async def test_a_selection_of_the_command_line_needs_no_question(
     make_desk: Callable[..., Desk],
 ) -> None:
-    desk = make_desk(focus=Focus(None, Selection("- one\n- two")), person=Person(no))
+    selection = Selection("- one\n- two", from_argument=True)
+    desk = make_desk(focus=Focus(None, selection), person=Person(no))
     provider = scripted(DONE)
     await desk.turn(provider)
     assert desk.person.asked == []

@@ -33,7 +33,9 @@ from obsidian_agent.tools.core.tool import RunContext, Selection
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "llm"
 CONTEXT = RunContext(
-    "My vault", datetime(2026, 3, 14, 9, 30, tzinfo=UTC), selection=Selection("- a\n- b")
+    "My vault",
+    datetime(2026, 3, 14, 9, 30, tzinfo=UTC),
+    selection=Selection("- a\n- b", from_argument=True),
 )
 GOOD: dict[str, Any] = {
     "version": "1.0",
