@@ -550,3 +550,16 @@ def test_options_that_nothing_reads_are_gone(commands: MakeCommands) -> None:
     here = commands({})
     code, told = here.json("do", "make a note", "--backend", "local")
     assert (code, told["errors"][0]["code"]) == (2, "USAGE")
+
+
+def test_a_note_whose_name_has_no_room_for_a_number_goes_to_a_trash_that_has_it(
+    commands: MakeCommands,
+) -> None:
+    name = f"{'n' * 252}.md"
+    desk = commands({name: "new", f".trash/{name}": "old"})
+    plan = desk.plan({"id": "d", "tool": "vault.delete", "args": {"path": name}})
+    assert desk.json("run", plan, "--yes", "--allow-deletes")[0] == 0
+    trashed = {file.name: file.read_text() for file in (desk.vault / ".trash").iterdir()}
+    assert trashed == {name: "old", f"{'n' * 250} 2.md": "new"}
+    assert desk.json("undo", "--yes")[0] == 0
+    assert (desk.vault / name).read_text() == "new"

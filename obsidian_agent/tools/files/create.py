@@ -22,7 +22,7 @@ from obsidian_agent.tools.files.move import new_file_warnings
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.paths.rules import clean_component, slug
+from obsidian_agent.vault.paths.rules import clean_component, marked, slug
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_hash
 from obsidian_agent.vault.views.overlay import OverlayVault
@@ -145,11 +145,10 @@ def _is_made_by_plan(view: VaultView, path: VaultPath) -> bool:
 
 def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
     """The path with the smallest free number; when many are taken, with one that follows a taken number."""
-    ending = path.name[len(path.stem) :]
-    stem = path.text[: len(path.text) - len(ending)]
+    folder = path.text[: len(path.text) - len(path.name)]
 
     def numbered(number: int) -> VaultPath | None:
-        candidate = new_path(view, f"{stem} {number}{ending}")
+        candidate = new_path(view, folder + marked(path.name, f" {number}"))
         return candidate if view.twin(candidate) is None else None
 
     for number in range(2, _TRIED_ONE_BY_ONE):

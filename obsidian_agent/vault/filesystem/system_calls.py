@@ -33,6 +33,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from obsidian_agent.vault.paths.rules import marked
+
 _LACKING = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 _LINKLESS = _LACKING | {errno.EPERM, errno.EMLINK, errno.EXDEV}
 _ARGUMENTS = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
@@ -102,11 +104,9 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
 
 
 def rename_beside(folder_fd: int, name: str, target: str) -> str:
-    """Rename a file to the first free name like `target` that says where it comes from; that name."""
-    stem, dot, suffix = target.rpartition(".")
-    stem, suffix = (stem, dot + suffix) if stem else (target, "")
+    """Rename a file to the first free name like `target` that says where it comes from. Return that name."""
     for count in itertools.count(1):
-        free = f"{stem} (recovered{'' if count == 1 else f' {count}'}){suffix}"
+        free = marked(target, f" (recovered{'' if count == 1 else f' {count}'})")
         try:
             rename_to_free(folder_fd, name, folder_fd, free)
         except FileExistsError:

@@ -325,24 +325,37 @@ def _visible(text: str) -> str:
     return "".join(kept)
 
 
-def _cut(text: str, most: int | None = None) -> str:
-    """As many of a text's characters, as people count them, as have room in `most` code points and in a file name."""
-    if _fits(text, most):
+def marked(name: str, mark: str) -> str:
+    """Return a name with `mark` before its extension, its stem shortened to at most `MAX_NAME_BYTES` bytes in all."""
+    ending = name[len(name) - len(extension(name)) :]
+    if _size(ending) > MAX_NAME_BYTES // 2:
+        ending = ""
+    stem, room = name[: len(name) - len(ending)], MAX_NAME_BYTES - _size(mark) - _size(ending)
+    if _size(stem) > room:
+        stem = _cut(stem, size=room).rstrip(f". {_JOINERS}") or _EMPTY
+    return f"{stem}{mark}{ending}"
+
+
+def _cut(text: str, most: int | None = None, size: int = MAX_CLEAN_BYTES) -> str:
+    """As many of a text's characters, as people count them, as have room in `most` code points and in `size` bytes."""
+    if _fits(text, most, size):
         return text
     import regex  # Only names this long need it, and it is slow to import.
 
     kept = ""
     for cluster in regex.findall(r"\X", text):
-        if not _fits(kept + cluster, most):
+        if not _fits(kept + cluster, most, size):
             break
         kept += cluster
     return kept
 
 
-def _fits(text: str, most: int | None) -> bool:
-    return (most is None or len(text) <= most) and len(
-        text.encode("utf-8", "surrogatepass")
-    ) <= MAX_CLEAN_BYTES
+def _fits(text: str, most: int | None, size: int = MAX_CLEAN_BYTES) -> bool:
+    return (most is None or len(text) <= most) and _size(text) <= size
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _trimmed(text: str) -> str:

@@ -19,6 +19,7 @@ from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
+from obsidian_agent.vault.paths.rules import marked
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
     CreateFile,
@@ -216,12 +217,12 @@ class OverlayVault(VaultView):
         return self._cursors.get(origin.text)
 
     def trash_target(self, path: VaultPath) -> VaultPath:
-        """The free name that a deleted entry gets in `.trash/`: its own, or with ` 2`, ` 3`, … before the extension."""
+        """Return the free name of a deleted entry in `.trash/`: its own, or with ` 2`, ` 3`, … before the extension."""
         taken = self.trash_names()
         name, count = path.name, 1
         while collision_key(name) in taken:
             count += 1
-            name = f"{path.stem} {count}{path.name[len(path.stem) :]}"
+            name = marked(path.name, f" {count}")
         return paths.trash_path(name)
 
     # --- changing --------------------------------------------------------------------------------------------------------------

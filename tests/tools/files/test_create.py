@@ -125,6 +125,13 @@ def test_suffixes_avoid_names_of_the_plan_and_of_the_disk(bench):
     assert [vault.text(path) for path in made] == ["0", "1", "2"]
 
 
+def test_a_name_without_room_for_a_suffix_is_shortened(bench):
+    name = f"{'n' * 252}.md"
+    vault = bench({f"F/{name}": "disk"})
+    made = vault.run("vault.createFile", path=f"F/{name}", content="new", onConflict="suffix")
+    assert made["path"] == f"F/{'n' * 250} 2.md"
+
+
 def test_many_suffixes_are_in_order(bench):
     vault = bench({"N 30.md": "", "N 31.md": ""})
     made = [

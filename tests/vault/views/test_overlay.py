@@ -178,6 +178,13 @@ STORIES: dict[str, Story] = {
         ["0 trash n.md -> .trash/n 2.md"],
         None,
     ),
+    "a name without room for a number is shortened in the trash": (
+        {f"{'é' * 126}.md": "1", f".trash/{'é' * 126}.md": "old"},
+        [f"delete {'é' * 126}.md"],
+        [f"delete {'é' * 126}.md"],
+        [f"0 trash {'é' * 126}.md -> .trash/{'é' * 125} 2.md"],
+        None,
+    ),
     "a note made and deleted never was": ({}, ["create n.md = n", "delete n.md"], [], [], {}),
     "a folder made and deleted never was": ({}, ["create F/n.md = n", "delete F"], [], [], {}),
     "a note deleted and made again is a modification": (
