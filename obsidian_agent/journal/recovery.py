@@ -42,6 +42,7 @@ from obsidian_agent.vault.transaction.actions import (
     held_by,
     reverse,
     settle_open,
+    siblings_among,
 )
 from obsidian_agent.vault.transaction.apply import IN_WRITING, Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey, is_torn_of
@@ -267,7 +268,15 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     editing = _settle_open(store, actions)
     with (
         FolderHandles(store) as handles,
-        Applier(handles, record.token, editing, recovering=True) as applier,
+        Applier(
+            handles,
+            record.token,
+            editing,
+            recovering=True,
+            siblings=siblings_among(
+                one.action if finish else reverse(one.action) for one in actions
+            ),
+        ) as applier,
     ):
         for leftover in list(_leftovers(handles, record, actions)):
             told = _clear(handles, leftover, images.find, started_since(record.boot))

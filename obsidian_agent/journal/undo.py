@@ -25,10 +25,12 @@ from obsidian_agent.vault.transaction.actions import (
     MoveEntry,
     PutFile,
     PutFolder,
+    Siblings,
     followed,
     held_by,
     reverse,
     settle_open,
+    siblings_among,
     stamp_of,
 )
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
@@ -91,6 +93,8 @@ class _Reversal:
     """Paths where something that is left alone was to come to."""
     awaited: set[str] = field(default_factory=set)
     """Those of them where it comes to at the next try, because only the disk failed: nothing else may take its place before."""
+    siblings: Siblings = field(default_factory=dict)
+    """The files of the record that were one file before it, at their present paths."""
 
     # --- deciding --------------------------------------------------------------------------------------------------------------
 
@@ -438,12 +442,14 @@ def _planned(
         for one in actions
         if one.number not in in_effect and isinstance(one.action, MoveEntry)
     ]
+    present: list[Action] = []
     for stored in reversed(actions):
+        action = first = reverse(stored.action)
+        for number, move in reversed(moved):
+            if number < stored.number and isinstance(move, MoveEntry):
+                action = followed(action, move)
+        present.append(action)
         if stored.number in in_effect and stored.number >= kept:
-            action = first = reverse(stored.action)
-            for number, move in reversed(moved):
-                if number < stored.number and isinstance(move, MoveEntry):
-                    action = followed(action, move)
             try:
                 if seen:
                     reversal.decide(survey, action, stored.origin, _names(first) | _names(action))
@@ -451,6 +457,7 @@ def _planned(
                     reversal.take_up(handles, action, stored.origin)
             except VaultError as error:
                 reversal.fail(action, error)
+    reversal.siblings = siblings_among(present)
     return reversal
 
 
@@ -473,7 +480,13 @@ def _take_back(
             for task in reversal.tasks:
                 writer.add(task.action, [task.overwritten] if task.overwritten else (), task.origin)
             new = writer.commit()
-        with Applier(handles, new.token, reversal.editing, report_creation=first) as applier:
+        with Applier(
+            handles,
+            new.token,
+            reversal.editing,
+            report_creation=first,
+            siblings=reversal.siblings,
+        ) as applier:
             applied, origins = reversal.carry_out(applier, handles)
             applier.complete()
             warnings = tuple(applier.warnings)

@@ -300,6 +300,41 @@ class TestStamps:
         undo(home.journal, home.store)
         assert (home.root / "one.md").samefile(home.root / other)
 
+    @pytest.mark.parametrize("moved", [False, True])
+    def test_both_names_that_a_run_changed_are_one_file_again(
+        self, home: Home, moved: bool
+    ) -> None:
+        other = "Folder/also.md"
+        (home.root / other).hardlink_to(home.root / "one.md")
+        place = "Moved/also.md" if moved else other
+        both = [modify("one.md", b"one\n", b"ONE\n"), modify(place, b"one\n", b"ALSO\n")]
+        home.run(*([move("Folder", "Moved")] if moved else []), *both)
+        for _ in range(2):
+            result = undo(home.journal, home.store)
+            assert (home.root / "one.md").read_bytes() == b"one\n"
+            assert (home.root / "one.md").samefile(home.root / other)
+            assert [warning.path for warning in result.warnings if warning.path] == []
+            redo(home.journal, home.store)
+            assert (home.root / "one.md").read_bytes() == b"ONE\n"
+            assert (home.root / place).read_bytes() == b"ALSO\n"
+
+    @pytest.mark.parametrize("moved", [False, True])
+    def test_a_name_that_is_forced_later_is_joined_to_the_one_restored_before(
+        self, home: Home, moved: bool
+    ) -> None:
+        other = "Folder/also.md"
+        (home.root / other).hardlink_to(home.root / "one.md")
+        place = "Moved/also.md" if moved else other
+        both = [modify("one.md", b"one\n", b"ONE\n"), modify(place, b"one\n", b"ALSO\n")]
+        home.run(*([move("Folder", "Moved")] if moved else []), *both)
+        (home.root / "one.md").write_bytes(b"edited\n")
+        result = undo(home.journal, home.store)
+        assert [conflict.path for conflict in result.conflicts] == ["one.md"]
+        assert [warning.path for warning in result.warnings if warning.path] == [place]
+        result = undo(home.journal, home.store, force=["one.md"])
+        assert (home.root / "one.md").samefile(home.root / other)
+        assert [warning.path for warning in result.warnings if warning.path] == []
+
     def test_a_name_that_nobody_can_ask_for_hinders_nobody(self, home: Home) -> None:
         before = home.seen()
         (home.root / "also.md").hardlink_to(home.root / "one.md")

@@ -87,6 +87,18 @@ class MoveEntry:
 
 Action = PutFile | PutFolder | MoveEntry
 
+Siblings = dict[tuple[int, int], list[VaultPath]]
+"""Paths of files that were one file, by the (device, inode) it had."""
+
+
+def siblings_among(actions: Iterable[Action]) -> Siblings:
+    """Return the paths of the files that these actions write back, where several of them were one file."""
+    siblings: Siblings = {}
+    for action in actions:
+        if isinstance(action, PutFile) and (stamp := action.becomes) and stamp.inode is not None:
+            siblings.setdefault(stamp.inode, []).append(action.path)
+    return {inode: paths for inode, paths in siblings.items() if len(paths) > 1}
+
 
 def action_of(operation: Operation) -> Action:
     """The action that an operation of a change set asks for."""

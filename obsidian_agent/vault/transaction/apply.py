@@ -33,6 +33,7 @@ from obsidian_agent.vault.transaction.actions import (
     MoveEntry,
     PutFile,
     PutFolder,
+    Siblings,
     Stamp,
 )
 
@@ -65,6 +66,8 @@ class Applier:
 
     `report_creation`: warn where creation times of files that were written back are lost.
 
+    A file that is written back is linked to a name of its old inode or, once all of those were replaced, to one of its `siblings`.
+
     Only in recovery a note that has its new name already, beside the old one, is a move that was cut off; else somebody linked it.
     """
 
@@ -76,6 +79,7 @@ class Applier:
         *,
         recovering: bool = False,
         report_creation: bool = True,
+        siblings: Siblings | None = None,
     ) -> None:
         self._handles = handles
         self._editing = editing
@@ -88,15 +92,17 @@ class Applier:
         self._devices: dict[int, int] = {}
         self._temporaries = TempFiles(handles)
         self._others = OtherNames(handles)
+        self._siblings = siblings or {}
+        self._alone: dict[VaultPath, tuple[int, int]] = {}
+        """Files written back without another name so far, and the inode they had."""
         self._reborn = 0
-        self._unlinked: list[Problem] = []
 
     @property
     def warnings(self) -> list[Problem]:
         """What people should know of what was done: what was put beside a note, and what could not be given back to one."""
         warnings = [
             *self._temporaries.warnings,
-            *self._unlinked,
+            *map(_left_alone, self._alone),
             *(self._editing.warnings if self._editing is not None else ()),
         ]
         if self._reborn and self._report_creation:
@@ -207,23 +213,18 @@ class Applier:
             self._folder(action.path.parent)
             self._touched[action.path.parent.text][1].add(action.path.name)
             return
-        other = (
-            None
-            if action.becomes is None or action.becomes.inode is None
-            else self._others.of(action.becomes.inode)
-        )
+        others = self._names_besides(action)
         folder = self._folder(action.path.parent)
         temp = self._temporary(number)
         if action.after is None:
             self._remove(action, folder, temp)
         else:
-            linked = other is not None and self._link(action, other, folder, temp)
+            linked = any(self._link(action, other, folder, temp) for other in others)
             if action.before is None:
                 self._create(action, folder, temp, None if linked else content)
             else:
                 self._replace(action, folder, temp, content, linked=linked)
-            if not linked:
-                self._count(action)
+            self._note_written(action, linked=linked)
         if action.after is not None:
             self._touched[action.path.parent.text][1].add(action.path.name)
 
@@ -254,21 +255,34 @@ class Applier:
             hint=_RECOVER,
         )
 
-    def _count(self, action: PutFile) -> None:
+    def _names_besides(self, action: PutFile) -> list[VaultPath]:
+        """Return the other names of a file that is written back: those of its old inode first, then its siblings."""
+        inode = action.becomes.inode if action.becomes is not None else None
+        if inode is None:
+            return []
+        same = self._others.of(inode)
+        siblings = [path for path in self._siblings.get(inode, ()) if path != action.path]
+        return siblings if same is None else [same, *siblings]
+
+    def _note_written(self, action: PutFile, *, linked: bool) -> None:
         """Remember what a file that was written back has lost."""
         if action.becomes is None:
             return
-        self._reborn += not SETS_BIRTH
-        if action.becomes.inode is not None:
-            message = f"{action.path.text} was one file with another name; that name is gone or has other content, so they are two files now."
-            self._unlinked.append(Problem("NOT_RESTORED", message, path=action.path.text))
+        self._reborn += not linked and not SETS_BIRTH
+        inode = action.becomes.inode
+        if linked:
+            self._alone = {path: old for path, old in self._alone.items() if old != inode}
+        elif inode is not None:
+            self._alone[action.path] = inode
 
     def _link(self, action: PutFile, other: VaultPath, folder: int, temp: str) -> bool:
         """Give the temporary name to a file that is known by another name, if it has the content that is wanted."""
-        source = folder if other.parent == action.path.parent else self._handles.get(other.parent)
         try:
+            source = (
+                folder if other.parent == action.path.parent else self._handles.get(other.parent)
+            )
             os.link(other.name, temp, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
-        except OSError:
+        except (OSError, VaultError):
             return False
         try:
             found = content_of(folder, temp)
@@ -463,6 +477,8 @@ class Applier:
         except FileExistsError:
             self._move_onto_itself(action, source, target, number)
         self._others.forget()
+        for siblings in self._siblings.values():
+            siblings[:] = [_rebased(known, path, new_path) for known in siblings]
         if action.folder:
             self._handles.forget()
             self._temporaries.moved(path, new_path)
@@ -565,6 +581,18 @@ def _copy_attributes(source: int, target: int) -> None:
     for name in names:
         with contextlib.suppress(OSError):
             os.setxattr(target, name, os.getxattr(source, name))
+
+
+def _rebased(path: VaultPath, old: VaultPath, new: VaultPath) -> VaultPath:
+    return path.rebased(old, new) if path == old or path.within(old) else path
+
+
+def _left_alone(path: VaultPath) -> Problem:
+    message = (
+        f"{path.text} was one file under several names. None of the other names in this vault has "
+        "its old content now, so it is a file of its own."
+    )
+    return Problem("NOT_RESTORED", message, path=path.text)
 
 
 def _changed(path: VaultPath) -> Conflict:
