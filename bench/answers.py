@@ -108,10 +108,10 @@ class Turns:
 
 
 async def _run(folder: Path, messages: int) -> dict[str, float]:
-    from obsidian_agent.agent.threads.log_store import ThreadStore
-    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.cli.app import opened
+    from obsidian_agent.threads.log_store import ThreadStore
+    from obsidian_agent.threads.manager import ThreadManager
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.screens.main import MainScreen

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bench.table import Row
 from bench.vaultgen import Generated, generate
-from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.services.session import Session
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.index.watcher import VaultWatcher

@@ -16,9 +16,9 @@ import httpx
 from bench.table import Row
 from obsidian_agent.agent.events import AgentEvent, TextDelta
 from obsidian_agent.agent.privacy.consent import refuse_all
-from obsidian_agent.agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 DELAY = 0.05

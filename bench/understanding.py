@@ -14,11 +14,11 @@ from typing import Literal
 
 from bench.table import Row
 from obsidian_agent.agent.events import NeedsInput
-from obsidian_agent.agent.offline import OfflinePlanner
-from obsidian_agent.agent.open_vault import Focus, run_context
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.reader import readings
+from obsidian_agent.services.offline_planner import OfflinePlanner
+from obsidian_agent.services.open_vault import Focus, run_context
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView

@@ -10,13 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.hooks import Hooks
-from obsidian_agent.agent.macro_store import MacroStore
-from obsidian_agent.agent.open_vault import OpenVault
-from obsidian_agent.agent.plans import Plans
-from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.trust import TrustStore
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, VaultError
@@ -24,6 +17,13 @@ from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.plan.policy import Limits, Policy, SharingRules, vault_rules
 from obsidian_agent.plan.result import SETTINGS
+from obsidian_agent.services.hooks import Hooks
+from obsidian_agent.services.macro_store import MacroStore
+from obsidian_agent.services.open_vault import OpenVault
+from obsidian_agent.services.plans import Plans
+from obsidian_agent.services.runs import Runs
+from obsidian_agent.services.session import Session
+from obsidian_agent.services.trust import TrustStore
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import FILE_LIMIT, AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -31,24 +31,25 @@ from obsidian_agent.vault.paths.path import app_path
 from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import AppServices
-    from obsidian_agent.agent.mcp_tools import McpTools
-    from obsidian_agent.agent.model_turns import Models
-    from obsidian_agent.agent.plugins import PluginIndex
+    from obsidian_agent.agent.mcp_tools import Connection, McpTools
     from obsidian_agent.agent.privacy.record import Ledger, Record
-    from obsidian_agent.agent.shared_vault import SharedVault
-    from obsidian_agent.agent.threads.log_store import ThreadStore
-    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.agent.trace import Trace
     from obsidian_agent.agent.turn.preparation import TurnConfig
     from obsidian_agent.agent.usage import MonthlyCost
-    from obsidian_agent.agent.vault_agents.library import FilesBelow, VaultAgents
+    from obsidian_agent.app_services import AppServices
+    from obsidian_agent.config import McpServer
+    from obsidian_agent.integrations.community_plugins import PluginIndex
+    from obsidian_agent.integrations.shared_vault import SharedVault
     from obsidian_agent.obsidian.live import Obsidian
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.other_agent import AgentState, OtherAgent
     from obsidian_agent.providers.registry import ProviderManager
+    from obsidian_agent.services.model_turns import Models
+    from obsidian_agent.services.vault_agents.library import FilesBelow, VaultAgents
+    from obsidian_agent.threads.log_store import ThreadStore
+    from obsidian_agent.threads.manager import ThreadManager
     from obsidian_agent.vault.filesystem.store import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
@@ -121,14 +122,14 @@ class _EditorBeside:
 
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
-    from obsidian_agent.agent.threads.manager import ThreadManager
+    from obsidian_agent.threads.manager import ThreadManager
 
     return ThreadManager(open_threads(wiring), session, lambda: wiring.settings.current.auto_title)
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
     """The threads of a vault on disk."""
-    from obsidian_agent.agent.threads.log_store import ThreadStore
+    from obsidian_agent.threads.log_store import ThreadStore
 
     return ThreadStore(_vault_state(wiring) / "threads", _clock(wiring.now))
 
@@ -149,8 +150,8 @@ def open_record(wiring: Wiring) -> Record:
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
     """The vault as other agents get to know it."""
-    from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE
-    from obsidian_agent.agent.shared_vault import SharedVault
+    from obsidian_agent.integrations.proposals import CLIENT_VARIABLE, VARIABLE
+    from obsidian_agent.integrations.shared_vault import SharedVault
 
     session = build_session(wiring)
     given = os.environ.get(VARIABLE)
@@ -168,7 +169,7 @@ def build_shared_vault(wiring: Wiring) -> SharedVault:
 
 def app_socket(wiring: Wiring) -> Path:
     """Where the open app of a vault takes plans that other agents propose."""
-    from obsidian_agent.agent.proposal_socket import APP_SOCKET
+    from obsidian_agent.integrations.proposals import APP_SOCKET
 
     return _vault_state(wiring) / APP_SOCKET
 
@@ -180,8 +181,8 @@ def proposals_folder(wiring: Wiring) -> Path:
 
 def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager) -> AppServices:
     """What the program can tell of itself."""
-    from obsidian_agent.agent.app_services import AppServices
-    from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
+    from obsidian_agent.app_services import AppServices
+    from obsidian_agent.integrations.community_plugins import FoundPlugins, search_plugins
 
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(
@@ -197,8 +198,8 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     if spec is None:
         return None
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
-    from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.planner import Sampling
+    from obsidian_agent.services.model_turns import Models
 
     settings, rules = wiring.settings.current, policy_of(wiring).sharing
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
@@ -270,7 +271,7 @@ class _Lasting:
 
     def agent(self, name: str) -> OtherAgent:
         """An agent by name; the same one every time, with its sessions. Raises `ConfigError`."""
-        from obsidian_agent.agent.other_agents import open_agent
+        from obsidian_agent.integrations.other_agents import open_agent
 
         if name not in self._agents:
             wiring = self.wiring
@@ -304,6 +305,7 @@ class _Lasting:
             wiring.state / "mcp-tools.json",
             wiring.state / "log",
             open_record(wiring),
+            _connect,
         )
 
     @cached_property
@@ -314,6 +316,13 @@ class _Lasting:
         return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 
 
+def _connect(name: str, server: McpServer, log: Path) -> Connection:
+    """Make a connection to an MCP server. Imports the protocol's library, so it blocks once."""
+    from obsidian_agent.integrations import mcp_client
+
+    return mcp_client.Connection(name, server, log)
+
+
 def _turn_config(
     wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting
 ) -> TurnConfig:
@@ -321,7 +330,7 @@ def _turn_config(
     from obsidian_agent.agent.context import CONTEXT_FORMATS, Gatherer
     from obsidian_agent.agent.turn.model_tools import READ_TOOLS
     from obsidian_agent.agent.turn.preparation import TurnConfig
-    from obsidian_agent.agent.vault_agents.library import resolve
+    from obsidian_agent.services.vault_agents.library import resolve
 
     settings = wiring.settings.current
     policy = policy_of(wiring)
@@ -354,7 +363,7 @@ def build_vault_agents(
     wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None
 ) -> VaultAgents:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
-    from obsidian_agent.agent.vault_agents.library import VaultAgents, files_below
+    from obsidian_agent.services.vault_agents.library import VaultAgents, files_below
 
     known = rules or policy_of(wiring).sharing
     return VaultAgents(
@@ -447,7 +456,7 @@ def _keeper(wiring: Wiring) -> IndexKeeper:
 
 def open_plugin_index(state: Path, now: datetime | None = None) -> PluginIndex:
     """Obsidian's list of community plugins, kept beside the vaults' folders; one for all vaults."""
-    from obsidian_agent.agent.plugins import PluginIndex
+    from obsidian_agent.integrations.community_plugins import PluginIndex
 
     return PluginIndex(state / "plugin-index.json", _clock(now))
 

@@ -11,16 +11,9 @@ from typing import Any
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Emit, TextDelta, stream
-from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.hooks import Hooks
-from obsidian_agent.agent.model_turns import ModelTurns
-from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
-from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Ledger, Record
-from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.tool_round import Scrubber
@@ -29,6 +22,13 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.providers.base import ChatMessage, Provider
 from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
+from obsidian_agent.services.hooks import Hooks
+from obsidian_agent.services.model_turns import ModelTurns
+from obsidian_agent.services.open_vault import Focus, OpenVault, run_context
+from obsidian_agent.services.plans import Plans
+from obsidian_agent.services.runs import Runs
+from obsidian_agent.services.session import Session
+from obsidian_agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView

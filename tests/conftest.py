@@ -6,14 +6,16 @@ import gc
 import os
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
+from agents import NOTES, Desk
 from obsidian_agent import log
-from obsidian_agent.agent import local_models
+from obsidian_agent.providers import local_models
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
@@ -116,3 +118,19 @@ def shared() -> Path:
 
 hypothesis.settings.register_profile("calm", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("calm")
+
+
+@pytest.fixture
+def make_desk(make_vault: MakeVault, tmp_path: Path) -> Callable[..., Desk]:
+    """Make a desk; `files` are added to the usual notes."""
+
+    def make(files: dict[str, str | bytes] | None = None, **fields: Any) -> Desk:
+        return Desk(make_vault({**NOTES, **(files or {})}), tmp_path / "state", **fields)
+
+    return make
+
+
+@pytest.fixture
+def desk(make_desk: Callable[..., Desk]) -> Desk:
+    """The usual one."""
+    return make_desk()

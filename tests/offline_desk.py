@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.events import Answer, PlanReady, TurnEvent
-from obsidian_agent.agent.macro import Macro
-from obsidian_agent.agent.offline import OfflinePlanner
-from obsidian_agent.agent.open_vault import note_settings
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.macro import Macro
+from obsidian_agent.services.offline_planner import OfflinePlanner
+from obsidian_agent.services.open_vault import note_settings
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore

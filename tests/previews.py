@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.events import ExecutionResult, RunEvent
-from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.journal import integrity
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
+from obsidian_agent.services.executor import RunCommand, execute
 from obsidian_agent.tools.core.tool import Risk, RunContext
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths import path as paths

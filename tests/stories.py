@@ -15,10 +15,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from obsidian_agent.agent.events import ExecutionResult
-from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.session import Session
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import Picture, picture
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 CORE = [
-    "agent.session",
-    "agent.execution.executor",
+    "services.session",
+    "services.executor",
     "bootstrap",
     "journal.undo",
     "journal.recovery",
@@ -62,7 +62,7 @@ def test_who_asks_for_no_recipe_loads_none() -> None:
     code = f"import sys\n{loaded}\nprint(*sorted(name for name in sys.modules if name.startswith('obsidian_agent.offline')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
-    assert imported("import obsidian_agent.agent.offline").isdisjoint(HEAVY)
+    assert imported("import obsidian_agent.services.offline_planner").isdisjoint(HEAVY)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,7 @@ def test_help_waits_for_nothing_that_a_command_needs(arguments: list[str]) -> No
             "sqlite3",
             "obsidian_agent.bootstrap",
             "obsidian_agent.agent",
+            "obsidian_agent.services",
         }
     )
 
@@ -191,8 +192,8 @@ print(*seen)
     assert "tui.screens.main" in ours
     below = {name for name in ours if not name.startswith(("tui", "cli"))}
     assert below <= {
-        "agent",
-        "agent.fields",
+        "services",
+        "services.fields",
         "dataclass",
         "errors",
         "expression",
@@ -241,7 +242,12 @@ def test_looking_something_up_loads_no_pydantic_no_tool_and_no_agent(
         name
         for name in ours
         if name.startswith(
-            ("obsidian_agent.agent", "obsidian_agent.plan", "obsidian_agent.bootstrap")
+            (
+                "obsidian_agent.agent",
+                "obsidian_agent.services",
+                "obsidian_agent.plan",
+                "obsidian_agent.bootstrap",
+            )
         )
     ]
     assert len(ours) <= most, "what is not needed to look something up is imported where it is used"

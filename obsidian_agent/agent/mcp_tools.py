@@ -16,9 +16,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from obsidian_agent.agent.events import Emit, Notice, ShareDecided, ShareRequested
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, ShareRequest
@@ -31,9 +30,6 @@ from obsidian_agent.plan.policy import Policy
 from obsidian_agent.providers.base import ToolOffer
 from obsidian_agent.state_files import replace_file
 
-if TYPE_CHECKING:
-    from obsidian_agent.agent.mcp_client import Answered, Connection, ServerTool
-
 LONGEST_TEXT: Final = 2000
 """Characters of a description."""
 LARGEST_SCHEMA: Final = 16_000
@@ -43,6 +39,54 @@ MOST_ARGUMENTS: Final = 100_000
 AGAIN_SECONDS: Final = 60.0
 """So long a server that failed is left alone: a turn must not wait for it each time."""
 _WIRE: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a tool answered, as text; `failed`: it says that it could not do it."""
+
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A tool as its server describes it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """All that a model would be told of it, in lines for people."""
+        return f"{self.name}\n{self.description}\n{json.dumps(self.schema, indent=2, sort_keys=True, ensure_ascii=False)}"
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Connection(Protocol):
+    """A connection to one MCP server, opened on the first request."""
+
+    server: McpServer
+
+    async def tools(self) -> tuple[ServerTool, ...]:
+        """Return the server's tools. Raise `ServerError` if it cannot be reached."""
+        ...
+
+    async def call(self, tool: str, args: Mapping[str, Any]) -> Answered:
+        """Call a tool. Raise `ServerError` if the server fails; a tool's own error is a result."""
+        ...
+
+    async def close(self) -> None:
+        """End the server's process or session."""
+        ...
+
+
+Connect = Callable[[str, McpServer, Path], Connection]
+"""Make a connection from the server's name, its settings and the path of its log. May block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +109,7 @@ class McpTools:
     pins: Path
     logs: Path
     record: Record
+    connect: Connect
     known: dict[str, Offered] = field(default_factory=dict)
     """What was on offer last."""
     _connections: dict[str, Connection] = field(default_factory=dict)
@@ -181,11 +226,10 @@ class McpTools:
 
     async def _connection(self, name: str, server: McpServer) -> Connection:
         if name not in self._connections:
-            # Takes half a second the first time, which nobody else is to wait for.
-            client = await asyncio.to_thread(import_module, "obsidian_agent.agent.mcp_client")
-            self._connections.setdefault(
-                name, client.Connection(name, server, self.logs / f"mcp-{name}.log")
-            )
+            log = self.logs / f"mcp-{name}.log"
+            # In a thread, because the first connection imports the client, which takes half a second.
+            connection = await asyncio.to_thread(self.connect, name, server, log)
+            self._connections.setdefault(name, connection)
         return self._connections[name]
 
     async def _listed(self, name: str, server: McpServer) -> tuple[ServerTool, ...] | Problem:

@@ -20,8 +20,8 @@ from obsidian_agent.terminal_text import block
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, NeedsInput, TokensUsed
-    from obsidian_agent.agent.session import Session
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.services.session import Session
 
 _OWN_FAILURES = frozenset({"LEDGER_ERROR", "INTERNAL_ERROR"})
 _WRONG_USE = frozenset({"NO_MODEL", "CONFIG_INVALID", "BASE_URL_REFUSED", "USAGE"})

@@ -22,9 +22,9 @@ from obsidian_agent.terminal_text import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from obsidian_agent.agent.execution.runs import Runs
     from obsidian_agent.agent.privacy.record import Record
     from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.services.runs import Runs
 
 
 def arguments(commands: Commands) -> None:
@@ -223,9 +223,9 @@ def _checks(options: argparse.Namespace) -> Iterator[Check]:
 
 
 def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
-    from obsidian_agent.agent.execution.runs import Runs
     from obsidian_agent.bootstrap import open_record
     from obsidian_agent.journal import state_folder
+    from obsidian_agent.services.runs import Runs
     from obsidian_agent.vault.paths.path import ROOT
     from obsidian_agent.vault.views.disk import DiskView
 

@@ -18,11 +18,11 @@ from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Effects
-    from obsidian_agent.agent.execution.runs import Runs
     from obsidian_agent.agent.privacy.record import Verified
     from obsidian_agent.journal.records import HistoryEntry
     from obsidian_agent.journal.recovery import InterruptedRun, Recovery
     from obsidian_agent.journal.undo import UndoResult
+    from obsidian_agent.services.runs import Runs
 
 ALL_RUNS: Final = 1_000_000
 SHOWN_RUNS: Final = 50

@@ -16,8 +16,8 @@ from obsidian_agent.cli.session_factory import open_session, pairs, parameters
 from obsidian_agent.errors import Problem
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.macro import Macro
-    from obsidian_agent.agent.session import Session
+    from obsidian_agent.services.macro import Macro
+    from obsidian_agent.services.session import Session
 
 
 def arguments(commands: Commands) -> None:
@@ -261,7 +261,7 @@ def _kept(macro: Macro, verb: str, out: Output) -> Exit:
 
 
 def _untrusted(macro: Macro) -> Problem:
-    from obsidian_agent.agent.macro_store import untrusted
+    from obsidian_agent.services.macro_store import untrusted
 
     error = untrusted(macro)
     how = f"obsidian-agent macro trust {shlex.quote(macro.name)}; without a terminal add --hash {macro.sha256}."

@@ -26,7 +26,7 @@ def _serve(options: argparse.Namespace, out: Output) -> Exit:
     wiring = wiring_of(options, app=True)  # what is proposed is decided on there
     try:
         from obsidian_agent.agent.turn.tool_round import Scrubber
-        from obsidian_agent.mcp_server import server
+        from obsidian_agent.integrations.mcp_server import server
     except ImportError as error:
         message = "The package mcp is not installed."
         raise ConfigError(

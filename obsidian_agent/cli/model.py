@@ -16,8 +16,9 @@ from obsidian_agent.cli.session_factory import settings_of, wiring_of
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.local_models import LocalModels, Score
-    from obsidian_agent.agent.session import Session
+    from obsidian_agent.providers.local_models import LocalModels
+    from obsidian_agent.services.model_trial import Score
+    from obsidian_agent.services.session import Session
 
 
 def arguments(commands: Commands) -> None:
@@ -51,7 +52,7 @@ def arguments(commands: Commands) -> None:
 def _list(options: argparse.Namespace, out: Output) -> Exit:
     import asyncio
 
-    from obsidian_agent.agent.local_models import look_around
+    from obsidian_agent.providers.local_models import look_around
 
     return _listed(asyncio.run(look_around(settings_of(options))), out)
 
@@ -59,7 +60,7 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
 def _use(options: argparse.Namespace, out: Output) -> Exit:
     import asyncio
 
-    from obsidian_agent.agent.local_models import LocalModels, look_around, use
+    from obsidian_agent.providers.local_models import LocalModels, look_around, use
 
     settings = settings_of(options)
     found = asyncio.run(look_around(settings))
@@ -94,9 +95,9 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
     """Play the sentences on the sample vault, with the model of the options or the settings."""
     import asyncio
 
-    from obsidian_agent.agent.local_models import sample_vault
     from obsidian_agent.bootstrap import build_session
     from obsidian_agent.journal.state_folder import vault_key
+    from obsidian_agent.services.model_trial import sample_vault
 
     with sample_vault() as folder:
         options.vault = str(folder)
@@ -117,7 +118,7 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
 
 
 async def _played(session: Session, out: Output) -> Score:
-    from obsidian_agent.agent.local_models import Score, answers_at_all, play
+    from obsidian_agent.services.model_trial import Score, answers_at_all, play
 
     if session.models is None:
         raise ConfigError(

@@ -22,7 +22,7 @@ from obsidian_agent.errors import Problem
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import PlanReady
-    from obsidian_agent.agent.session import Session
+    from obsidian_agent.services.session import Session
 
 REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
 """What a planner may answer when an instruction must not be followed."""
@@ -111,8 +111,8 @@ def run_command(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _proposed(options: argparse.Namespace) -> tuple[object, str]:
-    from obsidian_agent.agent.shared_vault import proposal
     from obsidian_agent.bootstrap import proposals_folder
+    from obsidian_agent.integrations.shared_vault import proposal
 
     return proposal(proposals_folder(wiring_of(options)), options.proposed)
 

@@ -27,8 +27,8 @@ def arguments(commands: Commands) -> None:
 def _search(options: argparse.Namespace, out: Output) -> Exit:
     import asyncio
 
-    from obsidian_agent.agent.plugins import search_plugins
     from obsidian_agent.bootstrap import open_plugin_index
+    from obsidian_agent.integrations.community_plugins import search_plugins
     from obsidian_agent.state_files import directories
 
     index = open_plugin_index(directories(options.state_dir, options.config).state)

@@ -22,13 +22,13 @@ from obsidian_agent.agent.events import (
     findings,
     result_document,
 )
-from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
 from obsidian_agent.cli.output import Output, Stream, on_terminal, progress
 from obsidian_agent.dataclass import fields, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, change_document, preview_document, rejected_document
+from obsidian_agent.services.session import Session
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.vault.views.changes import NetChange
 

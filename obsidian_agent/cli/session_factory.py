@@ -15,10 +15,10 @@ from obsidian_agent.errors import ConfigError, VaultError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from obsidian_agent.agent.open_vault import Focus
-    from obsidian_agent.agent.session import Session
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.config import LiveSettings
+    from obsidian_agent.services.open_vault import Focus
+    from obsidian_agent.services.session import Session
     from obsidian_agent.vault.filesystem.store import VaultStore
     from obsidian_agent.vault.views.view import Entry, VaultView
 
@@ -147,7 +147,7 @@ def given_context(options: argparse.Namespace) -> bool:
 
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     """The open note and the selection that the options give."""
-    from obsidian_agent.agent.open_vault import Focus, selection_in
+    from obsidian_agent.services.open_vault import Focus, selection_in
     from obsidian_agent.tools.core.tool import Position, Selection
     from obsidian_agent.vault.paths.path import PathUse, parse
     from obsidian_agent.vault.views.disk import DiskView

@@ -11,7 +11,7 @@ from obsidian_agent.cli.parser import Commands, actions, approval
 from obsidian_agent.cli.session_factory import wiring_of
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.threads.log_store import ThreadStore, ThreadSummary
+    from obsidian_agent.threads.log_store import ThreadStore, ThreadSummary
 
 
 def arguments(commands: Commands) -> None:
@@ -47,7 +47,7 @@ def _document(thread: ThreadSummary) -> dict[str, Any]:
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:
-    from obsidian_agent.agent.threads.log_store import ThreadHit
+    from obsidian_agent.threads.log_store import ThreadHit
 
     store, query = _store(options), options.search
     hits = store.search(query) if query else [ThreadHit(each, ()) for each in store.summaries()]

@@ -13,10 +13,10 @@ from obsidian_agent.dataclass import dataclass
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from obsidian_agent.agent.app_services import AppServices
-    from obsidian_agent.agent.session import Session
-    from obsidian_agent.agent.threads.manager import ThreadManager
+    from obsidian_agent.app_services import AppServices
     from obsidian_agent.config import LiveSettings
+    from obsidian_agent.services.session import Session
+    from obsidian_agent.threads.manager import ThreadManager
 
 
 @dataclass(frozen=True, slots=True)

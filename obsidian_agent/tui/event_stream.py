@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from obsidian_agent.agent.events import AgentEvent
-    from obsidian_agent.agent.plans import ApprovedBy, Plans
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.services.plans import ApprovedBy, Plans
 
 BATCH_SECONDS = 0.08
 """How long events are collected before the screen gets them: about twelve times a second."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from obsidian_agent import terminal_text
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import Kept
     from obsidian_agent.agent.conversation import Use
     from obsidian_agent.agent.events import ExecutionResult, TokensUsed
-    from obsidian_agent.agent.model_turns import RequestPreview
-    from obsidian_agent.agent.plugins import FoundPlugins
+    from obsidian_agent.app_services import Kept
+    from obsidian_agent.integrations.community_plugins import FoundPlugins
+    from obsidian_agent.services.model_turns import RequestPreview
 
 Line = tuple[str, str]
 """A line and its style."""

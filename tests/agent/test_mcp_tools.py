@@ -23,15 +23,15 @@ import mcp_stand_in
 from agents import NOW, call, calls, model_turns
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, ShareRequested
-from obsidian_agent.agent.mcp_client import Answered, Connection
-from obsidian_agent.agent.mcp_tools import McpTools, Offered
-from obsidian_agent.agent.model_turns import preview_request
+from obsidian_agent.agent.mcp_tools import Answered, McpTools, Offered
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config import LiveSettings, McpServer, Settings
 from obsidian_agent.errors import ServerError
+from obsidian_agent.integrations.mcp_client import Connection
 from obsidian_agent.plan.policy import Limits, Policy
+from obsidian_agent.services.model_turns import preview_request
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 STAND_IN = Path(__file__).parent.parent / "mcp_stand_in.py"
@@ -84,6 +84,7 @@ class Desk:
             self.folder / "pins.json",
             self.folder / "log",
             record,
+            Connection,
         )
 
     async def approve(self, request: ShareRequest) -> ShareDecision:

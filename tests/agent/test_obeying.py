@@ -12,13 +12,13 @@ import pytest
 from agents import NOTES, Desk, Person, call, calls, check_pairs, everything_sent, no, scripted, yes
 from obsidian_agent.agent.conversation import summarise
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TurnFailed
-from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.bootstrap import Wiring, build_session, build_vault_agents
 from obsidian_agent.config import LiveSettings, Settings
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.providers.scripted import ScriptedProvider
+from obsidian_agent.services.open_vault import Focus
 from obsidian_agent.tools.registry import TOOLS
 from support import MakeVault
 

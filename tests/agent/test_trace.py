@@ -9,9 +9,9 @@ import pytest
 
 from agents import NOTES, Person, call, calls, yes
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice
-from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config import LiveSettings
+from obsidian_agent.services.session import Session
 from support import MakeVault
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.cli.main import main
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.recovery import Recovery
+from obsidian_agent.services.runs import Runs
 from support import MakeVault
 
 Call = Callable[..., tuple[int, Any]]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.plans import Plans
 from obsidian_agent.cli.main import main
+from obsidian_agent.services.plans import Plans
 from obsidian_agent.vault.views.changes import NetChange
 from support import MakeVault
 
@@ -372,7 +372,7 @@ def test_an_error_nobody_expected_is_still_a_document(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("obsidian_agent.agent.plans.dry_run", fail)
+    monkeypatch.setattr("obsidian_agent.services.plans.dry_run", fail)
     code, result = call("run", write(plan(CREATE)), "--yes")
     assert (code, result["errors"][0]["code"]) == (1, "INTERNAL_ERROR")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.plugins import URL_VARIABLE
 from obsidian_agent.cli.main import main
+from obsidian_agent.integrations.community_plugins import URL_VARIABLE
 from support import MakeVault
 
 LIST = [

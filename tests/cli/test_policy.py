@@ -15,13 +15,8 @@ import pytest
 from mcp import Client
 
 from agents import call, calls, propose, yes
-from obsidian_agent.agent import other_agents
 from obsidian_agent.agent.events import AgentEvent, PreviewReady, TurnFailed
-from obsidian_agent.agent.macro import read_macro
 from obsidian_agent.agent.privacy.consent import REFUSED
-from obsidian_agent.agent.proposal_socket import CLIENT_VARIABLE, VARIABLE
-from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.shared_vault import SharedVault
 from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.bootstrap import (
     Wiring,
@@ -33,12 +28,17 @@ from obsidian_agent.bootstrap import (
 from obsidian_agent.cli.main import main
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
-from obsidian_agent.mcp_server import server
+from obsidian_agent.integrations import other_agents
+from obsidian_agent.integrations.mcp_server import server
+from obsidian_agent.integrations.proposals import CLIENT_VARIABLE, VARIABLE
+from obsidian_agent.integrations.shared_vault import SharedVault
 from obsidian_agent.plan.policy import NOT_PERMITTED
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.acp import AcpAgent
 from obsidian_agent.providers.base import Finished, TextChunk
 from obsidian_agent.providers.other_agent import Turn
+from obsidian_agent.services.macro import read_macro
+from obsidian_agent.services.session import Session
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.cli.main import main
 from obsidian_agent.journal.state_folder import vault_key
+from obsidian_agent.threads.log_store import ThreadStore
 from support import MakeVault
 
 Call = Callable[..., tuple[int, Any]]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import db, integrity, writer
 from obsidian_agent.journal import integrity as seals
@@ -18,6 +17,7 @@ from obsidian_agent.journal.recovery import interrupted
 from obsidian_agent.journal.state_folder import vault_key
 from obsidian_agent.journal.undo import undo
 from obsidian_agent.journal.writer import Journal
+from obsidian_agent.services.runs import Runs
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, modify, step
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from faults import power_cut
-from obsidian_agent.agent.execution.checks import verify
+from obsidian_agent.services.checks import verify
 from obsidian_agent.vault.filesystem import inventory
 from obsidian_agent.vault.views.changes import Move
 from stories import (

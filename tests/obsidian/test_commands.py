@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.model_turns import preview_request
 from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.services.model_turns import preview_request
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_stand_in import Cli, StandIn
 from support import settings_with

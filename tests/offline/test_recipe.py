@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from bench.catalogue import page
-from obsidian_agent.agent.macro import Macro
-from obsidian_agent.agent.offline import from_macro
 from obsidian_agent.offline.note_set import SLOTS
 from obsidian_agent.offline.recipe import MOST_EXAMPLES, SLOT, SUBJECTS, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
+from obsidian_agent.services.macro import Macro
+from obsidian_agent.services.offline_planner import from_macro
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import TOOLS
 

@@ -5,12 +5,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
-from obsidian_agent.agent.offline import NEAREST, NOTHING, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.search import Menu
 from obsidian_agent.offline.values import shown
+from obsidian_agent.services.offline_planner import NEAREST, NOTHING, OfflinePlanner
 from obsidian_agent.tools.registry import TOOLS
 
 MENU = Menu(packaged())

@@ -26,13 +26,13 @@ from obsidian_agent.agent.events import (
     TurnFailed,
 )
 from obsidian_agent.agent.privacy.consent import REFUSED, ShareDecision, ShareRequest
-from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
 from obsidian_agent.cli.main import main
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers import other_agent
 from obsidian_agent.providers.other_agent import AgentState, agent_command
+from obsidian_agent.services.session import Session
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 

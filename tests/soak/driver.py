@@ -16,8 +16,6 @@ from typing import cast
 from unittest.mock import patch
 
 from obsidian_agent.agent.privacy.record import Record
-from obsidian_agent.agent.threads.log_store import ThreadStore
-from obsidian_agent.agent.trust import TrustStore
 from obsidian_agent.cli.main import main as doctor
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError
@@ -25,7 +23,9 @@ from obsidian_agent.journal.recovery import recover
 from obsidian_agent.journal.undo import redo, undo
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.trust import TrustStore
 from obsidian_agent.state_files import replace_file
+from obsidian_agent.threads.log_store import ThreadStore
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper

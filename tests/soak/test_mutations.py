@@ -56,10 +56,10 @@ BUGS = (
     ),
     Bug(
         "a stale preview writes nothing",
-        "agent/execution/executor.py",
+        "services/executor.py",
         "if preflight.problems:",
         "if False:",
-        "tests/agent/execution/test_executor.py",
+        "tests/services/test_executor.py",
     ),
     Bug(
         "the preview names where notes would load from",
@@ -91,10 +91,10 @@ BUGS = (
     ),
     Bug(
         "trust is for a content",
-        "agent/trust.py",
+        "services/trust.py",
         'return "trusted" if known == sha256 else',
         'return "trusted" if known is not None else',
-        "tests/agent/vault_agents/test_library.py",
+        "tests/services/vault_agents/test_library.py",
     ),
     Bug(
         "hidden folders are protected in every spelling",
@@ -126,7 +126,7 @@ BUGS = (
     ),
     Bug(
         "another user is not talked to",
-        "agent/proposal_socket.py",
+        "integrations/proposals.py",
         "return bool(uid == os.geteuid())",
         "return True",
         "tests/tui/test_proposals.py",

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 from agent.test_injection import CASES
-from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.cli.main import main
 from obsidian_agent.log import file_in as log_file
 from obsidian_agent.state_files import directories
+from obsidian_agent.threads.log_store import ThreadStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 

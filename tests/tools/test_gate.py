@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from obsidian_agent.agent.open_vault import live_focus
 from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.obsidian.companion_client import LiveContext
 from obsidian_agent.plan.arguments import marks_of
+from obsidian_agent.services.open_vault import live_focus
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.tools.registry import TOOLS
 from support import settings_with

@@ -33,8 +33,8 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.fakes import FakeSession
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.session import Session
-    from obsidian_agent.agent.threads.manager import ThreadManager
+    from obsidian_agent.services.session import Session
+    from obsidian_agent.threads.manager import ThreadManager
 
 ASKING = (
     "ask",

@@ -31,12 +31,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.form import Form
-from obsidian_agent.agent.macro import Imported, Macro
-from obsidian_agent.agent.offline import from_macro
-from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import ApproveShare
-from obsidian_agent.agent.vault_agents.library import Standing
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
 from obsidian_agent.journal.records import Cut, HistoryEntry
 from obsidian_agent.journal.recovery import InterruptedPath, InterruptedRun, Recovery
@@ -45,6 +40,11 @@ from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Recipe
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
+from obsidian_agent.services.form import Form
+from obsidian_agent.services.macro import Imported, Macro
+from obsidian_agent.services.offline_planner import from_macro
+from obsidian_agent.services.open_vault import Focus
+from obsidian_agent.services.vault_agents.library import Standing
 from obsidian_agent.tools.core.tool import Position, Risk, RunContext, Selection
 from obsidian_agent.vault.index.keeper import IndexStatus
 from obsidian_agent.vault.paths.path import VaultPath

@@ -374,7 +374,7 @@ async def test_the_card_answers_nothing_that_was_being_typed(
 async def test_where_nothing_runs_there_is_no_card_but_a_word(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from obsidian_agent.agent import local_models
+    from obsidian_agent.providers import local_models
 
     async def nothing(where: object) -> tuple[()]:
         return ()

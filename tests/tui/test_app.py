@@ -33,10 +33,10 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
-from obsidian_agent.agent.macro import Imported
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.undo import UndoConflict
+from obsidian_agent.services.macro import Imported
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions

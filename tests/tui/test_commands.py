@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.agent.plans import Plans
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.plans import Plans
 from obsidian_agent.tui.commands import called, starting_with
 from obsidian_agent.tui.screens.dialogs import Report
 from obsidian_agent.tui.screens.main import MainScreen

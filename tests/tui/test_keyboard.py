@@ -11,9 +11,9 @@ import pytest
 from textual import events
 
 from obsidian_agent.agent.events import Candidate, NeedsInput
-from obsidian_agent.agent.fields import Field
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.journal.undo import UndoConflict
+from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal, Secret
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.main import MainScreen

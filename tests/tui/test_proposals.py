@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent import proposal_socket
-from obsidian_agent.agent.proposal_socket import Outcome, Proposal, listen, listening, propose
 from obsidian_agent.bootstrap import Wiring, app_socket
 from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.integrations import proposals
+from obsidian_agent.integrations.proposals import Outcome, Proposal, listen, listening, propose
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver, driving_real
 
@@ -155,7 +155,7 @@ async def test_the_socket_is_private_and_only_one_listens(tmp_path: Path) -> Non
 async def test_who_waits_listens_when_the_one_before_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposal_socket, "LOOK_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(proposals, "LOOK_AGAIN_SECONDS", 0.05)
     place, apps = tmp_path / "app.sock", {}
 
     def app_called(name: str) -> asyncio.Task[None]:
@@ -180,7 +180,7 @@ async def test_who_waits_listens_when_the_one_before_is_gone(
 
 async def test_what_a_killed_program_left_behind_is_taken_over(tmp_path: Path) -> None:
     place = tmp_path / "app.sock"
-    left = proposal_socket._bind(place)
+    left = proposals._bind(place)
     assert left is not None
     left.close()
     assert place.exists()

@@ -3,15 +3,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from obsidian_agent.agent.app_services import Kept
 from obsidian_agent.agent.conversation import Use
 from obsidian_agent.agent.events import TokensUsed
-from obsidian_agent.agent.model_turns import RequestPreview
-from obsidian_agent.agent.plugins import CommunityPlugin, FoundPlugin, FoundPlugins
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
-from obsidian_agent.agent.threads.state import Said
+from obsidian_agent.app_services import Kept
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
+from obsidian_agent.integrations.community_plugins import CommunityPlugin, FoundPlugin, FoundPlugins
+from obsidian_agent.services.model_turns import RequestPreview
+from obsidian_agent.threads.state import Said
 from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown

@@ -21,12 +21,12 @@ from obsidian_agent.agent.events import (
     StepSkipped,
     TextDelta,
 )
-from obsidian_agent.agent.fields import Field
-from obsidian_agent.agent.local_models import USUAL, LocalService, Offer
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.records import Cut
 from obsidian_agent.journal.undo import UndoConflict
+from obsidian_agent.providers.local_models import USUAL, LocalService, Offer
+from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.screens.dialogs import Confirm, Pick, Report, Secret
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.models import FirstStart

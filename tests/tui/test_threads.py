@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import cast
 
 from obsidian_agent.agent.events import AgentEvent, Answer, PlanReady, PreviewReady, TextDelta
-from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.threads.log_store import ThreadStore
-from obsidian_agent.agent.threads.manager import ThreadManager
+from obsidian_agent.services.session import Session
+from obsidian_agent.threads.log_store import ThreadStore
+from obsidian_agent.threads.manager import ThreadManager
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, Entry
 from tui.driving import Driver, driving

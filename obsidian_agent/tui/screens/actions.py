@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from obsidian_agent import terminal_text
-from obsidian_agent.agent.fields import Field
+from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.screens.dialogs import Confirm, Finder
 from obsidian_agent.tui.screens.json_editor import JsonEditor
@@ -21,9 +21,9 @@ from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.macro import Imported, Macro
-    from obsidian_agent.agent.session import Session
     from obsidian_agent.offline.recipe import Recipe
+    from obsidian_agent.services.macro import Imported, Macro
+    from obsidian_agent.services.session import Session
 
 
 SAVED = "Saved"

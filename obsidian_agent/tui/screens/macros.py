@@ -15,9 +15,9 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.agent.fields import Field
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.actions import MACRO, Actions
@@ -30,8 +30,8 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Candidate, NeedsInput
-    from obsidian_agent.agent.macro import Macro
     from obsidian_agent.plan.model import ActionPlan
+    from obsidian_agent.services.macro import Macro
 
 
 class MacroActions(Workspace):
@@ -223,7 +223,7 @@ class SaveMacro(Modal[SaveRequest]):
     AUTO_FOCUS = "#name"
 
     def __init__(self, plan: ActionPlan, problem: str = "") -> None:
-        from obsidian_agent.agent.macro import literals
+        from obsidian_agent.services.macro import literals
 
         super().__init__("Save as action")
         self._plan = plan

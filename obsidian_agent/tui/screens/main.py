@@ -35,8 +35,8 @@ from obsidian_agent.tui.widgets.prompt import Prompt
 from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.open_vault import Focus
     from obsidian_agent.providers.other_agent import AgentState
+    from obsidian_agent.services.open_vault import Focus
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.screens.router import Router
@@ -323,7 +323,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     @work(group="proposals", exit_on_error=False)
     async def _take_proposals(self) -> None:
         """Show what clients of `mcp serve` propose, for as long as the app runs."""
-        from obsidian_agent.agent.proposal_socket import listen
+        from obsidian_agent.integrations.proposals import listen
 
         if (place := self.backend.parts.proposals) is not None:
             await listen(place, self._proposals.take)

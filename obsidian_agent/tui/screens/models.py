@@ -21,7 +21,7 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from obsidian_agent.agent.local_models import LocalService, Offer
+    from obsidian_agent.providers.local_models import LocalService, Offer
 
 DEFAULT = "default"
 NOBODY = "none"
@@ -173,7 +173,7 @@ class ModelActions(ReportActions, SettingActions):
 
     async def offer_model(self) -> None:
         """When nobody has chosen: offer the model that runs on this machine, or say how it is without one."""
-        from obsidian_agent.agent.local_models import first_offer
+        from obsidian_agent.providers.local_models import first_offer
 
         found = await first_offer(self.settings)
         if found is None:
@@ -194,7 +194,7 @@ class ModelActions(ReportActions, SettingActions):
 
     async def _use(self, name: str, services: Sequence[LocalService]) -> None:
         """Choose a model for all conversations, and say so."""
-        from obsidian_agent.agent.local_models import use
+        from obsidian_agent.providers.local_models import use
 
         remarks = await asyncio.to_thread(use, self.settings, name, services)
         chosen = self.settings.chosen

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.agent.fields import Field
+from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Modal

@@ -17,8 +17,8 @@ from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.agent.threads.tasks import Task, TaskPlan
+    from obsidian_agent.threads.manager import ThreadManager
+    from obsidian_agent.threads.tasks import Task, TaskPlan
 
 _STATES = {
     "open": ("○", "$quiet"),
@@ -54,7 +54,7 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
         return not isinstance(row, str | StepLine)
 
     def draw_row(self, row: str | TaskPlan | StepLine | Task, width: int) -> Content:
-        from obsidian_agent.agent.threads.tasks import Task, TaskPlan
+        from obsidian_agent.threads.tasks import Task, TaskPlan
 
         match row:
             case str():
@@ -113,7 +113,7 @@ class Tasks(Modal[TaskRequest]):
             listing.set_rows(rows, listing.cursor)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        from obsidian_agent.agent.threads.tasks import TaskPlan
+        from obsidian_agent.threads.tasks import TaskPlan
 
         row = self.query_one(TaskList).current if self.is_mounted else None
         return (
@@ -126,7 +126,7 @@ class Tasks(Modal[TaskRequest]):
         self.refresh_bindings()
 
     def on_virtual_list_chosen(self, event: TaskList.Chosen) -> None:
-        from obsidian_agent.agent.threads.tasks import TaskPlan
+        from obsidian_agent.threads.tasks import TaskPlan
 
         row = event.list.rows[event.index]
         if isinstance(row, TaskPlan):
@@ -135,7 +135,7 @@ class Tasks(Modal[TaskRequest]):
             self.action_tick()
 
     def action_tick(self) -> None:
-        from obsidian_agent.agent.threads.tasks import Task
+        from obsidian_agent.threads.tasks import Task
 
         row = self.query_one(TaskList).current
         if isinstance(row, Task):
@@ -152,7 +152,7 @@ class Tasks(Modal[TaskRequest]):
         self._request("undo")
 
     def _request(self, what: Literal["undo", "step"]) -> None:
-        from obsidian_agent.agent.threads.tasks import TaskPlan
+        from obsidian_agent.threads.tasks import TaskPlan
 
         row = self.query_one(TaskList).current
         if isinstance(row, TaskPlan) and row.run_id is not None:
@@ -161,7 +161,7 @@ class Tasks(Modal[TaskRequest]):
 
 def rows_of(threads: ThreadManager, thread_id: str) -> Sequence[str | TaskPlan | StepLine | Task]:
     """The plans of a conversation, newest first, with their steps, then its tasks. May block."""
-    from obsidian_agent.agent.threads.tasks import plans_of, tasks_of
+    from obsidian_agent.threads.tasks import plans_of, tasks_of
 
     state = threads.open(thread_id).state
     rows: list[str | TaskPlan | StepLine | Task] = []

@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.agent.fields import Field
 from obsidian_agent.dataclass import dataclass
+from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal
@@ -29,8 +29,8 @@ from obsidian_agent.tui.widgets.transcript import entries_of
 if TYPE_CHECKING:
     from textual.signal import Signal
 
-    from obsidian_agent.agent.threads.log_store import ThreadSummary
-    from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
+    from obsidian_agent.threads.log_store import ThreadSummary
+    from obsidian_agent.threads.manager import ActiveThread, ThreadManager
     from obsidian_agent.tui.turn.thread import Elsewhere
 
 
@@ -343,7 +343,7 @@ class ThreadActions(Workspace):
     @work(group="threads", exit_on_error=False)
     async def action_export_thread(self, thread_id: str | None = None) -> None:
         """A conversation (the one on the screen) as a note: a plan like any other."""
-        from obsidian_agent.agent.threads.state import export_plan
+        from obsidian_agent.threads.state import export_plan
 
         wanted = thread_id or self.thread.id
         if wanted is None:

@@ -19,7 +19,7 @@ from obsidian_agent.tui.screens.share import readable_size
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.vault_agents.library import Library, Listed, VaultAgents
+    from obsidian_agent.services.vault_agents.library import Library, Listed, VaultAgents
 
 _STANDINGS = {
     "trusted": ("✓ trusted", "$success"),

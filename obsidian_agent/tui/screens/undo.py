@@ -28,8 +28,8 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Effects
-    from obsidian_agent.agent.execution.runs import Runs
     from obsidian_agent.journal.records import HistoryEntry
+    from obsidian_agent.services.runs import Runs
 
 
 _SHOWN_PROBLEMS = 5

@@ -16,13 +16,13 @@ from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.agent.fields import NEEDED, Completion, Field, Remark, changed
+from obsidian_agent.services.fields import NEEDED, Completion, Field, Remark, changed
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.widgets.prompt import LineEntry, Suggestion, Suggestions
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.form import Form
+    from obsidian_agent.services.form import Form
 
 TYPING_PAUSE: Final = 0.15
 """Seconds without a key after which a text is looked at."""

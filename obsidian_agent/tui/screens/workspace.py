@@ -21,13 +21,13 @@ from obsidian_agent.tui.widgets.panes import Panes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.events import ExecutionResult, NeedsInput
-    from obsidian_agent.agent.session import Session
-    from obsidian_agent.agent.threads.manager import ThreadManager
+    from obsidian_agent.app_services import AppServices
     from obsidian_agent.config import LiveSettings
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.services.session import Session
+    from obsidian_agent.threads.manager import ThreadManager
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.commands import Command
     from obsidian_agent.tui.keyboard import Keyboard

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
-    from obsidian_agent.agent.plans import ApprovedBy
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.services.plans import ApprovedBy
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.event_stream import EventStream
     from obsidian_agent.tui.report_lines import Speaker
@@ -478,7 +478,7 @@ class TurnController:
         )
         self.repair = ""
         if unlike:
-            from obsidian_agent.agent.execution.checks import repair_request
+            from obsidian_agent.services.checks import repair_request
 
             self.failed(unlike[0], unlike[1:])
             if may_repair:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from obsidian_agent.agent.events import ExecutionResult
-    from obsidian_agent.agent.proposal_socket import Outcome, Proposal
+    from obsidian_agent.integrations.proposals import Outcome, Proposal
 
 MOST_WAITING: Final = 8
 """More proposals than this are turned away until the person has decided some."""
@@ -32,7 +32,7 @@ class ClientPlan:
         run_id: str | None = None,
     ) -> None:
         """Tell the client; what is told first counts."""
-        from obsidian_agent.agent.proposal_socket import Outcome
+        from obsidian_agent.integrations.proposals import Outcome
 
         if not self.outcome.done():
             self.outcome.set_result(Outcome(status, message, run_id))
@@ -67,7 +67,7 @@ class Proposals:
     async def take(self, proposal: Proposal) -> Outcome:
         """Show a plan as soon as may be, and wait for the decision. Cancelled before it was shown, it is taken back."""
         if len(self._waiting) >= MOST_WAITING:
-            from obsidian_agent.agent.proposal_socket import Outcome
+            from obsidian_agent.integrations.proposals import Outcome
 
             return Outcome("busy", f"{MOST_WAITING} plans wait for the person already.")
         plan = ClientPlan(proposal, asyncio.get_running_loop().create_future())

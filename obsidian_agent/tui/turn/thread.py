@@ -11,10 +11,10 @@ from obsidian_agent.dataclass import dataclass
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.manager import ActiveThread, How, ThreadEvent, ThreadManager
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.threads.manager import ActiveThread, How, ThreadEvent, ThreadManager
     from obsidian_agent.tui.backend import Backend
 
 Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
@@ -94,7 +94,7 @@ class CurrentThread:
     async def elsewhere(self) -> AsyncIterator[Elsewhere]:
         """What happens in the other threads, for as long as the app runs."""
         from obsidian_agent.agent.events import PlanReady, PreviewReady
-        from obsidian_agent.agent.threads.manager import Ended, Happened
+        from obsidian_agent.threads.manager import Ended, Happened
 
         plans: dict[str, ActionPlan] = {}
         with self._threads.bus.listen() as happenings:
@@ -117,7 +117,7 @@ class CurrentThread:
 
     def note_run(self, goal: str, result: ExecutionResult, unlike: Sequence[Problem]) -> bool:
         """Keep what came of the thread's plan with it; says whether a repair may be asked for. May block."""
-        from obsidian_agent.agent.threads.recorder import TurnState
+        from obsidian_agent.threads.recorder import TurnState
 
         return (
             self.id is not None
@@ -133,7 +133,7 @@ class CurrentThread:
 
 async def _events(happenings: AsyncIterator[ThreadEvent]) -> AsyncIterator[AgentEvent]:
     """The events of one turn."""
-    from obsidian_agent.agent.threads.manager import Ended, Happened
+    from obsidian_agent.threads.manager import Ended, Happened
 
     async for happening in happenings:
         match happening:

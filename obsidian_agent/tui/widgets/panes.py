@@ -26,8 +26,8 @@ from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-    from obsidian_agent.agent.open_vault import Focus
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.services.open_vault import Focus
     from obsidian_agent.tools.core.tool import Position, Selection
     from obsidian_agent.vault.views.changes import NetChange
 

@@ -25,7 +25,7 @@ from obsidian_agent.tui.markdown_text import MarkdownPart, Splitter, mended
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.threads.state import Said
+    from obsidian_agent.threads.state import Said
     from obsidian_agent.tui.report_lines import Speaker
 
 

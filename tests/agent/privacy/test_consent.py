@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from agents import Desk, Person, call, calls, everything_sent, no, only, results, scripted, yes
 from obsidian_agent.agent.events import Answer, Notice, ShareRequested, ToolCallFinished
-from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import (
     Gate,
     Grants,
@@ -26,6 +25,7 @@ from obsidian_agent.agent.privacy.consent import (
 )
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
+from obsidian_agent.services.open_vault import Focus
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.paths.patterns import PathRules

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from agents import NOW as DESK_NOW
 from agents import Desk, call, calls, only, played, results, scripted
 from obsidian_agent.agent.events import TurnFailed
-from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy import record as module
 from obsidian_agent.agent.privacy.consent import Level, Part, ShareDecision
 from obsidian_agent.agent.privacy.record import Ledger, Record, Sending, Verified
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest
+from obsidian_agent.services.open_vault import Focus
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -40,13 +40,13 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
-from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import Level, Part, ShareDecision, ShareRequest
 from obsidian_agent.agent.turn import tool_round as rounds
 from obsidian_agent.agent.turn.loop import MAX_ROUNDS, Credit, Shown
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
+from obsidian_agent.services.open_vault import Focus
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView

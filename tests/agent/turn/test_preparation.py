@@ -21,12 +21,12 @@ from agents import (
 )
 from obsidian_agent.agent.context import Gatherer
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, TurnFailed
-from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import ShareDecision
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.providers.scripted import ScriptedProvider
+from obsidian_agent.services.open_vault import Focus
 
 
 async def turn(

@@ -18,9 +18,12 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.execution.checks import repair_request, verify
-from obsidian_agent.agent.threads.manager import ThreadManager
-from obsidian_agent.agent.threads.recorder import (
+from obsidian_agent.bootstrap import Wiring, build_session, build_threads
+from obsidian_agent.errors import Problem
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.services.checks import repair_request, verify
+from obsidian_agent.threads.manager import ThreadManager
+from obsidian_agent.threads.recorder import (
     ENDS,
     FOLLOWING,
     REPAIRS,
@@ -28,9 +31,6 @@ from obsidian_agent.agent.threads.recorder import (
     TurnMachine,
     TurnState,
 )
-from obsidian_agent.bootstrap import Wiring, build_session, build_threads
-from obsidian_agent.errors import Problem
-from obsidian_agent.plan.policy import Policy
 from support import MakeVault, settings_with
 
 S = TurnState

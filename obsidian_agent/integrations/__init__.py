@@ -1,0 +1,1 @@
+"""Connections to other programs: MCP, ACP, OpenCode, community plugins."""

@@ -1,0 +1,376 @@
+"""Connections to MCP servers of the person's configuration: a process or an address each, one task that owns it, one log file.
+
+What a server says is a stranger's: it is read up to limits, and nothing of it is acted on here. It gets no environment but what every program
+needs and what its settings name, and is asked for its tools and to call them, nothing else; it may not ask back. A server that is silent for
+too long, dies or floods is ended with everything that it started, and begun anew when it is needed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import anyio
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.stdio import get_default_environment
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    CONNECTION_CLOSED,
+    EmbeddedResource,
+    Implementation,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    jsonrpc_message_adapter,
+)
+
+from obsidian_agent import __version__
+from obsidian_agent.agent.mcp_tools import Answered, ServerTool
+from obsidian_agent.config import McpServer
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import ServerError
+from obsidian_agent.providers.errors import redact
+from obsidian_agent.state_files import make_private
+
+START_SECONDS: Final = 30.0
+"""Until a server answers for the first time: some are fetched from a registry before they run."""
+MOST_BYTES: Final = 8 << 20
+"""Of one message."""
+MOST_EVER: Final = 256 << 20
+"""Of all messages; the connection is begun anew after that."""
+MOST_TOOLS: Final = 100
+"""Of one server."""
+MOST_PAGES: Final = 20
+LARGEST_LOG: Final = 1 << 20
+"""Bytes of a log file; what a server writes beyond that is read and dropped."""
+END_SECONDS: Final = 1.0
+"""Twice as long a server may take to end by itself."""
+
+Value = TypeVar("Value")
+Streams = tuple[Any, Any]
+
+
+class Connection:
+    """One server, connected when it is first asked. For one event loop at a time."""
+
+    def __init__(self, name: str, server: McpServer, log: Path) -> None:
+        self.name = name
+        self.server = server
+        self._log = _Log(log)
+        self._owner: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked: asyncio.Queue[_Asked] = asyncio.Queue()
+
+    async def tools(self) -> tuple[ServerTool, ...]:
+        """What it offers now. Raises `ServerError`."""
+
+        async def listed(client: Client) -> tuple[ServerTool, ...]:
+            found: list[ServerTool] = []
+            cursor = None
+            for _ in range(MOST_PAGES):
+                page = await client.list_tools(cursor=cursor, cache_mode="bypass")
+                found += [
+                    ServerTool(tool.name, tool.description or "", tool.input_schema)
+                    for tool in page.tools
+                ]
+                cursor = page.next_cursor
+                if cursor is None or len(found) > MOST_TOOLS:
+                    break
+            return tuple(found[:MOST_TOOLS])
+
+        return await self._ask(listed, START_SECONDS)
+
+    async def call(self, tool: str, args: Mapping[str, Any]) -> Answered:
+        """What a tool answers. Raises `ServerError`; cancelling it cancels the call."""
+
+        async def called(client: Client) -> Answered:
+            try:
+                result = await client.call_tool(tool, dict(args))
+            except MCPError as error:
+                if error.code == CONNECTION_CLOSED:
+                    raise
+                return Answered(error.message, failed=True)
+            parts = [_text_of(part) for part in result.content]
+            if not parts and result.structured_content is not None:
+                parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+            return Answered("\n".join(parts), result.is_error)
+
+        return await self._ask(called, self.server.timeout)
+
+    async def close(self) -> None:
+        """End it, and everything that it started."""
+        if self._owner is not None and self._loop is asyncio.get_running_loop():
+            self._owner.cancel()
+            await asyncio.wait((self._owner,))
+
+    async def _ask(self, work: Callable[[Client], Awaitable[Value]], seconds: float) -> Value:
+        loop = asyncio.get_running_loop()
+        if self._owner is None or self._owner.done() or self._loop is not loop:
+            self._asked = asyncio.Queue()
+            self._loop, self._owner = loop, asyncio.ensure_future(self._own(self._asked))
+        answer: asyncio.Future[Value] = loop.create_future()
+        self._asked.put_nowait(_Asked(work, seconds, answer))
+        return await answer
+
+    async def _own(self, asked: asyncio.Queue[_Asked]) -> None:
+        """Connect, do what is asked, one thing after the other, and disconnect."""
+        reason = "was ended"
+        now: list[_Asked] = []
+        try:
+            transport = (
+                _process(self.server, self._log) if self.server.command else _address(self.server)
+            )
+            about = Implementation(name="obsidian-agent", version=__version__)
+            async with contextlib.AsyncExitStack() as stack:
+                async with asyncio.timeout(START_SECONDS):
+                    client = await stack.enter_async_context(
+                        Client(
+                            transport, client_info=about, cache=None, input_required_max_rounds=1
+                        )
+                    )
+                self._log.begin(f"connected, protocol {client.protocol_version}\n")
+                while True:
+                    now = [await asked.get()]
+                    await now[0].answered_by(client)
+        except asyncio.CancelledError:
+            raise
+        except (Exception, BaseExceptionGroup) as error:
+            reason = redact(_first(error))
+            self._log.write(f"failed: {reason}\n")
+        finally:
+            failed = ServerError(
+                f"The MCP server {self.name} {reason}.", hint=f"Its log is {self._log.file}."
+            )
+            while not asked.empty():
+                now.append(asked.get_nowait())
+            for each in now:
+                if not each.answer.done():
+                    each.answer.set_exception(failed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Something that a server is to be asked, and may take so many seconds for."""
+
+    work: Callable[[Client], Awaitable[Any]]
+    seconds: float
+    answer: asyncio.Future[Any]
+
+    async def answered_by(self, client: Client) -> None:
+        """Ask; nothing where nobody waits any more. Raises when the connection is no good any more."""
+        if self.answer.done():
+            return
+        task = asyncio.ensure_future(self.work(client))
+        self.answer.add_done_callback(lambda done: task.cancel())
+        try:
+            await asyncio.wait((task,), timeout=self.seconds)
+            if not task.done():
+                raise TimeoutError
+        finally:
+            task.cancel()
+        if not task.cancelled() and not self.answer.done():
+            self.answer.set_result(task.result())
+
+
+def _first(error: BaseException) -> str:
+    """What went wrong, of several things the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    match error:
+        case TimeoutError():
+            return "did not answer in time, and was ended"
+        case OSError(strerror=str(reason)):
+            return f"cannot be reached ({reason})"
+        case httpx2.TransportError():
+            return f"cannot be reached ({str(error)[:200]})"
+        case MCPError() if error.code == CONNECTION_CLOSED:
+            return "ended, or closed the connection"
+        case _:
+            return f"failed ({type(error).__name__}: {str(error)[:200]})".replace("\n", " ")
+
+
+def _text_of(part: Any) -> str:
+    match part:
+        case TextContent():
+            return part.text
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return f"{resource.uri}\n{resource.text}"
+        case ResourceLink():
+            return f"{part.name}: {part.uri}"
+        case _:
+            return f"[{part.type}, left out]"
+
+
+# --- transports -------------------------------------------------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def _process(server: McpServer, log: _Log) -> AsyncIterator[Streams]:
+    """A server that is a process of its own group: lines of JSON on its standard streams, its errors in the log."""
+    process = await asyncio.create_subprocess_exec(
+        server.command,
+        *server.args,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=get_default_environment() | _expanded(server.env),
+        cwd=server.cwd,
+        start_new_session=True,
+        limit=MOST_BYTES,
+    )
+    incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.ensure_future(work)
+        for work in (
+            _receive(process, incoming, log),
+            _send(process, outgoing),
+            _errors(process, log),
+        )
+    ]
+    try:
+        yield read, write
+    finally:
+        for task in tasks:
+            task.cancel()
+        await _end(process)
+        for stream in (incoming, read, write, outgoing):
+            stream.close()
+
+
+def _expanded(values: Mapping[str, str]) -> dict[str, str]:
+    """With `$NAME` replaced by that variable of our environment, so that no key need stand in the settings."""
+    return {name: os.path.expandvars(value) for name, value in values.items()}
+
+
+async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: _Log) -> None:
+    assert process.stdout is not None
+    room = MOST_EVER
+    async with incoming:
+        while room > 0:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:
+                log.write(f"a message of more than {MOST_BYTES:,} bytes: ended\n")
+                return
+            if not line:
+                return
+            room -= len(line)
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                log.write("a line that is no message was left out\n")
+                continue
+            await incoming.send(SessionMessage(message))
+
+
+async def _send(process: asyncio.subprocess.Process, outgoing: Any) -> None:
+    assert process.stdin is not None
+    async with outgoing:
+        async for each in outgoing:
+            process.stdin.write(
+                each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            )
+            with contextlib.suppress(ConnectionError):
+                await process.stdin.drain()
+
+
+async def _errors(process: asyncio.subprocess.Process, log: _Log) -> None:
+    assert process.stderr is not None
+    while data := await process.stderr.read(65_536):
+        log.write(redact(data.decode("utf-8", "replace")))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close its input, then end its group, mildly and then not; also what it started and left behind."""
+    assert process.stdin is not None
+    process.stdin.close()
+    for name in ("", "SIGTERM", "SIGKILL"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if name and sys.platform == "win32":
+                process.kill()
+            elif name:
+                os.killpg(process.pid, signal.Signals[name])
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), END_SECONDS)
+    # What is not read any more is not seen to end either, and nothing public closes it.
+    process._transport.close()  # type: ignore[attr-defined]
+
+
+@contextlib.asynccontextmanager
+async def _address(server: McpServer) -> AsyncIterator[Streams]:
+    """A server at an address, by streamable HTTP."""
+    timeout = httpx2.Timeout(server.timeout, connect=10.0)
+    async with (
+        httpx2.AsyncClient(
+            headers=_expanded(server.headers), timeout=timeout, transport=_Limited()
+        ) as http,
+        streamable_http_client(
+            server.url or "", http_client=http, max_sse_event_size=MOST_BYTES
+        ) as streams,
+    ):
+        yield streams[0], streams[1]
+
+
+class _Limited(httpx2.AsyncHTTPTransport):
+    """Bodies that are no stream of events end in an error where they grow too large."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        if "text/event-stream" not in response.headers.get("content-type", ""):
+            response.stream = _LimitedBody(response.stream)
+        return response
+
+
+class _LimitedBody(httpx2.AsyncByteStream):
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        total = 0
+        async for chunk in self._inner:
+            total += len(chunk)
+            if total > MOST_BYTES:
+                raise httpx2.ReadError(f"an answer of more than {MOST_BYTES:,} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Log:
+    """What a server wrote to its standard error, and when it came and went; begun anew when it has grown large."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def begin(self, text: str) -> None:
+        """Make room where there is little, and write."""
+        with contextlib.suppress(OSError):
+            if self.file.stat().st_size > LARGEST_LOG // 2:
+                os.replace(self.file, self.file.with_name(f"{self.file.name}.1"))
+        self.write(text)
+
+    def write(self, text: str) -> None:
+        """Add to the file, as far as there is room in it."""
+        with contextlib.suppress(OSError):
+            make_private(self.file.parent)
+            fd = os.open(
+                self.file,
+                os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0),
+                0o600,
+            )
+            try:
+                if (room := LARGEST_LOG - os.fstat(fd).st_size) > 0:
+                    os.write(fd, text.encode("utf-8", "replace")[:room])
+            finally:
+                os.close(fd)

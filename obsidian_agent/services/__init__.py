@@ -1,0 +1,1 @@
+"""The parts that front ends use: session, plans, runs, macros, hooks, trust."""

@@ -1,0 +1,400 @@
+"""The vault for other agents, asked by the official client through the installed command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from obsidian_agent.bootstrap import Wiring, app_socket
+from obsidian_agent.cli.main import main
+from obsidian_agent.integrations.proposals import VARIABLE, Outcome, Proposal, listening
+from obsidian_agent.vault.filesystem.store import VaultStore
+from support import MakeVault
+
+NOTES = {
+    "Shared/Plan.md": "---\nstatus: active\n---\nThe launch is in May. [[Team]]\n",
+    "Shared/Team.md": "Ada and Ben\n",
+    "Shared/Deep/Idea.md": "A kite, see [[Plan]]\n",
+    "Private/Diary.md": "The launch code is CANARY-1\n",
+    "Private/Team.md": "CANARY-2, see [[Plan]]\n",
+    "Shared/Secret.md": "CANARY-3 launch\n",
+}
+READ = {"id": "read", "tool": "vault.readFile", "args": {"path": "Private/Diary.md"}}
+COPY = {
+    "id": "copy",
+    "tool": "vault.createFile",
+    "args": {"path": "Shared/Copy.md", "content": "$steps.read.content"},
+}
+EDIT = {
+    "id": "edit",
+    "tool": "vault.updateFile",
+    "args": {"path": "Shared/Team.md", "mode": "append", "content": "Cleo\n"},
+}
+
+
+def plan(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"version": "1.0", "goal": "Something", "riskLevel": "writes", "steps": list(steps)}
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Return every file and folder below `folder` with its text, or the target of a link."""
+    return {
+        path.relative_to(folder).as_posix(): str(path.readlink())
+        if path.is_symlink()
+        else path.read_text()
+        if path.is_file()
+        else ""
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+class Served:
+    """A vault that is served, and what a client heard of it."""
+
+    def __init__(self, vault: Path, folder: Path) -> None:
+        self.vault, self.folder = vault, folder
+        self.places = [
+            "--vault",
+            str(vault),
+            "--state-dir",
+            str(folder / "state"),
+            "--config",
+            str(folder / "config.toml"),
+        ]
+
+    def ask(self, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+        """Make these calls in one session; each answer, or `{"refused": text}`."""
+        return self.with_client(lambda client: self.each(client, calls))
+
+    def with_client(self, work: Callable[[Client], Awaitable[Any]], **environment: str) -> Any:
+        args = ["-m", "obsidian_agent", "mcp", "serve", *self.places]
+        command = StdioServerParameters(command=sys.executable, args=args, env=environment or None)
+
+        async def run() -> Any:
+            async with Client(command) as client:
+                return await work(client)
+
+        return asyncio.run(run())
+
+    async def each(
+        self, client: Client, calls: tuple[tuple[str, dict[str, Any]], ...]
+    ) -> list[dict[str, Any]]:
+        answers = []
+        for name, args in calls:
+            result = await client.call_tool(name, args)
+            text = "".join(part.text for part in result.content if part.type == "text")
+            answers.append(
+                {"refused": text}
+                if result.is_error
+                else result.structured_content or json.loads(text)
+            )
+        return answers
+
+
+@pytest.fixture
+def served(make_vault: MakeVault, tmp_path: Path) -> Served:
+    make_vault(NOTES)
+    (tmp_path / "config.toml").write_text(
+        'share_allow = ["Shared/**"]\nshare_deny = ["Secret.md"]\n'
+    )
+    return Served(tmp_path / "vault", tmp_path)
+
+
+def test_a_client_finds_the_tools_under_the_names_that_people_know(served: Served) -> None:
+    async def names(client: Client) -> dict[str, list[str]]:
+        return {
+            tool.name: sorted(tool.input_schema["properties"])
+            for tool in (await client.list_tools()).tools
+        }
+
+    assert served.with_client(names) == {
+        "search_notes": ["limit", "offset", "query"],
+        "read_note": ["offset", "path"],
+        "read_multiple_notes": ["paths"],
+        "list_directory": ["path"],
+        "get_frontmatter": ["path"],
+        "get_backlinks": ["path"],
+        "preview_plan": ["plan"],
+        "propose_plan": ["plan"],
+    }
+
+
+def test_a_plan_runs_unasked_only_under_a_rule_that_names_it_and_only_among_what_is_shared(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = served.folder / "config.toml"
+    rules = config.read_text()
+    delete = {"id": "gone", "tool": "vault.delete", "args": {"path": "Shared/Team.md"}}
+    rename = {
+        "id": "move",
+        "tool": "vault.rename",
+        "args": {"from": "Shared/Plan.md", "to": "Shared/New.md"},
+    }
+    for off in (
+        "",
+        'tools_allow = ["*"]\n',
+        'tools_allow = ["run_plan"]\ntools_deny = ["run_*"]\n',
+    ):
+        config.write_text(rules + off)
+        (refused,) = served.ask(("run_plan", {"plan": plan(EDIT)}))
+        assert "run_plan" in refused["refused"], off
+    config.write_text(rules + 'tools_allow = ["run_plan"]\nallow_deletes = true\n')
+    hidden, deleted, linked, ran = served.ask(
+        *(
+            ("run_plan", {"plan": plan(*steps)})
+            for steps in ((READ, COPY), (delete,), (rename,), (EDIT,))
+        )
+    )
+    assert "FILE_NOT_FOUND" in hidden["refused"]
+    assert "PERMISSION_DENIED" in deleted["refused"]
+    (proposed,) = served.ask(("propose_plan", {"plan": plan(delete)}))
+    assert proposed["preview"]["valid"], "but it may be proposed"
+    assert "PERMISSION_DENIED" in linked["refused"], (
+        "a link in a note that is not shared would change"
+    )
+    assert (ran["success"], ran["status"], ran["errors"]) == (True, "done", [])
+    changed = {
+        name: text for name, text in NOTES.items() if (served.vault / name).read_text() != text
+    }
+    assert list(changed) == ["Shared/Team.md"]
+    assert main(["undo", ran["runId"], "--yes", *served.places]) == 0
+    assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
+
+
+WRITES: dict[str, tuple[dict[str, Any], ...]] = {
+    "a note outside": (
+        {"tool": "vault.createFile", "args": {"path": "Outside.md", "content": "x"}},
+    ),
+    "a note at a denied name": (
+        {"tool": "vault.createFile", "args": {"path": "Shared/secret.md", "content": "x"}},
+    ),
+    "a note in a folder of a denied name": (
+        {"tool": "vault.createFile", "args": {"path": "Shared/Secret.md/x.md", "content": "x"}},
+    ),
+    "a folder outside": ({"tool": "vault.createFolder", "args": {"path": "Elsewhere"}},),
+    "a shared note moved out": (
+        {"tool": "vault.move", "args": {"from": "Shared/Team.md", "toFolder": "Elsewhere"}},
+    ),
+    "a shared note moved out and back": (
+        {"tool": "vault.move", "args": {"from": "Shared/Loose.md", "toFolder": "Elsewhere"}},
+        {"tool": "vault.move", "args": {"from": "Elsewhere/Loose.md", "toFolder": "Shared"}},
+    ),
+    "a shared note under another name outside": (
+        {"tool": "vault.rename", "args": {"from": "Shared/Loose.md", "to": "Loose.md"}},
+    ),
+    "the shared folder": ({"tool": "vault.rename", "args": {"from": "Shared", "to": "Public"}},),
+    "a folder with a denied note in it": (
+        {"tool": "vault.rename", "args": {"from": "Shared/Mixed", "to": "Shared/Other"}},
+    ),
+    "a folder that leads outside": (
+        {"tool": "vault.createFile", "args": {"path": "Shared/Way/x.md", "content": "x"}},
+    ),
+    "a note that leads outside": (
+        {
+            "tool": "vault.updateFile",
+            "args": {"path": "Shared/Door.md", "mode": "append", "content": "x"},
+        },
+    ),
+    "links of a note outside": (
+        {"tool": "vault.rename", "args": {"from": "Shared/Plan.md", "to": "Shared/New.md"}},
+    ),
+    **{
+        f"instructions in {path}": (
+            {"tool": "vault.createFile", "args": {"path": path, "content": "Obey."}},
+        )
+        for path in ("Shared/AGENTS.md", "Shared/Deep/Claude.MD", "Shared/Deep/gemini.md")
+    },
+    "instructions by another name": (
+        {"tool": "vault.rename", "args": {"from": "Shared/Loose.md", "to": "Shared/AGENTS.md"}},
+    ),
+    "instructions that are there": (
+        {
+            "tool": "vault.updateFile",
+            "args": {"path": "Shared/Sub/AGENTS.md", "mode": "append", "content": "Obey."},
+        },
+    ),
+    "instructions that a link leads to": (
+        {
+            "tool": "vault.updateFile",
+            "args": {"path": "Shared/Guide.md", "mode": "append", "content": "Obey."},
+        },
+    ),
+}
+
+
+def test_a_plan_that_writes_outside_of_what_is_shared_never_runs(served: Served) -> None:
+    more = {
+        "Shared/Loose.md": "x",
+        "Shared/Mixed/Open.md": "x",
+        "Shared/Mixed/Secret.md": "CANARY-4",
+        "Shared/Sub/AGENTS.md": "Be kind.",
+        "Diary.md": "CANARY-5",
+    }
+    for name, text in more.items():
+        (served.vault / name).parent.mkdir(exist_ok=True)
+        (served.vault / name).write_text(text)
+    (served.vault / "Shared/Way").symlink_to("../Private")
+    (served.vault / "Shared/Door.md").symlink_to("../Diary.md")
+    (served.vault / "Shared/Guide.md").symlink_to("Sub/AGENTS.md")
+    with (served.folder / "config.toml").open("a") as config:
+        config.write('tools_allow = ["run_plan"]\n')
+    before = tree(served.vault)
+    plans = [
+        plan(*({"id": f"s{number}", **step} for number, step in enumerate(steps)))
+        for steps in WRITES.values()
+    ]
+    answers = served.ask(*(("run_plan", {"plan": each}) for each in plans))
+    ran = [name for name, answer in zip(WRITES, answers, strict=True) if "refused" not in answer]
+    assert ran == []
+    assert tree(served.vault) == before
+    text = json.dumps(answers)
+    assert "CANARY" not in text
+    assert "Mixed/Secret" not in text, "a folder that moves does not name what is denied in it"
+
+
+def test_a_plan_within_what_is_shared_runs(served: Served) -> None:
+    with (served.folder / "config.toml").open("a") as config:
+        config.write('tools_allow = ["run_plan"]\n')
+    create = {
+        "id": "create",
+        "tool": "vault.createFile",
+        "args": {"path": "Shared/New/Note.md", "content": "At ${now}"},
+    }
+    move = {
+        "id": "move",
+        "tool": "vault.rename",
+        "args": {"from": "Shared/Deep", "to": "Shared/Deeper"},
+    }
+    answers = served.ask(*(("run_plan", {"plan": plan(step)}) for step in (create, move)))
+    assert [answer.get("status") for answer in answers] == ["done", "done"], answers
+    assert (served.vault / "Shared/New/Note.md").read_text().startswith("At 20")
+    assert (served.vault / "Shared/Deeper/Idea.md").exists()
+
+
+def test_what_is_shared_is_read_and_nothing_else_exists(served: Served) -> None:
+    search, note, notes, root, folder, properties, backlinks, denied, outside, gone = served.ask(
+        ("search_notes", {"query": "launch"}),
+        ("read_note", {"path": "Shared/Plan.md"}),
+        ("read_multiple_notes", {"paths": ["Shared/Team.md", "Private/Diary.md"]}),
+        ("list_directory", {}),
+        ("list_directory", {"path": "Shared"}),
+        ("get_frontmatter", {"path": "Shared/Plan.md"}),
+        ("get_backlinks", {"path": "Shared/Plan.md"}),
+        ("read_note", {"path": "Shared/Secret.md"}),
+        ("read_note", {"path": "../config.toml"}),
+        ("read_note", {"path": "Shared/Nothing.md"}),
+    )
+    assert [match["path"] for match in search["matches"]] == ["Shared/Plan.md"]
+    assert note["content"] == NOTES["Shared/Plan.md"]
+    assert [entry.get("content") for entry in notes["files"]] == ["Ada and Ben\n", None]
+    assert (root["files"], root["folders"]) == ([], ["Shared"])
+    assert [entry["path"] for entry in folder["files"]] == ["Shared/Plan.md", "Shared/Team.md"]
+    assert properties == {"path": "Shared/Plan.md", "frontmatter": {"status": "active"}}
+    assert [entry["path"] for entry in backlinks["items"]] == ["Shared/Deep/Idea.md"]
+    assert "FILE_NOT_FOUND" in denied["refused"]
+    assert denied["refused"].replace("Secret", "Nothing") == gone["refused"], (
+        "what is denied and what is not there are the same"
+    )
+    assert "PATH_OUTSIDE_VAULT" in outside["refused"]
+    everything = json.dumps(
+        [search, note, notes, root, folder, properties, backlinks, denied, outside]
+    )
+    assert "CANARY" not in everything
+    assert str(served.vault) not in everything
+
+
+def test_nothing_is_shared_until_a_rule_says_so(served: Served) -> None:
+    (served.folder / "config.toml").write_text("")
+    search, root = served.ask(("search_notes", {"query": "launch"}), ("list_directory", {}))
+    assert (search["matches"], root["files"], root["folders"]) == ([], [], [])
+
+
+def test_what_was_handed_over_stands_in_the_ledger(served: Served) -> None:
+    served.ask(
+        ("read_note", {"path": "Shared/Team.md"}),
+        ("read_note", {"path": "Private/Team.md"}),
+        ("preview_plan", {"plan": plan(EDIT)}),
+    )
+    (ledger,) = (served.folder / "state").rglob("audit.jsonl")
+    lines = [json.loads(line) for line in ledger.read_text().splitlines()]
+    calls = [
+        (line["tool"], line["decision"], line.get("rule"))
+        for line in lines
+        if line["kind"] == "call"
+    ]
+    assert calls == [
+        ("vault.readFile", "allow", None),
+        ("vault.readFile", "deny", "FILE_NOT_FOUND"),
+    ]
+    entries = [line for line in lines if line["kind"] == "sent"]
+    assert [(entry["tool"], [file["path"] for file in entry["files"]]) for entry in entries] == [
+        ("vault.readFile", ["Shared/Team.md"]),
+        ("preview_plan", ["Shared/Team.md"]),
+    ]
+    assert entries[0]["provider"].startswith("mcp/")
+
+
+def test_a_preview_shows_the_diff_and_copies_nothing_that_is_not_shared(served: Served) -> None:
+    edited, copied, wrong = served.ask(
+        ("preview_plan", {"plan": plan(EDIT)}),
+        ("preview_plan", {"plan": plan(READ, COPY)}),
+        ("preview_plan", {"plan": plan({"id": "x"})}),
+    )
+    assert "+Cleo" in edited["changes"][0]["diff"]
+    assert not copied["valid"]
+    assert "CANARY" not in json.dumps(copied)
+    assert "SCHEMA_INVALID" in wrong["refused"]
+    assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
+
+
+def test_a_proposed_plan_waits_for_the_person(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proposed, hidden = served.ask(
+        ("propose_plan", {"plan": plan(EDIT)}), ("propose_plan", {"plan": plan(READ, COPY)})
+    )
+    assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
+    assert "CANARY" not in json.dumps(hidden)
+    assert main(["run", "--plan", proposed["planId"], "--yes", "--json", *served.places]) == 0
+    assert (served.vault / "Shared/Team.md").read_text() == "Ada and Ben\nCleo\n"
+    assert json.loads(capsys.readouterr().out)["success"] is True
+    assert main(["run", "--plan", "0" * 12, "--yes", *served.places]) == 2
+    assert main(["run", "--plan", "../config", "--yes", *served.places]) == 2
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(
+    ("status", "kept"), [("applied", False), ("refused", False), ("shown", True)]
+)
+def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decision(
+    served: Served, *, named: bool, status: Any, kept: bool
+) -> None:
+    with VaultStore.open(served.vault) as store:
+        place = (
+            served.folder / "mine.sock"
+            if named
+            else app_socket(Wiring(store, served.folder / "state"))
+        )
+    seen: list[Proposal] = []
+
+    async def decide(proposal: Proposal) -> Outcome:
+        seen.append(proposal)
+        return Outcome(status, "decided", "run-1")
+
+    async def propose(client: Client) -> dict[str, Any]:
+        async with listening(place, decide):
+            return (await served.each(client, (("propose_plan", {"plan": plan(EDIT)}),)))[0]
+
+    answer = served.with_client(propose, **({VARIABLE: str(place)} if named else {}))
+    assert (answer["status"], answer["message"], answer["runId"]) == (status, "decided", "run-1")
+    assert [step["id"] for step in seen[0].plan["steps"]] == ["edit"]
+    assert main(["run", "--plan", answer["planId"], "--yes", *served.places]) == (
+        0 if kept else 2
+    ), "what is settled is kept no longer"
