@@ -159,7 +159,6 @@ def build_shared_vault(wiring: Wiring) -> SharedVault:
     return SharedVault(
         session.vault,
         session.plans,
-        policy_of(wiring).sharing,
         open_ledger(wiring),
         proposals_folder(wiring),
         place,

@@ -53,11 +53,15 @@ class SharedVault:
 
     vault: OpenVault
     plans: Plans
-    rules: SharingRules
     ledger: Ledger
     proposals: Path
     app: Path
     client: str = ""
+
+    @property
+    def rules(self) -> SharingRules:
+        """The sharing rules as settings and the vault have them now. May block."""
+        return self.plans.policy.sharing
 
     def read(
         self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()
@@ -243,7 +247,7 @@ class SharedVault:
             write_deny=self.rules.deny,
         )
 
-    def _view(self) -> FilteredView:
+    def _view(self) -> SharedView:
         inner = self.vault.view()
         gate = Gate(self.rules, Grants(), False, self.vault.resolve)
         folders = {ROOT.text}
@@ -253,7 +257,14 @@ class SharedVault:
                 while above.text not in folders:
                     folders.add(above.text)
                     above = above.parent
-        return FilteredView(inner, _not_shared(gate, frozenset(folders)), self.vault.resolve)
+        return SharedView(inner, _not_shared(gate, frozenset(folders)), self.vault.resolve)
+
+
+class SharedView(FilteredView):
+    """The view of a client. What is in the trash may come from anywhere, so its names are hidden."""
+
+    def trash_names(self) -> tuple[str, ...]:
+        return ()
 
 
 def _without_path(problem: Problem) -> Problem:

@@ -15,11 +15,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianError, PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.obsidian.registry import recent_files
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.obsidian.watcher import Watcher
+from obsidian_agent.tools.core.moment import format_moment
 from obsidian_agent.tools.core.tool import AppCommand, NoteSettings, Position, RunContext, Selection
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
@@ -27,6 +28,7 @@ from obsidian_agent.vault.links.link_text import link_style
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.text import decode, with_newlines
 from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
@@ -169,6 +171,7 @@ def run_context(
 ) -> RunContext:
     """Freeze the focus for a run. A note that is no longer there counts as no note."""
     active = _existing(view, focus.active_file)
+    notes = note_settings(store.obsidian_config)
     recent = tuple(
         path
         for path in (
@@ -198,8 +201,36 @@ def run_context(
         commands=commands or tuple,
         params=params,
         link_style=link_style(store),
-        notes=note_settings(store.obsidian_config),
+        notes=notes if not isinstance(view, FilteredView) else _visible(notes, view, now),
     )
+
+
+def _visible(settings: NoteSettings, view: FilteredView, now: datetime) -> NoteSettings:
+    """Return the settings as far as what they name is not hidden in `view`, else the defaults."""
+    default = NoteSettings()
+    note = format_moment(now, settings.daily_format)
+    if _hides(view, f"{settings.daily_folder}/{note}.md"):
+        settings = replace(
+            settings, daily_folder=default.daily_folder, daily_format=default.daily_format
+        )
+    if settings.daily_template is not None and _hides(view, settings.daily_template):
+        settings = replace(settings, daily_template=None)
+    if not settings.templates or _hides(view, settings.templates):
+        settings = replace(
+            settings,
+            templates=default.templates,
+            date_format=default.date_format,
+            time_format=default.time_format,
+        )
+    return settings
+
+
+def _hides(view: FilteredView, name: str) -> bool:
+    """Return whether a path of Obsidian's settings is hidden in `view`, or cannot be in a vault."""
+    try:
+        return view.hidden(parse(name.strip("/"), PathUse.FOLDER))
+    except PathRefused:
+        return True
 
 
 def note_settings(config: Callable[[Any], object | None]) -> NoteSettings:

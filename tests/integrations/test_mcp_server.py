@@ -55,6 +55,13 @@ def tree(folder: Path) -> dict[str, str]:
     }
 
 
+def write_all(vault: Path, files: dict[str, str]) -> None:
+    """Write these files into a vault, with their folders."""
+    for name, text in files.items():
+        (vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (vault / name).write_text(text)
+
+
 class Served:
     """A vault that is served, and what a client heard of it."""
 
@@ -237,9 +244,7 @@ def test_a_plan_that_writes_outside_of_what_is_shared_never_runs(served: Served)
         "Shared/Sub/AGENTS.md": "Be kind.",
         "Diary.md": "CANARY-5",
     }
-    for name, text in more.items():
-        (served.vault / name).parent.mkdir(exist_ok=True)
-        (served.vault / name).write_text(text)
+    write_all(served.vault, more)
     (served.vault / "Shared/Way").symlink_to("../Private")
     (served.vault / "Shared/Door.md").symlink_to("../Diary.md")
     (served.vault / "Shared/Guide.md").symlink_to("Sub/AGENTS.md")
@@ -352,6 +357,76 @@ def test_a_preview_shows_the_diff_and_copies_nothing_that_is_not_shared(served: 
     assert "CANARY" not in json.dumps(copied)
     assert "SCHEMA_INVALID" in wrong["refused"]
     assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
+
+
+SETTINGS = {
+    ".obsidian/daily-notes.json": '{"folder": "Shared/Days", "format": "YYYY", "template": "T"}',
+    ".obsidian/templates.json": '{"folder": "Shared/Templates", "dateFormat": "[on] YYYY"}',
+}
+HIDDEN_SETTINGS: dict[str, dict[str, str]] = {
+    "the folder": {
+        ".obsidian/daily-notes.json": '{"folder": "CANARY-6", "format": "YYYY"}',
+    },
+    "the format": {
+        ".obsidian/daily-notes.json": '{"folder": "", "format": "[CANARY-7/]YYYY"}',
+    },
+    "a denied name": {
+        ".obsidian/daily-notes.json": '{"folder": "Shared/Secret.md", "format": "[CANARY-8] YYYY"}',
+    },
+    "the template": {
+        ".obsidian/daily-notes.json": '{"folder": "Shared", "template": "../CANARY-9"}',
+    },
+    "the folder of templates": {
+        ".obsidian/templates.json": '{"folder": "Private", "dateFormat": "[CANARY-10]"}',
+    },
+    "no folder of templates": {
+        ".obsidian/templates.json": '{"dateFormat": "[CANARY-11]", "timeFormat": "[CANARY-12]"}',
+    },
+}
+
+
+@pytest.mark.parametrize("what", HIDDEN_SETTINGS)
+def test_settings_of_obsidian_that_lead_outside_do_not_exist(served: Served, what: str) -> None:
+    write_all(served.vault, {"Shared/Template.md": "{{date}} {{time}}"} | HIDDEN_SETTINGS[what])
+    (document,) = served.ask(("preview_plan", {"plan": plan(*TELLING)}))
+    assert document["valid"], document
+    assert "CANARY" not in json.dumps(document)
+
+
+def test_settings_of_obsidian_that_lead_to_what_is_shared_count(served: Served) -> None:
+    write_all(served.vault, {"Shared/Template.md": "{{date}}"} | SETTINGS)
+    (document,) = served.ask(("preview_plan", {"plan": plan(*TELLING)}))
+    text = json.dumps(document)
+    assert "Shared/Days/20" in text
+    assert "on 20" in text
+
+
+TELLING: list[dict[str, Any]] = [
+    {"id": "day", "tool": "util.periodNote", "args": {"period": "day"}},
+    {"id": "filled", "tool": "template.render", "args": {"path": "Shared/Template.md"}},
+    {
+        "id": "copy",
+        "tool": "vault.createFile",
+        "args": {
+            "path": "Shared/Copy.md",
+            "content": "${steps.day.path} ${steps.day.title} ${steps.filled.text}",
+        },
+    },
+]
+
+
+def test_names_in_the_trash_are_not_given(served: Served) -> None:
+    write_all(served.vault, {".trash/Team.md": "CANARY-13"})
+    with (served.folder / "config.toml").open("a") as config:
+        config.write("allow_deletes = true\n")
+    gone = {"id": "gone", "tool": "vault.delete", "args": {"path": "Shared/Team.md"}}
+    copy = {
+        "id": "copy",
+        "tool": "vault.createFile",
+        "args": {"path": "Shared/Copy.md", "content": "$steps.gone.trashPath"},
+    }
+    (document,) = served.ask(("preview_plan", {"plan": plan(gone, copy)}))
+    assert "+.trash/Team.md" in json.dumps(document)
 
 
 def test_a_proposed_plan_waits_for_the_person(
