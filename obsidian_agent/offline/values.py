@@ -36,6 +36,9 @@ PLACES: Final = frozenset(
 FIELDS_OF_NOTES: Final = frozenset(
     {"name", "path", "folder", "tags", "modified", "created", "day", "size"}
 )
+BLANK_VALUES: Final = frozenset({"text", "folder"})
+"""Kinds of which a blank text is a value: no text, the root of the vault."""
+
 _CHOICES: Final = {
     "is": {state: state for state in STATES},
     "tasks": {state: state for state in TASKS},
@@ -67,8 +70,8 @@ def read(
     if isinstance(given, NoteSet | dict):
         raise Unread(f"{wanted.description}: a text is needed.")
     given = shown(wanted, given)
-    text = given.strip() if wanted.kind not in ("text", "value") else given
-    if not text.strip() and wanted.kind not in ("text", "folder"):
+    text = given.strip() if wanted.kind not in ("text", "value", "choice") else given
+    if is_blank(wanted, text) and wanted.kind not in BLANK_VALUES:
         raise Unread(f"{wanted.description}: a value is needed.")
     if wanted.kind in ("text", "path", "list") and known:
         raise Unread("Free text is certain only in quotes.")
@@ -123,6 +126,16 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
                 return fitted(text, wanted.type)
             except PlanError as error:
                 raise Unread(f"{wanted.description}: {error.message}") from error
+
+
+def is_blank(wanted: Input, text: Any) -> bool:
+    """Return whether a text holds no value. A blank that is one of the options is a value."""
+    return isinstance(text, str) and not text.strip() and text not in wanted.options
+
+
+def may_be_blank(wanted: Input) -> bool:
+    """Return whether an input may be displayed blank: it is optional, or blank is a value of it."""
+    return wanted.optional or (wanted.default is not None and wanted.kind in BLANK_VALUES)
 
 
 def shown(wanted: Input, value: Any) -> str:
@@ -290,7 +303,7 @@ def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
 
 def _choice(text: str, wanted: Input) -> Any:
     for value, label in wanted.options.items():
-        if text.casefold() in (value.casefold(), label.casefold()):
+        if text == value or text.strip().casefold() in (value.casefold(), label.casefold()):
             return plain(value)
     raise Unread(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
 

@@ -1,8 +1,8 @@
-"""What a form is made of, as data: fields, what is said under them, and what their texts may become. Imports nothing slow."""
+"""The parts of a form, as data: fields, remarks below them, and completions. Imports nothing slow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from obsidian_agent.dataclass import dataclass
@@ -18,6 +18,7 @@ class Field:
     description: str = ""
     value: str = ""
     optional: bool = False
+    """Whether it may stay blank."""
     empty: bool = False
     """Whether an empty text is a value of its own."""
     options: Mapping[str, str] | None = None
@@ -42,13 +43,3 @@ class Completion:
 
     text: str
     what: str
-
-
-def changed(fields: Sequence[Field], texts: Mapping[str, str]) -> dict[str, str]:
-    """The texts that are to be read: what an optional field has from the beginning holds by itself."""
-    return {
-        field.name: texts[field.name]
-        for field in fields
-        if (field.empty or texts[field.name].strip())
-        and not (field.optional and texts[field.name].strip() == field.value.strip())
-    }

@@ -16,7 +16,14 @@ from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread
 from obsidian_agent.offline.recipe import Input, Recipe
-from obsidian_agent.offline.values import FIELDS_OF_NOTES, headings, read, shown
+from obsidian_agent.offline.values import (
+    FIELDS_OF_NOTES,
+    headings,
+    is_blank,
+    may_be_blank,
+    read,
+    shown,
+)
 from obsidian_agent.services.fields import NEEDED, Completion, Field, Remark
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.paths.path import ROOT
@@ -82,11 +89,11 @@ class Form:
     def judge(self, texts: Mapping[str, str]) -> dict[str, Remark]:
         """What is to be said about the texts of the fields, by field. A text that is missing is wrong."""
         found: dict[str, Remark] = {}
-        known = self.recipe.defaults
+        known: dict[str, Any] = {}
         for name, wanted in sorted(self.recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name, "")
-            if not text.strip():
-                if wanted.needed or (wanted.default == ACTIVE and self.around.active_file is None):
+            if is_blank(wanted, text):
+                if not may_be_blank(wanted):
                     found[name] = Remark(NEEDED, wrong=True)
                 continue
             try:
@@ -115,7 +122,7 @@ class Form:
 
     def _field(self, wanted: Input, given: str | None) -> Field:
         text = given if given is not None else shown(wanted, wanted.default)
-        if text == ACTIVE:
+        if text == ACTIVE and wanted.kind in _NAMED:
             text = THIS_NOTE if self.around.active_file is not None else ""
         options = (
             dict(wanted.options)
@@ -132,7 +139,7 @@ class Form:
             wanted.name,
             wanted.description,
             text,
-            optional=not wanted.needed,
+            optional=may_be_blank(wanted),
             options=options,
             named=wanted.kind in _NAMED,
             new=wanted.kind in _NEW,
@@ -190,8 +197,10 @@ class Form:
     def _note(self, wanted: Input, text: str) -> str:
         """The note whose headings are meant, as `headings` takes it; "" when it is not clear."""
         of = self.recipe.inputs.get(wanted.of or "")
+        if of is None or not text.strip():
+            return ""
         try:
-            value = read(of, text, self.around) if of is not None and text.strip() else ACTIVE
+            value = read(of, text, self.around)
         except Unread:
             return ""
         if isinstance(value, NoteSet):

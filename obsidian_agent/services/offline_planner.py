@@ -32,7 +32,7 @@ from obsidian_agent.offline.recipe import SLOT, AnswerFrom, Input, Recipe, packa
 from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sentence import Sentence
-from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
+from obsidian_agent.offline.values import BLANK_VALUES, PLACES, is_blank, out_of_bounds, read, shown
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.policy import ANYTHING, Policy
 from obsidian_agent.plan.preview import dry_run
@@ -190,11 +190,18 @@ class OfflineTurn:
         return self._settled(reading.recipe, reading.values, certain=True)
 
     def values(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of texts. Raises `Unread`, whose path is the input's name."""
+        """Return the values of texts. Raise `Unread`, whose path is the input's name.
+
+        A blank text is not a default: it is a value of the kinds in `BLANK_VALUES`, leaves an
+        optional or required input without one, and is refused where a default would hold.
+        """
         values: dict[str, Any] = {}
         for name, wanted in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name)
-            if text is None or (text == "" and wanted.kind not in ("text", "value", "folder")):
+            if text is None:
+                continue
+            no_value = wanted.optional or wanted.kind not in BLANK_VALUES
+            if is_blank(wanted, text) and wanted.default is None and no_value:
                 continue
             try:
                 values[name] = read(wanted, text, self.around, recipe.defaults | values)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from llm_server import LlmServer, Reply
 from obsidian_agent.agent.events import Candidate
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config import LiveSettings
+from obsidian_agent.offline.note_set import ACTIVE
+from obsidian_agent.offline.recipe import packaged
+from obsidian_agent.services.fields import Field
+from obsidian_agent.services.open_vault import Focus
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Pick
 from obsidian_agent.tui.screens.macros import Candidates
@@ -233,6 +238,111 @@ async def test_values_of_a_candidate_that_lacks_nothing_can_still_be_changed(
         await app.press("ctrl+s")
         await app.settle()
         assert "Move Soup to Attic" in app.plan_head()
+
+
+async def test_a_value_of_the_message_holds_when_only_the_missing_one_is_filled_in(
+    tmp_path: Path,
+) -> None:
+    async with real(tmp_path) as app:
+        await app.press("ctrl+o", *"ideas", "enter")
+        await app.send("rename Soup to Ramen")
+        await app.on_top(Candidates)
+        titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
+        await app.press(str(1 + titles.index("Rename a note or folder")))
+        await app.on_top(ValuesForm)
+        assert "Recipes/Soup.md" in app.screen()
+        await app.press(*"Stew", "enter")
+        await app.settle()
+        assert "Rename Recipes/Soup.md to Recipes/Stew.md" in app.plan_head()
+
+
+async def test_a_cleared_note_is_asked_for_instead_of_the_open_one(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("ctrl+o", *"soup", "enter")
+        await app.press("f2", *"remove a section", "enter")
+        await app.on_top(ValuesForm)
+        note, heading = app.app.screen.query_one("#field-0"), app.app.screen.query_one("#field-1")
+        assert note.value == "this note"  # type: ignore[attr-defined]
+        note.value, heading.value = "", "Broth"  # type: ignore[attr-defined]
+        await app.press("ctrl+s")
+        await app.settle()
+        assert isinstance(app.app.screen, ValuesForm)
+        assert "A value is needed." in app.screen()
+
+
+async def test_the_open_note_of_a_form_is_the_one_that_it_displayed(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("ctrl+o", *"soup", "enter")
+        await app.press("f2", *"remove a section", "enter")
+        await app.on_top(ValuesForm)
+        app.app.screen.query_one("#field-1").value = "Broth"  # type: ignore[attr-defined]
+        await app.settle()
+        assert "Recipes/Soup.md" in app.screen()
+        app.panes.show_live(Focus("Ideas.md"))
+        await app.press("ctrl+s")
+        await app.settle()
+        assert app.app.screen is app.main
+        assert "Take the section Broth out of this note" in app.plan_head()
+
+
+async def test_every_form_hands_on_exactly_the_texts_that_it_displays(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("ctrl+o", *"soup", "enter")
+        app.main.freeze_focus()
+        recipes = [each for each in packaged() if ACTIVE in each.defaults.values()]
+        assert len(recipes) > 20
+        for recipe in recipes:
+            values = {
+                name: "Ideas.md"
+                for name, wanted in recipe.inputs.items()
+                if wanted.kind in ("note", "entry", "notes")
+            }
+            form = app.main.session.form(recipe.name)
+            fields = [replace(field, optional=True) for field in form.fields(values)]
+            handed_on: list[Mapping[str, str] | None] = []
+            app.app.push_screen(ValuesForm(form.title, fields), handed_on.append)
+            await app.on_top(ValuesForm)
+            entries = [app.app.screen.query_one(f"#field-{at}") for at in range(len(fields))]
+            displayed = [entry.value for entry in entries]  # type: ignore[attr-defined]
+            await app.press("ctrl+s")
+            await app.settle()
+            assert handed_on == [dict(zip(recipe.inputs, displayed, strict=True))], recipe.name
+            assert values.items() <= dict(handed_on[0] or {}).items()
+
+
+async def test_an_unedited_text_keeps_the_line_ends_that_it_draws_as_symbols(
+    tmp_path: Path,
+) -> None:
+    async with real(tmp_path) as app:
+        handed_on: list[Mapping[str, str] | None] = []
+        form = ValuesForm("Lines", [Field("text", value="a\nb"), Field("other")])
+        app.app.push_screen(form, handed_on.append)
+        await app.on_top(ValuesForm)
+        assert "a␊b" in app.screen()
+        form.query_one("#field-1").value = "x"  # type: ignore[attr-defined]
+        await app.press("ctrl+s")
+        await app.until(lambda: bool(handed_on))
+        assert handed_on == [{"text": "a\nb", "other": "x"}]
+
+
+async def test_a_remark_is_about_its_text_also_when_the_next_field_got_the_focus_at_once(
+    tmp_path: Path,
+) -> None:
+    async with real(tmp_path) as app:
+        await app.press("f2", *"set a property", "enter")
+        await app.on_top(ValuesForm)
+        notes = app.app.screen.query_one("#field-2")
+        notes.value = "folder:Recipes"  # type: ignore[attr-defined]
+        await app.settle()
+        assert "2 notes: notes in Recipes" in app.screen()
+        notes.focus()
+        await app.settle()
+        notes.value = "nothing like it"  # type: ignore[attr-defined]
+        await app.pilot.pause()
+        app.app.screen.query_one("#field-0").focus()
+        await app.settle()
+        assert "2 notes: notes in Recipes" not in app.screen()
+        assert "“nothing like it” describes no notes." in app.screen()
 
 
 # --- all actions ----------------------------------------------------------------------------------------------------------------

@@ -75,7 +75,6 @@ class MacroActions(Workspace):
         values = await self._filled(f"{MACRO}{name}", {}) if macro.plan.parameters else {}
         if values is None:
             return
-        self.freeze_focus()
         self.say("you", f"Run saved action: {name}")
         self.turn.forget_plan(macro=macro.name)
         self.turn.start(self.session.run_macro(name, values), "Computing the preview")
@@ -100,9 +99,9 @@ class MacroActions(Workspace):
     def _start_recipe(
         self, said: str, recipe: str, values: Mapping[str, str], message: str | None
     ) -> None:
+        # The focus stays the one of the form: the open note is the one that it displayed.
         if not self.is_idle():
             return
-        self.freeze_focus()
         self.say("you", said)
         self.turn.forget_plan(
             macro=recipe.removeprefix(MACRO) if recipe.startswith(MACRO) else None, message=message

@@ -1,4 +1,4 @@
-"""A form: one field each, with what its text means or what is wrong with it below, and names of the vault that it may become."""
+"""A form: its fields, with the meaning or the fault of a text below it, and names of the vault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.services.fields import NEEDED, Completion, Field, Remark, changed
+from obsidian_agent.services.fields import NEEDED, Completion, Field, Remark
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.widgets.prompt import LineEntry, Suggestion, Suggestions
@@ -97,7 +97,7 @@ Entry = LineEntry | OptionEntry
 
 
 class ValuesForm(Modal[Mapping[str, str]]):
-    """Dismisses with the texts by name, but for what an optional field had from the beginning. `form` reads the texts; without one any do."""
+    """Dismisses with the displayed texts by name. `form` reads them; without one any text is accepted."""
 
     AUTO_FOCUS = None
     BINDINGS = bindings("form")
@@ -146,8 +146,12 @@ class ValuesForm(Modal[Mapping[str, str]]):
 
     @property
     def texts(self) -> dict[str, str]:
-        """What stands in the fields."""
-        return {field.name: self._entry(number).value for number, field in enumerate(self._fields)}
+        """The displayed texts. An unedited one still holds the line ends drawn as symbols."""
+        texts: dict[str, str] = {}
+        for number, field in enumerate(self._fields):
+            text = self._entry(number).value
+            texts[field.name] = field.value if text == terminal_text.line(field.value) else text
+        return texts
 
     def _entry(self, number: int) -> Entry:
         found = self.query_one(f"#field-{number}")
@@ -160,7 +164,12 @@ class ValuesForm(Modal[Mapping[str, str]]):
         return [
             number
             for number, field in enumerate(self._fields)
-            if not (field.optional or field.empty or texts[field.name].strip())
+            if not (
+                field.optional
+                or field.empty
+                or texts[field.name].strip()
+                or texts[field.name] in (field.options or ())
+            )
         ]
 
     @property
@@ -209,15 +218,16 @@ class ValuesForm(Modal[Mapping[str, str]]):
             found = await asyncio.to_thread(
                 form.complete, field.name, "" if whole and typed == field.value else typed, texts
             )
-            if not self.is_attached or self.texts != texts or self._here != here:
+            if not self.is_attached or self.texts != texts:
                 return
-            names = self.query_one(f"#names-{here}", Suggestions)
-            names.offer(
-                [Suggestion(each.text, len(typed), each.what) for each in found],
-                typed,
-                chosen=whole or not field.new,
-            )
-            names.scroll_visible()
+            if self._here == here:
+                names = self.query_one(f"#names-{here}", Suggestions)
+                names.offer(
+                    [Suggestion(each.text, len(typed), each.what) for each in found],
+                    typed,
+                    chosen=whole or not field.new,
+                )
+                names.scroll_visible()
         elif here is not None:
             self.query_one(f"#names-{here}", Suggestions).offer([])
         remarks = await asyncio.to_thread(form.judge, texts)
@@ -287,7 +297,7 @@ class ValuesForm(Modal[Mapping[str, str]]):
         if wrong is not None:
             self._entry(wrong).focus()
         elif self.texts == texts:
-            self.dismiss(changed(self._fields, texts))
+            self.dismiss(texts)
 
 
 def plain(names: Sequence[str], declared: Mapping[str, Any]) -> list[Field]:
