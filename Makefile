@@ -2,13 +2,13 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.ready
 PLAY := .play
 COMPANION := obsidian_agent/obsidian/companion
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo dev test check lint types types-tests imports cov soak test-companion bench docs build lock clean
+.PHONY: help run demo dev test check lint types types-tests imports cov soak test-companion bench docs build test-release lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -82,8 +82,11 @@ bench: $(READY) ## measure, against named baselines in the same run
 docs: $(READY) ## write docs/keys.md, docs/recipes.md and docs/limits.md from what they describe
 	$(BIN)/python -m bench.pages
 
-build: $(READY) ## the wheel
-	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+build: $(READY) ## build the wheel and the sdist into dist/
+	$(BIN)/python -m hatchling build --clean
+
+test-release: $(READY) ## build, look at the contents, install the wheel into an empty environment, run it
+	$(BIN)/python -m pytest tests/test_release.py
 
 lock: ## pin again what pyproject.toml asks for (needs uv)
 	uv pip compile --quiet --extra dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o constraints.txt
