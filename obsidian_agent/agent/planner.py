@@ -32,6 +32,7 @@ from obsidian_agent.providers.base import (
     Usage,
     Waiting,
 )
+from obsidian_agent.providers.thinking import thinking_apart
 from obsidian_agent.tools.core.tool import RunContext
 
 if TYPE_CHECKING:
@@ -108,7 +109,10 @@ class Reply:
 
 async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: Emit) -> None:
     """Send a request, keep what comes in `reply`, and emit what is to be shown. Raises `ProviderError`."""
-    async with contextlib.aclosing(provider.stream(request)) as deltas:
+    async with (
+        contextlib.aclosing(provider.stream(request)) as streamed,
+        contextlib.aclosing(thinking_apart(streamed)) as deltas,
+    ):
         async for delta in deltas:
             match delta:
                 case TextChunk(text, thinking):

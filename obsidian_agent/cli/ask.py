@@ -159,20 +159,20 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
 
     match event:
         case events.TextDelta(text, thinking):
-            if not thinking and not out.as_json:
-                sys.stdout.write(told.piece(block(text)))
-                sys.stdout.flush()
+            if not thinking:
+                if not out.as_json:
+                    sys.stdout.write(told.piece(block(text)))
+                    sys.stdout.flush()
                 told.streamed += text
         case events.ToolCallStarted():
-            if told.streamed:
-                out.line()
-                told.streamed = ""
+            _forget_streamed(told, out)
             out.note(f"{event.purpose}: {json.dumps(dict(event.args), ensure_ascii=False)}")
         case events.ToolCallFinished(problem=Problem() as problem):
             out.note(f"{problem.code}: {problem.message}")
         case events.Notice(problem, alarm):
             out.problems([problem]) if alarm else out.note(problem.message)
         case events.PlanningRetry():
+            _forget_streamed(told, out)
             out.note(f"Asking again ({event.attempt} of {event.attempts}).")
         case events.TokensUsed():
             told.usage = event
@@ -192,10 +192,18 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
         case events.NeedsInput():
             told.ask_back(event)
         case events.TurnFailed(problem, problems):
+            told.text = told.streamed  # an answer that breaks off is incomplete, not lost
             told.problems, told.exit = problems or (problem,), _exit_of(problem)
             told.outcome = "refused" if told.exit in (Exit.INVALID, Exit.NOT_APPROVED) else "error"
         case _:
             pass
+
+
+def _forget_streamed(told: Told, out: Output) -> None:
+    """End the line of text that turned out to be no part of the answer."""
+    if told.streamed:
+        out.line()
+        told.streamed = ""
 
 
 def _outputs(preview: Preview, told: Told, out: Output) -> None:

@@ -424,6 +424,7 @@ def _load() -> Any:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     _send_bodies_as_they_are()
+    _leave_thinking_in_content()
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers.clear()
@@ -457,6 +458,29 @@ def _send_bodies_as_they_are() -> None:
 
     if hasattr(completions, "async_maybe_transform"):
         completions.async_maybe_transform = given
+
+
+def _leave_thinking_in_content() -> None:
+    """Keep litellm's reader of Ollama streams from removing `<think>` tags by the chunk: with an end tag in two chunks the answer is lost.
+
+    `thinking.py` reads the tags of every service.
+    """
+    from litellm.llms.ollama.chat.transformation import OllamaChatCompletionResponseIterator
+
+    parse = OllamaChatCompletionResponseIterator.chunk_parser
+    if getattr(parse, "leaves_thinking", False):
+        return
+
+    def chunk_parser(self: Any, chunk: dict[str, Any]) -> Any:
+        message = chunk.get("message")
+        if not isinstance(message, dict):
+            return parse(self, chunk)
+        parsed = parse(self, {**chunk, "message": {**message, "content": ""}})
+        parsed.choices[0].delta.content = message.get("content")
+        return parsed
+
+    chunk_parser.leaves_thinking = True  # type: ignore[attr-defined]
+    OllamaChatCompletionResponseIterator.chunk_parser = chunk_parser
 
 
 def _know_model(litellm: Any, endpoint: Endpoint) -> None:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents import NOTES, call, calls, propose
+from llm_server import KEY, Behaviour, LlmServer, Reply
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.main import main
 from support import MakeVault
@@ -114,3 +119,55 @@ def test_failures(
     assert ask(*answers, share=("**",)) == code
     document = json.loads(capsys.readouterr().out)
     assert (document["outcome"], document["errors"][0]["code"]) == (outcome, problem)
+
+
+@pytest.fixture
+def ask_service(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Ask a model of a service with `--json`; the exit code, the document and the seconds."""
+    vault = make_vault(NOTES).real_path
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+
+    def run(vendor: str, behaviour: Behaviour, *settings: str) -> tuple[int, Any, float]:
+        (tmp_path / "config.toml").write_text('planning = "plan"\n' + "\n".join(settings))
+        with LlmServer([behaviour]) as server:
+            url = server.openai_url if vendor in ("openai", "custom") else server.url
+            command = ["ask", "When is the launch?", "--json", "--vault", vault]
+            command += ["--model", f"{vendor}/m", "--base-url", url]
+            command += ["--state-dir", str(tmp_path / "state")]
+            command += ["--config", str(tmp_path / "config.toml")]
+            began = time.monotonic()
+            done = subprocess.run(
+                [sys.executable, "-m", "obsidian_agent", *command],
+                capture_output=True,
+                timeout=100,
+                check=False,
+            )
+            return done.returncode, json.loads(done.stdout), time.monotonic() - began
+
+    return run
+
+
+@pytest.mark.parametrize("vendor", ["openai", "anthropic", "ollama"])
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+def test_thinking_inside_the_content_is_no_answer(
+    vendor: str, piece: int, ask_service: Any
+) -> None:
+    reply = Reply("<think>\nMay or June?\n</think>\n\nIn May.", piece=piece)
+    code, document, _ = ask_service(vendor, reply)
+    assert (code, document["answer"]) == (Exit.DONE, "In May.")
+    reply = replace(reply, text="<think>May?</think>\n\nIn May.")
+    code, document, _ = ask_service(vendor, reply, "streaming = false")
+    assert (code, document["answer"]) == (Exit.DONE, "In May."), "also in one piece"
+
+
+@pytest.mark.parametrize("ending", ["clean-cut", "reset", "error-event"])
+def test_an_answer_that_breaks_off_keeps_its_text(ending: Any, ask_service: Any) -> None:
+    reply = Reply("The launch is in May.", piece=5, cut_after=3, ending=ending)
+    code, document, _ = ask_service("openai", reply)
+    assert (code, document["answer"], document["outcome"]) == (
+        Exit.SERVICE,
+        "The launch is i",
+        "error",
+    )
+    assert document["errors"]
