@@ -59,6 +59,7 @@ class Desk:
         message: str,
         active: str | None = None,
         selected: Selection | None = None,
+        pick: int | None = None,
         **params: Any,
     ) -> PlanRequest:
         self.context = RunContext(
@@ -68,7 +69,7 @@ class Desk:
             selection=selected,
             notes=note_settings(self.store.obsidian_config),
         )
-        return PlanRequest(message, self.context, params=params)
+        return PlanRequest(message, self.context, params=params, pick=pick)
 
     @property
     def planner(self) -> OfflinePlanner:

@@ -102,7 +102,7 @@ def doubts(
         for name, value in values.items()
         if value is not None
     ]
-    found: list[str] = []
+    found = [recipe.doubt for recipe, _ in parts if recipe.doubt]
     if not certain:
         texts = [text for wanted, value in chosen for text in (wanted.name, *_leaves(value))]
         own = [

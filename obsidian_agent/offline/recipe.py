@@ -108,6 +108,8 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     needs: tuple[Literal["selection", "activeFile"], ...] = ()
     unfold: str | None = None
     """A step that is done for each of a list and becomes a step for each, so that a person can leave one out."""
+    doubt: str = ""
+    """Why its plan is always a question, also for a sentence that is one of its examples."""
     answer: AnswerFrom | None = None
     inputs: Mapping[str, Input] = Field(default_factory=dict)
     """By name, in the order in which they are asked for."""

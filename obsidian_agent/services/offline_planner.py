@@ -186,7 +186,7 @@ class OfflineTurn:
                 name: shown(reading.recipe.inputs[name], value)
                 for name, value in reading.values.items()
             }
-            return self.propose(reading.recipe, {**texts, **self.request.params})
+            return self.propose(reading.recipe, {**texts, **self.request.params}, certain=True)
         return self._settled(reading.recipe, reading.values, certain=True)
 
     def values(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,12 +211,18 @@ class OfflineTurn:
         return values
 
     def propose(
-        self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False
+        self,
+        recipe: Recipe,
+        texts: Mapping[str, Any],
+        *,
+        certain: bool = False,
+        doubted: bool = False,
     ) -> Verdict:
         """What becomes of a recipe with values as a person, a model or a script gives them, mostly as text.
 
         A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
-        recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question.
+        recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question. `certain`: the message
+        is an example of the recipe, so that only the effect is looked at.
         """
         unknown = texts.keys() - recipe.inputs.keys()
         if unknown:
@@ -228,7 +234,8 @@ class OfflineTurn:
                 )
             )
         try:
-            return self._settled(recipe, self.values(recipe, texts), doubted=doubted)
+            values = self.values(recipe, texts)
+            return self._settled(recipe, values, certain=certain, doubted=doubted)
         except Unread as error:
             return TurnFailed(error.problem())
 

@@ -6,6 +6,7 @@ Text that goes to another note still links to what it did, and links to its head
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import Final
@@ -14,6 +15,7 @@ from pydantic import Field
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.tools.core.lookup import find_file, left_out, unread
 from obsidian_agent.tools.core.models import Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
@@ -101,7 +103,6 @@ def get_unresolved_links(args: LinksInput, ctx: ToolContext) -> Proposal[Items[L
     return _answer(_item(unresolved_name(link.target), link) for link in lost)
 
 
-_LEAST_ALIKE: Final = 75.0
 _NOT_A_NOTE: Final = frozenset(
     f".{ending}"
     for ending in (
@@ -214,40 +215,46 @@ class SuggestLinksInput(NotesInput):
 
 class LinkSuggestion(ToolModel):
     name: str = Field(description="What the links say.")
-    path: str = Field(description="The file whose name is most like it.")
+    path: str = Field(description="The one file of that name in another spelling.")
     score: float = Field(description="Likeness, from 0 to 100.")
     sources: list[str]
 
 
 @tool("vault.suggestLinks", Risk.READ_ONLY)
 def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[LinkSuggestion]]:
-    """For links that lead nowhere, the file whose name is most like theirs; names that nothing resembles are left out."""
-    from rapidfuzz import fuzz, process, utils
-
+    """For links that lead nowhere, the one file with their name but for case, blanks, punctuation and Unicode form."""
     problems: list[Problem] = []
-    files = list(ctx.view.index.files())
-    notes = {path.text: path.stem for path in files if path.is_note}
-    others = {path.text: path.name for path in files if not path.is_note}
+    files: dict[tuple[bool, str], list[VaultPath]] = {}
+    for path in ctx.view.index.files():
+        key = _spelling_key(path.stem if path.is_note else path.name)
+        files.setdefault((path.is_note, key), []).append(path)
     items = []
     for lost in _lost(args, ctx, problems):
-        wanted = lost.name.rpartition("/")[2]
-        best = process.extractOne(
-            wanted,
-            notes if lost.note else others,
-            scorer=fuzz.ratio,
-            processor=utils.default_process,
-            score_cutoff=_LEAST_ALIKE,
-        )
-        if best is not None:
+        key = _spelling_key(lost.name.rpartition("/")[2])
+        matches = files.get((lost.note, key), []) if key else []
+        if len(matches) == 1:
             items.append(
                 LinkSuggestion(
                     name=lost.name,
-                    path=best[2],
-                    score=round(best[1], 1),
+                    path=matches[0].text,
+                    score=100.0,
                     sources=list(lost.sources),
                 )
             )
     return Proposal(Items.of(items), warnings=tuple(problems))
+
+
+_SEPARATORS: Final = unicode_expression(r"[\s\p{P}\p{Z}]+")
+_BETWEEN_DIGITS: Final = unicode_expression(r"(?<=\p{N})[\s\p{P}\p{Z}]+(?=\p{N})")
+
+
+def _spelling_key(name: str) -> str:
+    """Return the name without case, blanks, punctuation and Unicode form.
+
+    Between digits a separator counts: `1.2` is not `12`.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return str(_SEPARATORS.sub("", _BETWEEN_DIGITS.sub("\0", folded)))
 
 
 _NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")

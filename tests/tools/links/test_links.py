@@ -115,10 +115,38 @@ def test_files_too_and_one_folder(bench):
     ]
 
 
-def test_suggestions_are_names_that_look_alike(bench):
-    items = bench(LOST).run("vault.suggestLinks")["items"]
-    assert [(item["name"], item["path"]) for item in items] == [("Ann Lea", "People/Ann Lee.md")]
-    assert items[0]["score"] > 80
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("ann-lee", "People/Ann Lee.md"),
+        ("AnnLee", "People/Ann Lee.md"),
+        ("Old/Ann Lee", "People/Ann_Lee!.md"),
+        ("Week 7", "week7.md"),
+        ("ﬁle", "File.md"),
+        ("Cafe\u0301 Notes", "Café, notes.md"),
+        ("STRASSE", "Straße.md"),
+        ("2026.03.14", "2026-03-14.md"),
+        ("Ann Lea", None),
+        ("OR", None),
+        ("week1", None),
+        ("v1.2", None),
+        ("C", None),
+        ("...", None),
+    ],
+)
+def test_a_suggestion_is_the_same_name_spelled_otherwise(bench, name, file):
+    near = ["People/Ann Lie.md", "XOR.md", "week17.md", "v12.md", "C++.md", "!!!.md"]
+    files = dict.fromkeys([*near, *([file] if file else [])], "") | {"a.md": f"[[{name}]]\n"}
+    items = bench(files).run("vault.suggestLinks", path="a.md")["items"]
+    assert [item["path"] for item in items] == ([file] if file else [])
+
+
+def test_a_tie_is_no_suggestion(bench):
+    files = {"a.md": "[[Ann-Lee]] ![[photo 1.png]]\n", "People/Ann Lee.md": "", "Photo1.PNG": b""}
+    items = bench(files).run("vault.suggestLinks")["items"]
+    assert [item["path"] for item in items] == ["People/Ann Lee.md", "Photo1.PNG"]
+    tied = files | {"Old/AnnLee.md": "", "photo-1.png": b""}
+    assert bench(tied).run("vault.suggestLinks")["items"] == []
 
 
 def test_retargeting_keeps_headings_and_texts(bench):
