@@ -582,8 +582,8 @@ class LiveSettings:
 
     def rows(self) -> list[SettingRow]:
         """Every setting, in the order of the model."""
-        layers = self._layers()
-        return [_row(name, self.current, layers) for name in Settings.model_fields]
+        layers, schema = self._layers(), Settings.model_json_schema()["properties"]
+        return [_row(name, schema[name], self.current, layers) for name in Settings.model_fields]
 
     def set(self, name: str, value: Any) -> Settings:
         """Change a setting (None: back to its default), in the file and in use. Text is understood as `/set` and a form give it.
@@ -649,9 +649,8 @@ class LiveSettings:
 _SOURCES: tuple[Source, ...] = ("file", "vault", "environment", "option")
 
 
-def _row(name: str, settings: Settings, layers: Layers) -> SettingRow:
+def _row(name: str, schema: Mapping[str, Any], settings: Settings, layers: Layers) -> SettingRow:
     info = Settings.model_fields[name]
-    schema = Settings.model_json_schema()["properties"][name]
     source: Source = next(
         (
             source

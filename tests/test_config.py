@@ -393,3 +393,16 @@ def test_any_text_can_be_a_setting_and_comes_back(text: str) -> None:
         assert load_settings(file, {}).system_message == text
         settings.set("system_message", "other")
         assert load_settings(file, {}).system_message == "other"
+
+
+def test_the_rows_of_all_settings_cost_one_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    schemas: list[dict[str, Any]] = []
+    make = Settings.model_json_schema
+
+    def counted() -> dict[str, Any]:
+        schemas.append(make())
+        return schemas[-1]
+
+    monkeypatch.setattr(Settings, "model_json_schema", counted)
+    assert [row.name for row in LiveSettings().rows()] == list(Settings.model_fields)
+    assert len(schemas) == 1
