@@ -93,7 +93,7 @@ async def test_no_key_approves_but_a_in_the_plan_after_its_grace() -> None:
         await app.settle()
         assert app.session.called("execute") == []
         assert app.stage == "plan", "a key that came too early prolongs the wait"
-        assert app.prompt.text == "aaaar", "what is typed on is of the message"
+        assert app.prompt.text == "", "nothing is being typed"
         app.prompt.text = ""
         app.panes.go("work")
         await app.settle()
@@ -177,6 +177,7 @@ async def test_a_message_sent_twice_runs_once() -> None:
         session.gate.set()
         await app.settle()
         assert len(session.called("turn")) == 1
+        assert app.hint() == "", "nothing is being worked on any more"
 
 
 async def test_messages_that_need_a_selection_ask_for_one() -> None:
@@ -184,13 +185,10 @@ async def test_messages_that_need_a_selection_ask_for_one() -> None:
         script=[sample_answer(), [TurnFailed(Problem("NO_SELECTION", "Nothing is selected."))]]
     )
     async with driving(session) as app:
-        await app.press("enter")
-        assert "Selection is empty. Please select text first." in app.hint()
-        assert "Select bullet points to create notes from" in app.hint()
-        assert session.called("turn") == []
         await app.send("Make a note for each bullet in the selection")
         assert session.called("turn") == []
-        assert "Selection is empty" in app.hint()
+        assert "Selection is empty. Please select text first." in app.hint()
+        assert "Select bullet points to create notes from" in app.hint()
         await app.press("enter")
         assert len(session.called("turn")) == 1, "held back once"
         app.panes.chat.hint("")

@@ -111,13 +111,18 @@ class Workspace(Screen[None]):
     def is_idle(self) -> bool:
         """Whether nothing goes on; else says so."""
         if self.turn.phase != "idle":
-            self.hint(f"Still working on the last message. {self.key('main.cancel')} cancels it.")
+            self.panes.chat.hint(
+                f"Still working on the last message. {self.key('main.cancel')} cancels it.",
+                while_busy=True,
+            )
         return self.turn.phase == "idle"
 
     def is_not_writing(self) -> bool:
         """Whether no plan is being applied; else says so."""
         if self.turn.phase == "running":
-            self.hint("A plan is being applied. Try again when it is done.")
+            self.panes.chat.hint(
+                "A plan is being applied. Try again when it is done.", while_busy=True
+            )
         return self.turn.phase != "running"
 
     def freeze_focus(self) -> None:
@@ -159,7 +164,7 @@ class Workspace(Screen[None]):
         if what:
             self.panes.chat.activity.start(what)
         else:
-            self.panes.chat.activity.stop()
+            self.panes.chat.work_ended()
 
     def end_stream(self, *, keep: bool, mark: str = "") -> None:
         """No more of the answer comes; `keep` what came, with a `mark`."""

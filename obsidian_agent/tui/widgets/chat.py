@@ -188,6 +188,7 @@ class ChatPane(Vertical):
         yield Prompt(id="prompt")
         yield Likely()
 
+    _hint_ends_with_work = False
     without_model = ""
     """What a new conversation says on top, while nobody has chosen a model."""
 
@@ -218,11 +219,18 @@ class ChatPane(Vertical):
     def chip(self) -> SelectionChip:
         return self.query_one(SelectionChip)
 
-    def hint(self, text: str) -> None:
-        """A short remark right above the message box; "" takes it away."""
+    def hint(self, text: str, *, while_busy: bool = False) -> None:
+        """Show a short remark above the message box, with `while_busy` only until the work ends; "" removes it."""
+        self._hint_ends_with_work = while_busy
         hint = self.query_one("#hint", Static)
         hint.update(Content(terminal_text.block(text)))
         hint.display = bool(text)
+
+    def work_ended(self) -> None:
+        """Remove the activity and the remark about it."""
+        self.activity.stop()
+        if self._hint_ends_with_work:
+            self.hint("")
 
     @property
     def suggestions(self) -> Suggestions:
