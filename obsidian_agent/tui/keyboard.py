@@ -1,8 +1,9 @@
 """Whether a key is a letter of what somebody is typing or an answer to what is on the screen. Every key comes by here first.
 
-What a person types is never an answer. So a key answers a question only when it was on the screen for a moment in which no key came;
-until then keys are ignored, and letters go where they were being typed. It holds for every screen and pane, without their doing:
-whatever comes onto the screen by itself is such a question. What a key opened at once (F3, the history) is none.
+What a person types is never an answer. So a key answers a question only when it was on the screen for a moment in which no key came.
+Until then letters go on to the text that is being typed; where none is, a key that would answer is ignored, and a notice says so. It
+holds for every screen and pane, without their doing: whatever comes onto the screen by itself is such a question. What a key opened at
+once (F3, the history) is none.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual import events
 from textual.widgets import Input, TextArea
 
+from obsidian_agent.tui.bindings import readable
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.prompt import Prompt
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.screen import Screen
 
 PAUSE = 0.7
 """Seconds without a key after which a key may be an answer, and a question may come onto the screen."""
@@ -46,8 +49,15 @@ _MOVING = frozenset(
 
 _EDITING = frozenset({"backspace", "delete", "ctrl+j", "shift+enter"})
 
+NOTICE_SECONDS = 2.0
+"""Seconds for which a notice about a key stays; no second one comes meanwhile."""
+
 Doing = Literal["typing", "deciding", "waiting"]
 Field = TextArea | Input
+
+
+def _text(field: Field) -> str:
+    return field.text if isinstance(field, TextArea) else field.value
 
 
 def age(event: events.Event) -> float:
@@ -66,6 +76,8 @@ class Keyboard:
         """When the last key came."""
         self._quiet_from = -PAUSE
         """When a question appeared last, or a key was ignored because of one."""
+        self._noticed = -NOTICE_SECONDS
+        """When a notice about an ignored key was shown last."""
         self._field: Field | None = None
         """Where was typed last."""
 
@@ -113,10 +125,15 @@ class Keyboard:
                 self._write(event)
                 return True
             return False
+        if field is not None and on_main and self._is_too_early(event, now):
+            self._ignore(event, now)
+            return True
         if (typing_on or asked) and self._answers(event):
-            if self._doing != "deciding" or not self._is_bound(event):
+            if self._is_text(event, typing_on=typing_on):
                 self._write(event)
-            self._quiet_from = self._last = now
+                self._quiet_from = self._last = now
+            else:
+                self._ignore(event, now)
             return True
         if on_main and field is None and event.is_printable and not self._is_bound(event):
             self._write(event)
@@ -140,21 +157,63 @@ class Keyboard:
 
     def _answers(self, event: events.Key) -> bool:
         """Whether the key may do something to what is on the screen. Keys of the app and the main screen only go elsewhere."""
+        bound = self._app.screen.active_bindings.get(event.key)
+        if event.key == "escape" and bound is not None and self._app.screen is self._main:
+            return self._panes.may_close(bound.node)
         if event.key in _MOVING:
             return False
-        bound = self._app.screen.active_bindings.get(event.key)
         if bound is not None:
             return bound.node is not self._app and bound.node is not self._app.screen_stack[0]
         return event.is_printable or event.key in ("enter", "backspace", "delete")
 
+    def _is_too_early(self, event: events.Key, now: float) -> bool:
+        """Return True if a key in an empty message means the plan or result that has just appeared, or is incomplete."""
+        panes = self._panes
+        return (
+            event.is_printable
+            and panes.work.answers(event.key)
+            and not (self._doing == "typing" and now - self._last < PAUSE)
+            and (now - self._quiet_from < PAUSE or panes.work.plan.is_growing)
+            and not self._main.query_one(Prompt).text
+        )
+
+    def _is_text(self, event: events.Key, *, typing_on: bool) -> bool:
+        """Return True if a key that answers nothing yet belongs to a text."""
+        if not self._is_bound(event):
+            return event.is_printable or event.key == "backspace"
+        return self._doing != "deciding" and (typing_on or bool(_text(self._target())))
+
+    def _ignore(self, event: events.Key, now: float) -> None:
+        self._quiet_from = self._last = now
+        if now - self._noticed >= NOTICE_SECONDS:
+            self._noticed = now
+            key = readable(event.key)
+            self._app.notify(
+                f"“{key}” came too early and did nothing. Look first, then press {key} again.",
+                timeout=NOTICE_SECONDS,
+                markup=False,
+            )
+
+    @property
+    def _main(self) -> Screen[Any]:
+        return self._app.screen_stack[0]
+
+    @property
+    def _panes(self) -> Panes:
+        return self._main.query_one(Panes)
+
     # --- the message ----------------------------------------------------------------------------------------------------------
 
-    def _write(self, event: events.Key | events.Paste) -> None:
-        """To where was typed last, else to the message; behind what is still on its way there."""
-        main = self._app.screen_stack[0]
+    def _target(self) -> Field:
+        """The field that was typed into last, else the message."""
         field = self._field
         if field is None or not field.is_attached or field.screen not in self._app.screen_stack:
-            field = main.query_one(Prompt)
+            return self._main.query_one(Prompt)
+        return field
+
+    def _write(self, event: events.Key | events.Paste) -> None:
+        """Append to the field that was typed into last, else to the message, behind the keys still on their way there."""
+        main, field = self._main, self._target()
         match event:
             case events.Paste():
                 field._forward_event(event)

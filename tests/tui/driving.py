@@ -297,7 +297,7 @@ async def driving_real(
         )
 
     app = ObsidianAgentApp(Backend(wiring.store.name, opening), first_start=first_start)
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         driver = Driver(app, cast("FakeSession", app.backend.parts.session), pilot)
         await driver.opened()
         yield driver

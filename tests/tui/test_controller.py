@@ -101,7 +101,8 @@ async def test_only_the_very_preview_that_waits_is_applied_and_once(
     session: FakeSession, view: View
 ) -> None:
     first = await view.planned()
-    view.turn.toggle("notes")
+    assert view.turn.pending is not None
+    view.turn.toggle(view.turn.pending.plan, "notes")
     await view.approved(first)
     assert (session.called("execute"), view.turn.phase) == ([], "idle"), "it is computed anew"
     assert view.turn.pending is not None

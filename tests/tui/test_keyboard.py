@@ -92,7 +92,7 @@ async def test_a_key_answers_after_a_pause() -> None:
         app.now += 0.6
         await app.pilot.press("a")
         assert answers == [], "each ignored key begins the pause again"
-        assert "Pause a moment" in app.screen()
+        await app.until(lambda: "Pause a moment" in app.screen())
         app.now += 0.71
         await app.pilot.press("a")
         await app.settle()

@@ -6,9 +6,15 @@ from pathlib import Path
 
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.vault.filesystem.store import VaultStore
-from tui.driving import driving_real
+from tui.driving import Driver, driving_real
 
 INBOX = "# Inbox\n\n- Garden\n- Kitchen 👍\n- Roof\n\nThe end.\n"
+
+
+def toggle(driver: Driver, step: str) -> None:
+    pending = driver.main.turn.pending
+    assert pending is not None
+    driver.main.turn.toggle(pending.plan, step)
 
 
 def files(vault: Path) -> dict[str, bytes]:
@@ -90,14 +96,14 @@ async def test_a_step_that_was_switched_off_is_off_in_the_saved_action(tmp_path:
             driver.main.turn.preview(document, frozenset(), {})
             await driver.settle()
             for step in ("keep", "read", "drop"):
-                driver.main.turn.toggle(step)
+                toggle(driver, step)
                 await driver.settle()
             assert "Nothing to do." in driver.screen(), "every step is off"
             await driver.press("a")
             driver.main.turn.approve(driver.main.turn.pending.preview)  # type: ignore[union-attr]
             await driver.settle()
             assert driver.stage == "plan"
-            driver.main.turn.toggle("keep")
+            toggle(driver, "keep")
             await driver.settle()
             driver.panes.go("work")
             await driver.settle()

@@ -269,10 +269,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
                 self.panes.chat.prompt.accept()
                 self.keyboard.used()
                 self.run_command(call.command, call.rest)
-        elif not self.is_idle():
+        elif not text or not self.is_idle():
             return
-        elif not text:
-            self.hint("Type what should happen with the selection." if selection else no_text)
         elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
             self._warned_about = text
             self.hint(
@@ -347,16 +345,18 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     @on(PlanPane.Decided)
     def _decided(self, message: PlanPane.Decided) -> None:
         match message.decision:
-            case "approve":
-                self.turn.approve(message.preview)
             case "cancel" if self.turn.phase == "planning":
                 self.turn.cancel()
+            case "undo":
+                self.undo_last()
+            case _ if message.preview is not self.panes.work.plan.preview:
+                return  # another plan has replaced the one that the key was for
+            case "approve":
+                self.turn.approve(message.preview)
             case "reject" | "cancel":
                 self.turn.reject()
             case "edit":
                 self._edit_plan()
-            case "undo":
-                self.undo_last()
 
     def _edit_plan(self) -> None:
         pending = self.turn.pending
@@ -374,7 +374,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     @on(PlanPane.StepToggled)
     def _step_toggled(self, message: PlanPane.StepToggled) -> None:
-        self.turn.toggle(message.step_id)
+        self.turn.toggle(message.plan, message.step_id)
 
     @on(PlanPane.DetailRequested)
     def _detail_requested(self, message: PlanPane.DetailRequested) -> None:

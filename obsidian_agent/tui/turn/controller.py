@@ -374,10 +374,9 @@ class TurnController:
 
     # --- deciding -------------------------------------------------------------------------------------------------------------
 
-    def toggle(self, step_id: str) -> None:
-        """Leave a step out or put it back, with a fresh preview."""
-        plan = self._plan
-        if plan is None or self.pending is None or self.phase == "running":
+    def toggle(self, plan: ActionPlan, step_id: str) -> None:
+        """Leave out or include a step of `plan`, unless another plan has replaced it, and preview again."""
+        if plan is not self._plan or self.pending is None or self.phase == "running":
             return
         self._disabled = self._disabled ^ {step_id}
         self._view.lock_plan(self._disabled)

@@ -351,6 +351,10 @@ class Detail(Vertical):
         self.query_one("#detail-text").scroll_home(animate=False)
         self.query_one(ContentSwitcher).current = "detail-text"
 
+    def clear(self) -> None:
+        """Remove everything shown."""
+        self.show_text("", "")
+
     def _head(self, title: str, extra: Content) -> None:
         self.query_one("#detail-head", Static).update(
             Content.assemble((terminal_text.shortened(title, 200), "bold"), extra)

@@ -17,13 +17,14 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import shown
+from obsidian_agent.tui.bindings import KEYS, in_force, shown
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NotePane
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
+    from textual.dom import DOMNode
     from textual.widget import Widget
 
     from obsidian_agent.plan.result import Preview
@@ -97,6 +98,17 @@ class Panes(Horizontal):
         """Bring a pane to the front and give it the focus."""
         self.front = pane
         self.call_after_refresh(self._focus)
+
+    def may_close(self, pane: DOMNode) -> bool:
+        """Return True if Esc in this pane would close a result or reject a complete plan."""
+        work = self.work
+        match work.stage:
+            case "plan":
+                return pane is work.plan and work.plan.complete
+            case "result":
+                return pane is work.result
+            case _:
+                return False
 
     def next(self) -> None:
         """To the next pane."""
@@ -311,13 +323,20 @@ class WorkPane(ContentSwitcher):
 
     async def complete(self) -> None:
         """Add the stages that nobody sees in the first frame."""
-        for stage in (PlanPane(self._load_diff), ProgressPane(), ResultPane()):
+        plan = PlanPane(self._load_diff, self._appeared)
+        for stage in (plan, ProgressPane(), ResultPane()):
             await self.add_content(stage)
 
     @property
     def stage(self) -> Stage:
         """What is in front."""
         return cast("Stage", self.current)
+
+    def answers(self, key: str) -> bool:
+        """Return True if the keys in force give `key` a meaning of its own in the current stage."""
+        return any(
+            key in in_force(self, each.id).split(",") for each in KEYS if each.place == self.stage
+        )
 
     @property
     def plan(self) -> PlanPane:

@@ -63,10 +63,11 @@ class PlanPane(Vertical):
             self.preview = preview
 
     class StepToggled(Message):
-        """A step is to be left out, or put back."""
+        """A step of `plan` is to be left out, or included again."""
 
-        def __init__(self, step_id: str) -> None:
+        def __init__(self, plan: ActionPlan, step_id: str) -> None:
             super().__init__()
+            self.plan = plan
             self.step_id = step_id
 
     class DetailRequested(Message):
@@ -77,10 +78,19 @@ class PlanPane(Vertical):
             self.title = title
             self.content = content
 
-    def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]]) -> None:
+    def __init__(
+        self,
+        load_diff: Callable[[Preview, NetChange], Awaitable[str]],
+        appeared: Callable[[], None],
+    ) -> None:
         super().__init__(id="plan")
         self.preview: Preview | None = None
         self.complete = False
+        self.is_growing = False
+        """Whether a part of a preview is displayed whose rest is still being computed."""
+        self._is_drawn = False
+        """Whether the preview is on the screen, with the detail of the highlighted row."""
+        self._appeared = appeared
         self._plan: ActionPlan | None = None
         self._disabled: frozenset[str] = frozenset()
         self._unfolded: frozenset[str] = frozenset()
@@ -101,15 +111,17 @@ class PlanPane(Vertical):
         """Show a preview. `plan` has all steps, `disabled` are left out of the preview; unless `complete`, approving is locked."""
         same_plan = plan is self._plan
         self.preview, self._plan, self._disabled, self.complete = preview, plan, disabled, complete
+        self.is_growing, self._is_drawn = not complete, False
         if not same_plan:
             self._unfolded = frozenset()
         self._diffs.clear()
+        self.query_one(Detail).clear()
         self._fill(keep_cursor=same_plan)
         self._draw_frame()
 
     def wait(self, disabled: frozenset[str] | None = None) -> None:
         """A fresh preview is on its way: lock approving; with `disabled`, show the switches as they will be."""
-        self.complete = False
+        self.complete = self.is_growing = False
         self._disabled = self._disabled if disabled is None else disabled
         self._fill(keep_cursor=True)
         self._draw_frame()
@@ -118,7 +130,7 @@ class PlanPane(Vertical):
         """Why the plan cannot be approved now, or None."""
         if self.preview is None:
             return "There is no plan."
-        if not self.complete:
+        if not self.complete or not self._is_drawn:
             return "Still computing…"
         if not self.preview.valid:
             count = len(self.preview.errors)
@@ -188,7 +200,6 @@ class PlanPane(Vertical):
         if self.preview is None:
             return
         row = event.list.rows[event.index] if 0 <= event.index < len(event.list.rows) else None
-        detail = self.query_one(Detail)
         match row:
             case ChangeRow():
                 _: Worker[None] = self.run_worker(
@@ -198,11 +209,11 @@ class PlanPane(Vertical):
                     exit_on_error=False,
                 )
             case StepRow():
-                detail.show_text(row.step.id, plan_rows.step_detail(row.step, self.preview))
+                self._show_detail(row.step.id, plan_rows.step_detail(row.step, self.preview))
             case RemarkRow():
-                detail.show_text(row.kind, row.detail)
+                self._show_detail(row.kind, row.detail)
             case MoreRow() | SectionRow() | None:
-                detail.show_text("", "")
+                self._show_detail("", "")
             case _:
                 assert_never(row)
 
@@ -212,13 +223,13 @@ class PlanPane(Vertical):
     async def _show_diff(self, preview: Preview, change: NetChange) -> None:
         title = (change.new_path or change.path).text
         diff = self._diffs.get(id(change))
-        detail = self.query_one(Detail)
         if diff is None:
             await asyncio.sleep(DIFF_DELAY)
             try:
                 text = await self._load_diff(preview, change)
             except ObsidianAgentError as error:
-                detail.show_text(title, terminal_text.block(error.problem().message))
+                if preview is self.preview:
+                    self._show_detail(title, terminal_text.block(error.problem().message))
                 return
             diff = await asyncio.to_thread(parse_diff, text)
             if preview is not self.preview:
@@ -226,10 +237,24 @@ class PlanPane(Vertical):
             if len(self._diffs) > 64:
                 self._diffs.clear()
             self._diffs[id(change)] = diff
-        if diff.lines:
-            detail.show_diff(title, diff)
+        self._show_detail(title, diff if diff.lines else _without_lines(change))
+
+    def _show_detail(self, title: str, content: Diff | str) -> None:
+        """Show the detail of the highlighted row; with the first one a preview is on the screen."""
+        detail = self.query_one(Detail)
+        if isinstance(content, Diff):
+            detail.show_diff(title, content)
         else:
-            detail.show_text(title, _without_lines(change))
+            detail.show_text(title, content)
+        if not self._is_drawn:
+            self.call_after_refresh(self._mark_drawn, self.preview)
+
+    def _mark_drawn(self, preview: Preview | None) -> None:
+        """Offer to approve the preview that was drawn, unless another one has replaced it."""
+        if preview is self.preview and not self._is_drawn:
+            self._is_drawn = True
+            self._appeared()
+            self._draw_frame()
 
     def on_virtual_list_chosen(self, event: PlanList.Chosen) -> None:
         event.stop()
@@ -276,8 +301,8 @@ class PlanPane(Vertical):
 
     def action_toggle_step(self) -> None:
         row = self.query_one(PlanList).current
-        if isinstance(row, StepRow):
-            self.post_message(self.StepToggled(row.step.id))
+        if isinstance(row, StepRow) and self._plan is not None:
+            self.post_message(self.StepToggled(self._plan, row.step.id))
 
 
 def _identity(row: PlanRow | None) -> tuple[str, str] | None:

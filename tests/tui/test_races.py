@@ -1,0 +1,181 @@
+"""Keys and plans that come at the same moment: a key acts on what is on the screen, and only on that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.tui.widgets.diff import Detail
+from obsidian_agent.tui.widgets.plan import PlanPane
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.views.changes import NetChange
+from tui.driving import Driver, driving_real
+
+NOTES = {"Soup.md": "# Soup\n", "Bread.md": "# Bread\n"}
+FIRST, SECOND = "Append 'with leeks' to Soup", "Append 'with rye' to Bread"
+
+
+@asynccontextmanager
+async def kitchen(tmp_path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Driver]:
+    """The app over a vault on disk with two notes."""
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    for name, text in NOTES.items():
+        (vault / name).write_text(text)
+    with VaultStore.open(vault) as store:
+        async with driving_real(Wiring(store, tmp_path / "state"), size) as app:
+            yield app
+
+
+def is_unchanged(tmp_path: Path) -> bool:
+    return all((tmp_path / "Vault" / name).read_text() == text for name, text in NOTES.items())
+
+
+def hold_diffs(app: Driver) -> asyncio.Event:
+    """Hold every diff from now on until the event is set."""
+    gate, load = asyncio.Event(), app.plan._load_diff
+
+    async def held(preview: Preview, change: NetChange) -> str:
+        await gate.wait()
+        return await load(preview, change)
+
+    app.plan._load_diff = held
+    return gate
+
+
+async def enter(app: Driver, text: str) -> None:
+    """Send a message whose diff is held."""
+    app.prompt.focus()
+    await app.pilot.pause()
+    app.prompt.text = text
+    await app.pilot.press("enter")
+    await app.settle("diff")
+
+
+async def test_nothing_of_a_plan_stays_when_another_is_shown_and_it_is_ready_when_it_is_drawn(
+    tmp_path: Path,
+) -> None:
+    async with kitchen(tmp_path) as app:
+        await app.planned(FIRST)
+        assert "with leeks" in app.screen()
+        assert "✓ Ready" in app.screen()
+        gate = hold_diffs(app)
+        await enter(app, SECOND)
+        assert "Bread" in app.plan_head()
+        assert app.plan.query_one(Detail).content is None
+        assert "✓ Ready" not in app.screen()
+        assert "Still computing…" in app.screen()
+        app.wait_out_grace()
+        await app.pilot.press("a")
+        await app.settle("diff")
+        assert is_unchanged(tmp_path)
+        gate.set()
+        await app.settle()
+        assert "with rye" in app.screen()
+        assert "✓ Ready" in app.screen()
+        await app.press("a")
+        assert (tmp_path / "Vault/Bread.md").read_text() == "# Bread\nwith rye\n"
+        assert (tmp_path / "Vault/Soup.md").read_text() == NOTES["Soup.md"]
+
+
+async def test_a_key_for_a_plan_that_another_one_replaced_does_nothing(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as app:
+        await app.planned(FIRST)
+        old, plan = app.plan.preview, app.main.turn.pending
+        assert old is not None
+        assert plan is not None
+        await app.planned(SECOND)
+        for decision in ("approve", "reject", "edit", "cancel"):
+            app.plan.post_message(PlanPane.Decided(decision, old))
+        app.plan.post_message(PlanPane.StepToggled(plan.plan, plan.plan.steps[0].id))
+        await app.settle()
+        assert app.app.screen is app.main
+        assert app.main.turn.pending is not None
+        assert app.main.turn.pending.preview is app.plan.preview
+        assert app.plan.preview is not old
+        assert is_unchanged(tmp_path)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_key_that_comes_before_the_plan_was_looked_at_is_ignored_and_a_notice_says_so(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with kitchen(tmp_path, size) as app:
+        await app.send(FIRST)
+        assert app.stage == "plan"
+        for _ in range(2):
+            app.now += 0.4
+            await app.pilot.press("a")
+            await app.settle()
+            assert (app.prompt.text, app.stage) == ("", "plan")
+            assert is_unchanged(tmp_path)
+        await app.until(lambda: "“a” came too early" in app.screen())
+        await app.press("a")
+        assert (tmp_path / "Vault/Soup.md").read_text() == "# Soup\nwith leeks\n"
+
+
+async def test_an_empty_message_takes_no_key_of_a_plan_that_has_just_appeared(
+    tmp_path: Path,
+) -> None:
+    async with kitchen(tmp_path) as app:
+        await app.send(FIRST)
+        app.prompt.focus()
+        await app.settle()
+        await app.pilot.press("a", "e", "r")
+        await app.settle()
+        assert (app.prompt.text, app.stage) == ("", "plan")
+        app.wait_out_grace()
+        await app.pilot.press(*"are there leeks")
+        await app.settle()
+        assert app.prompt.text == "are there leeks", "after a pause it is a message"
+
+
+async def test_a_message_that_is_being_typed_keeps_its_letters_when_a_plan_appears(
+    tmp_path: Path,
+) -> None:
+    async with kitchen(tmp_path) as app:
+        await app.send(FIRST)
+        await app.pilot.press(*"The area")
+        await app.settle()
+        assert app.prompt.text == "The area"
+        assert is_unchanged(tmp_path)
+
+
+async def test_esc_that_was_meant_for_the_run_leaves_its_result_on_the_screen(
+    tmp_path: Path,
+) -> None:
+    async with kitchen(tmp_path) as app:
+        await app.planned(FIRST)
+        await app.press("a")
+        assert app.stage == "result"
+        app.now += 0.4
+        await app.pilot.press("escape")
+        await app.settle()
+        assert app.stage == "result"
+        await app.press("escape")
+        assert app.stage == "idle"
+
+
+async def test_esc_rejects_no_plan_that_has_just_appeared(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as app:
+        await app.send(FIRST)
+        await app.pilot.press("escape")
+        await app.settle()
+        assert app.main.turn.pending is not None
+        await app.press("escape")
+        assert app.main.turn.pending is None
+
+
+async def test_enter_on_an_empty_message_does_nothing(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as app:
+        before = app.screen()
+        await app.press("enter", "space", "enter")
+        assert app.hint() == ""
+        assert app.screen().count("\n") == before.count("\n")
+        assert app.main.thread.id is None
