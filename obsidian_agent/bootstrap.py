@@ -387,17 +387,19 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
     base = wiring.policy or Policy(
         allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands
     )
+    root = wiring.store.real_path
     own = Limits.of(
         SETTINGS,
         settings.level,
         settings.write_allow,
         settings.write_deny,
+        root=root,
         extensions=settings.write_extensions,
         largest=settings.write_largest,
         tools_deny=settings.tools_deny,
         commands_deny=settings.commands_deny,
     )
-    vaults, told = vault_rules(_vault_policy(wiring.store), VAULT_POLICY.text, settings.level)
+    vaults, told = vault_rules(_vault_policy(wiring.store), VAULT_POLICY.text, settings.level, root)
     program, names = _named(agent.casefold(), settings.agents)
     levels = [
         level
@@ -412,7 +414,7 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
         auto_approve_read_only=settings.auto_approve_read_only,
         tools_allow=settings.tools_allow,
         commands_allow=settings.commands_allow,
-        sharing=SharingRules.of(settings.share_allow, deny, local=settings.share_local),
+        sharing=SharingRules.of(settings.share_allow, deny, local=settings.share_local, root=root),
         told=told,
         agent=agent,
         program=program,

@@ -15,6 +15,8 @@ from obsidian_agent.cli.session_factory import find_vault, settings_of
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from obsidian_agent.config import LiveSettings, SettingRow
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.registry import Vendor
@@ -77,7 +79,7 @@ def _change(options: argparse.Namespace, value: str | None, out: Output) -> Exit
     settings = _settings(options)
     name = _named(settings, options.name).name
     if value is not None:
-        _check(name, value)
+        _check(name, value, settings.vault)
     settings.change({name: value}, here=options.vault is not None)
     row = _named(settings, name)
     if row.stronger:
@@ -92,7 +94,7 @@ def _settings(options: argparse.Namespace) -> LiveSettings:
     )
 
 
-def _check(name: str, value: str) -> None:
+def _check(name: str, value: str, vault: Path | None) -> None:
     """Refuse what is a value by its type, and means nothing: an unknown provider, theme or key, a pattern outside the vault."""
     match name:
         case "model":
@@ -122,7 +124,8 @@ def _check(name: str, value: str) -> None:
         case "share_allow" | "share_deny" | "write_allow" | "write_deny":
             from obsidian_agent.plan.policy import SharingRules
 
-            SharingRules.of(tuple(part.strip() for part in value.split(";") if part.strip()))
+            patterns = tuple(part.strip() for part in value.split(";") if part.strip())
+            SharingRules.of(deny=patterns, root=str(vault or ""))
 
 
 def _check_model(value: str) -> None:

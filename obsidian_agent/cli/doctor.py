@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.privacy.record import Record
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.services.runs import Runs
+    from obsidian_agent.vault.views.view import VaultView
 
 
 def arguments(commands: Commands) -> None:
@@ -254,6 +255,7 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
         folder = state_folder.find(state, store)
         yield _try("state is private", lambda: _private(folder, tuple(folder.glob("*")), 0o077))
         wiring = wiring_of(options, app=True)
+        yield _try("rules", lambda: _rules(wiring, view))
         yield _try("record", lambda: _record(open_record(wiring)))
         yield _try("model", lambda: _model(wiring))
         yield _try("index", lambda: _index(state_folder.index_folder(state, store)))
@@ -330,6 +332,25 @@ def _record(record: Record) -> str:
         )
     sent = sum(1 for entry in record.entries() if entry.get("kind") == "sent")
     return f"{verified.entries} entries, {sent} of them of what was sent"
+
+
+def _rules(wiring: Wiring, view: VaultView) -> str:
+    """Return how many rules for paths there are. Names those that match nothing in this vault."""
+    from obsidian_agent.bootstrap import policy_of
+    from obsidian_agent.vault.paths.path import ROOT
+
+    policy = policy_of(wiring)
+    if policy.told:
+        raise ConfigError(" ".join(problem.message for problem in policy.told))
+    rules = dict.fromkeys(policy.path_rules())
+    unused = dict(rules)
+    for entry in view.walk(ROOT):
+        for rule in [rule for rule in unused if rule[1].cover(entry.path)]:
+            del unused[rule]
+    names = ", ".join(f"{name} {each.patterns[0]}" for name, each in unused)
+    return counted(len(rules), "rule") + (
+        f"; match nothing in this vault: {names}" if names else ""
+    )
 
 
 def _model(wiring: Wiring) -> str:

@@ -45,10 +45,19 @@ class SharingRules:
 
     @classmethod
     def of(
-        cls, allow: Collection[str] = (), deny: Collection[str] = (), *, local: bool = False
+        cls,
+        allow: Collection[str] = (),
+        deny: Collection[str] = (),
+        *,
+        local: bool = False,
+        root: str = "",
     ) -> SharingRules:
-        """From patterns as people write them. Raises `ConfigError`."""
-        return cls(PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), local)
+        """Read patterns as users write them, for the vault at `root`. Raises `ConfigError`."""
+        return cls(
+            PathRules(tuple(allow), root=root),
+            PathRules(tuple(deny), anywhere=True, root=root),
+            local,
+        )
 
     def verdict(
         self, path: VaultPath, real: Callable[[VaultPath], VaultPath], *, local: bool = False
@@ -89,11 +98,17 @@ class Limits:
         level: Level = "full-write",
         allow: Iterable[str] = (),
         deny: Iterable[str] = (),
+        *,
+        root: str = "",
         **more: Any,
     ) -> Limits:
-        """From patterns as people write them. Raises `ConfigError`."""
+        """Read patterns as users write them, for the vault at `root`. Raises `ConfigError`."""
         return cls(
-            source, level, PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), **more
+            source,
+            level,
+            PathRules(tuple(allow), root=root),
+            PathRules(tuple(deny), anywhere=True, root=root),
+            **more,
         )
 
     @property
@@ -153,6 +168,14 @@ class Policy:
     def within(self, *limits: Limits) -> Policy:
         """This policy, narrowed."""
         return replace(self, limits=(*self.limits, *limits))
+
+    def path_rules(self) -> Iterator[tuple[str, PathRules]]:
+        """Yield the rules for paths one by one, each with the name of its setting."""
+        sets = [("share_allow", self.sharing.allow), ("share_deny", self.sharing.deny)]
+        for limits in self.limits:
+            sets += [("write_allow", limits.write_allow), ("write_deny", limits.write_deny)]
+        for name, rules in sets:
+            yield from ((name, replace(rules, patterns=(each,))) for each in rules.patterns)
 
     # --- what is asked -------------------------------------------------------------------------------------------------------------
 
@@ -428,10 +451,13 @@ _OF_A_VAULT: Final = (
 """What a vault's own file may say, under the names of the settings."""
 
 
-def vault_rules(data: bytes | None, source: str, own: Level) -> tuple[Limits, tuple[Problem, ...]]:
-    """What a vault's own file takes away, and what is told about it.
+def vault_rules(
+    data: bytes | None, source: str, own: Level, root: str = ""
+) -> tuple[Limits, tuple[Problem, ...]]:
+    """Read what the file of the vault at `root` takes away. Return it with problems to report.
 
-    Whatever would allow something is left out; a file that cannot be read lets nothing be written. `own`: the level of the person's settings.
+    What would allow something is ignored. A file that cannot be read lets nothing be written and nothing be shared. `own`: the level of the
+    user's settings.
     """
     if data is None:
         return Limits(source), ()
@@ -449,17 +475,19 @@ def vault_rules(data: bytes | None, source: str, own: Level) -> tuple[Limits, tu
             taken.get("level", "full-write"),
             lists.get("write_allow", ()),
             lists.get("write_deny", ()),
+            root=root,
             extensions=extensions,
             largest=taken.get("write_largest"),
             tools_deny=lists.get("tools_deny", ()),
             commands_deny=lists.get("commands_deny", ()),
-            share_deny=PathRules(lists.get("share_deny", ()), anywhere=True),
+            share_deny=PathRules(lists.get("share_deny", ()), anywhere=True, root=root),
             deletes=taken.get("allow_deletes", True),
             commands=taken.get("allow_commands", True),
         )
     except (ValueError, RecursionError, ConfigError) as error:
-        message = f"{source} cannot be read ({error}), so nothing may be changed in this vault. Put it right or delete it."
-        return Limits(source, "read-only"), (Problem("CONFIG_INVALID", message, path=source),)
+        message = f"{source} cannot be read ({error}), so nothing of this vault may be changed or shared. Correct or delete it."
+        nothing = Limits(source, "read-only", share_deny=PathRules(("**",), anywhere=True))
+        return nothing, (Problem("CONFIG_INVALID", message, path=source),)
     left = sorted(map(str, document.keys() - taken.keys()))
     told = (
         f"{source}: {name} is left out: a vault can take permissions away, and give none."

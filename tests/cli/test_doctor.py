@@ -109,3 +109,22 @@ def test_what_is_wrong_is_found_and_said(
     checks = patient.checks()
     assert [name for name, (ok, _) in checks.items() if not ok] == [check]
     assert words in checks[check][1]
+
+
+def test_rules_that_match_nothing_are_named(patient: Patient) -> None:
+    (patient.vault / "A[b]").mkdir()
+    patient.config.write_text(
+        'share_allow = ["b.md", "Projcts/**"]\nshare_deny = ["Privat"]\nwrite_deny = ["A[b]"]\n'
+    )
+    ok, detail = patient.checks()["rules"]
+    assert ok
+    assert detail == (
+        "4 rules; match nothing in this vault: share_allow Projcts/**, share_deny Privat"
+    )
+
+
+def test_a_rule_without_a_meaning_is_an_error(patient: Patient) -> None:
+    patient.config.write_text('write_deny = ["!b.md"]\n')
+    ok, detail = patient.checks()["rules"]
+    assert not ok
+    assert "'!b.md' makes no exception" in detail

@@ -641,3 +641,57 @@ def test_another_agent_may_be_held_to_less_than_the_person(desk: Desk) -> None:
     }
     _, told = served(desk, "claude").propose(plan)
     assert told["preview"]["errors"][0]["code"] == "PERMISSION_DENIED"
+
+
+SPELLINGS = ["./Private", "{vault}/Private", "~/vault/Private", "Private//", "Private\\", "A[b]"]
+MEANINGLESS = ["!Private", "~/Private", "[", "{Private,Open}"]
+
+
+@pytest.fixture
+def guarded(
+    commands: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, str], Any]:
+    """A vault with one rule in the settings: the name of the setting, and a pattern."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    made = commands({"Private/p.md": "secret\n", "A[b]/p.md": "secret\n", "Open/a.md": "a\n"})
+
+    def write(setting: str, pattern: str) -> Any:
+        text = pattern.format(vault=made.vault) if "{vault}" in pattern else pattern
+        made.config.write_text(f"{setting} = {json.dumps([text])}\n")
+        return made
+
+    return write
+
+
+@pytest.mark.parametrize("pattern", SPELLINGS)
+def test_every_spelling_of_a_rule_protects(
+    guarded: Callable[[str, str], Any], pattern: str
+) -> None:
+    path = "A[b]/p.md" if pattern == "A[b]" else "Private/p.md"
+    here = guarded("write_deny", pattern)
+    step = {"id": "s", "tool": WRITE, "args": {"path": path, "content": "lost"}}
+    code, document = here.json("run", here.plan(step), "--yes")
+    assert (code, document["errors"][0]["code"]) == (3, "PERMISSION_DENIED")
+    assert (here.vault / path).read_text() == "secret\n"
+    here = guarded("share_deny", pattern)
+    verdict = here.json("policy", "explain", path, "--tool", READ)[1]
+    assert verdict["decision"] == "deny"
+
+
+@pytest.mark.parametrize("setting", ["write_deny", "share_deny", "write_allow", "share_allow"])
+@pytest.mark.parametrize("pattern", MEANINGLESS)
+def test_a_rule_without_a_meaning_is_refused(
+    guarded: Callable[[str, str], Any], setting: str, pattern: str
+) -> None:
+    here = guarded(setting, pattern)
+    step = {"id": "s", "tool": WRITE, "args": {"path": "Private/p.md", "content": "lost"}}
+    said = here.say("run", here.plan(step), "--yes")
+    assert said.code == 2
+    assert pattern in said.err
+    assert (here.vault / "Private/p.md").read_text() == "secret\n"
+    assert here.say("config", "set", setting, pattern).code == 2
+
+
+def test_a_vault_whose_own_rules_cannot_be_read_shares_nothing(desk: Desk) -> None:
+    vault_says(desk, {"share_deny": ["!x"]})
+    assert desk.explain("Open/a.md", "--tool", READ)["decision"] == DENY

@@ -9,7 +9,7 @@ from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.filesystem.store import missing
 from obsidian_agent.vault.index.index import NOTHING, Facts, NoteText, VaultIndex
 from obsidian_agent.vault.index.text_search import Needle
-from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView
 
 
@@ -28,7 +28,7 @@ class FilteredView(VaultView):
         self.inner = inner
         self.denied = denied
         self._real = real
-        self._known: dict[str, bool] = {}
+        self._known = {ROOT.text: False}  # a vault of which everything is hidden is empty
         self._index: VaultIndex | None = None
 
     @property
