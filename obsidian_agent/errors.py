@@ -1,19 +1,23 @@
-"""The exception tree, and `Problem`, the one shape of every error and warning that a person or a program gets to see.
+"""The exception tree, and `Problem`, the form of every error and warning.
 
 ObsidianAgentError            carries code, message, path, hint, retryable
-├── ConfigError               a file, flag or folder that the person must put right (exit 2)
-├── VaultError                the vault said no: FILE_NOT_FOUND, NOT_TEXT, FILE_EXISTS, NOT_A_FOLDER, FOLDER_NOT_EMPTY, IO_ERROR …
-│   ├── PathRefused           the one gate said no: PATH_OUTSIDE_VAULT, PATH_NOT_ALLOWED, PATH_INVALID
-│   └── Conflict              CONFLICT: a file is no longer what the preview read
-├── ToolError                 a step cannot be done as asked: ARGUMENT_INVALID, TEXT_NOT_FOUND, MARKER_NOT_FOUND, COUNT_MISMATCH …
-├── PlanError                 SCHEMA_INVALID and the other validation codes; holds every problem found
+├── ConfigError               a file, flag or folder that the user must correct (exit 2)
+├── VaultError                FILE_NOT_FOUND, NOT_TEXT, FILE_EXISTS, NOT_A_FOLDER, FOLDER_NOT_EMPTY,
+│   │                         IO_ERROR …
+│   ├── PathRefused           PATH_OUTSIDE_VAULT, PATH_NOT_ALLOWED, PATH_INVALID
+│   └── Conflict              CONFLICT: a file differs from what the preview read
+├── ToolError                 a step cannot be executed: ARGUMENT_INVALID, TEXT_NOT_FOUND,
+│                             MARKER_NOT_FOUND, COUNT_MISMATCH …
+├── PlanError                 SCHEMA_INVALID and the other validation codes, with every problem
 ├── ProviderError             a model or another service failed (exit 5)
-├── ObsidianError             the Obsidian beside this program cannot be asked, or says no: OBSIDIAN_UNAVAILABLE and the plugin's codes
-├── JournalError              the record of runs cannot be read or written; nothing in the vault was changed
-└── AnswerNotWritten          standard output cannot take a command's answer; what was done stays done
+├── ServerError               an MCP server of the settings failed
+├── ObsidianError             the running Obsidian is unreachable or refuses: OBSIDIAN_UNAVAILABLE
+│                             and the plugin's codes
+├── JournalError              the journal cannot be read or written; the vault is unchanged
+└── AnswerNotWritten          a command's output could not be written; its effects remain
 
-Cancellation is never one of these: it stays `asyncio.CancelledError` in async code and a result with status "cancelled" in runs.
-A wrong name is told with the known one that somebody probably meant (`did_you_mean`).
+Cancellation is not in this tree: it is `asyncio.CancelledError` in async code and a result with the
+status "cancelled" in runs.
 """
 
 from __future__ import annotations
@@ -22,10 +26,13 @@ from collections.abc import Iterable, Sequence
 
 from obsidian_agent.dataclass import dataclass
 
+MIN_SIMILARITY = 60
+"""Similarity, of 100, below which “did you mean” would be a guess."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error or a warning: what was wrong, where, and in `message` also what to do about it."""
+    """An error or a warning. `message` states what was wrong and what to do about it."""
 
     code: str
     message: str
@@ -34,21 +41,21 @@ class Problem:
     path: str | None = None
 
     def to_json(self) -> dict[str, str]:
-        """The wire form of the contract: `{code, message, stepId?, instance?, path?}`."""
-        place = (("stepId", self.step_id), ("instance", self.instance), ("path", self.path))
+        """Return the JSON form of the contract: `{code, message, stepId?, instance?, path?}`."""
+        location = (("stepId", self.step_id), ("instance", self.instance), ("path", self.path))
         return {"code": self.code, "message": self.message} | {
-            key: value for key, value in place if value is not None
+            key: value for key, value in location if value is not None
         }
 
     def at(self, step_id: str, instance: str | None = None) -> Problem:
-        """The same problem, placed at a step (and instance) unless it already says where it belongs."""
+        """Return this problem with a step and instance, keeping those that it already has."""
         return Problem(
             self.code, self.message, self.step_id or step_id, self.instance or instance, self.path
         )
 
 
 class ObsidianAgentError(Exception):
-    """Root of every error this program raises on purpose."""
+    """The root of every error that this program raises on purpose."""
 
     default_code = "INTERNAL_ERROR"
 
@@ -69,43 +76,43 @@ class ObsidianAgentError(Exception):
         self.retryable = retryable
 
     def problem(self) -> Problem:
-        """This error as data, the hint joined to the message."""
+        """Return this error as data, with the hint appended to the message."""
         text = f"{self.message} {self.hint}" if self.hint else self.message
         return Problem(self.code, text, path=self.path)
 
 
 class ConfigError(ObsidianAgentError):
-    """A file, flag or folder that the person must put right."""
+    """A file, flag or folder that the user must correct."""
 
     default_code = "CONFIG_INVALID"
 
 
 class VaultError(ObsidianAgentError):
-    """The vault cannot do what was asked; nothing was changed."""
+    """A request that the vault cannot fulfil. Nothing was changed."""
 
     default_code = "IO_ERROR"
 
 
 class PathRefused(VaultError):
-    """The gate in `vault.paths` (or the walk in `vault.store`) refused a path."""
+    """A path that `vault.paths` or the directory walk refused."""
 
     default_code = "PATH_INVALID"
 
 
 class Conflict(VaultError):
-    """A file is no longer what the preview read, so nothing is written over it."""
+    """A file that differs from what the preview read, and is therefore not overwritten."""
 
     default_code = "CONFLICT"
 
 
 class ToolError(ObsidianAgentError):
-    """A step cannot be done as asked."""
+    """A step that cannot be executed with its arguments."""
 
     default_code = "ARGUMENT_INVALID"
 
 
 class PlanError(ObsidianAgentError):
-    """A plan is invalid; `problems` holds everything that is wrong with it."""
+    """An invalid plan. `problems` holds everything that is wrong with it."""
 
     default_code = "SCHEMA_INVALID"
 
@@ -117,12 +124,14 @@ class PlanError(ObsidianAgentError):
         code: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, code=code or (problems[0].code if problems else None), hint=hint)
+        if code is None and problems:
+            code = problems[0].code
+        super().__init__(message, code=code, hint=hint)
         self.problems = tuple(problems) or (Problem(self.code, message),)
 
 
 class ProviderError(ObsidianAgentError):
-    """A model or another service failed; nothing was run."""
+    """A failure of a model or another service. Nothing was run."""
 
     default_code = "API_ERROR"
 
@@ -137,53 +146,55 @@ class ProviderError(ObsidianAgentError):
     ) -> None:
         super().__init__(message, code=code, hint=hint, retryable=retryable)
         self.retry_after = retry_after
-        """Seconds the service asked us to wait, or None."""
+        """Seconds that the service asked us to wait, or None."""
 
 
 class ServerError(ObsidianAgentError):
-    """An MCP server of the person's configuration cannot be reached, or did not answer."""
+    """An MCP server of the settings that is unreachable or did not answer."""
 
     default_code = "MCP_SERVER_FAILED"
 
 
 class ObsidianError(ObsidianAgentError):
-    """The Obsidian that runs beside this program cannot be asked, or refuses what was asked."""
+    """A running Obsidian that is unreachable, or refuses a request."""
 
     default_code = "OBSIDIAN_UNAVAILABLE"
 
 
 class JournalError(ObsidianAgentError):
-    """The record of runs cannot be read or written; nothing in the vault was changed."""
+    """A journal that cannot be read or written. Nothing in the vault was changed."""
 
     default_code = "JOURNAL_ERROR"
 
 
 class AnswerNotWritten(ObsidianAgentError):
-    """Standard output cannot take a command's answer: a full disk, a closed stream. What was done stays done."""
+    """A command's output that could not be written: a full disk, a closed stream.
+
+    The effects of the command remain.
+    """
 
     default_code = "IO_ERROR"
 
 
-LEAST_LIKENESS = 60
-"""Of 100: with less, “did you mean” would be a guess."""
-
-
 def nearest(name: str, known: Iterable[str], *, parts: bool = False) -> str | None:
-    """The known name most like `name`, or None when none is near. With `parts`, a part of a name counts for much."""
-    # Imported here: only wrong names need it, and it is a tenth of the time that a headless run takes to start.
+    """Return the known name most similar to `name`, or None if none is similar enough.
+
+    With `parts`, a name that contains `name` counts as similar.
+    """
+    # Only wrong names need this import, which takes a tenth of a command's start-up time.
     from rapidfuzz import fuzz, process
 
-    found = process.extractOne(
+    match = process.extractOne(
         name,
         list(known),
         scorer=fuzz.WRatio if parts else fuzz.ratio,
-        score_cutoff=LEAST_LIKENESS,
+        score_cutoff=MIN_SIMILARITY,
         processor=str.lower,
     )
-    return found[0] if found else None
+    return match[0] if match else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence that offers the nearest known name, or ""."""
-    found = nearest(name, known)
-    return f" Did you mean '{found}'?" if found else ""
+    """Return a sentence that offers the most similar known name, or ""."""
+    match = nearest(name, known)
+    return f" Did you mean '{match}'?" if match else ""

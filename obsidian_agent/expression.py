@@ -1,4 +1,7 @@
-"""Regular expressions that are compiled when they are first used: modules that every start needs define 250, and few commands use half of them."""
+"""Regular expressions that are compiled on first use.
+
+The modules that every command imports define 250 of them, and few commands use half.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,21 @@ if TYPE_CHECKING:
 
 
 def expression(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """What `re.compile` gives, as far as its methods and attributes go. Raises `re.error` on first use."""
+    """Return a lazily compiled `re.Pattern`. Using an invalid one raises `re.error`."""
     return cast("re.Pattern[AnyStr]", _Expression("re", pattern, flags))
 
 
 def unicode_expression(pattern: str) -> regex.Pattern[str]:
-    r"""The same of the package `regex`, which knows scripts and properties of characters (`\p{L}`); it is imported with the first of them."""
+    r"""Return a lazily compiled `regex.Pattern`, which knows Unicode properties (`\p{L}`)."""
     return cast("regex.Pattern[str]", _Expression("regex", pattern))
 
 
 class _Expression:
-    def __init__(self, package: str, *given: Any) -> None:
-        self.package, self._given = package, given
+    def __init__(self, package: str, *args: Any) -> None:
+        self.package, self._args = package, args
 
     def __getattr__(self, name: str) -> Any:
-        # What is found once is kept: from then on a use costs what it costs with a compiled expression.
-        value = getattr(import_module(self.package).compile(*self._given), name)
+        # Cached, so that later uses cost as much as those of a compiled expression.
+        value = getattr(import_module(self.package).compile(*self._args), name)
         setattr(self, name, value)
         return value

@@ -1,6 +1,6 @@
-"""The log: what went wrong in the program itself, in a private file that is rotated. It says where in the code, not what the notes say.
+"""The log of errors in the program itself: a private, rotated file without text from notes.
 
-Modules log with `logging.getLogger(__name__)`; whatever they log is redacted here, on its way into the file.
+Modules log with `logging.getLogger(__name__)`. Records are redacted here before they are written.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Final
 import obsidian_agent
 from obsidian_agent.state_files import make_private
 
-LARGEST: Final = 1024 * 1024
-"""Bytes of the file; the next line begins another: a program that fails all day must not fill a disk."""
+MAX_BYTES: Final = 1024 * 1024
+"""Size at which the file is rotated: a program that fails all day must not fill a disk."""
 
-OLDER: Final = 3
-"""Older files that are kept."""
+BACKUPS: Final = 3
+"""Number of rotated files."""
 
 MESSAGE_LIMIT: Final = 300
-"""Characters of a message: what is longer carries a text with it."""
+"""Characters of a message. A longer message is likely to contain text of a note."""
 
 _PATH = re.compile(r"(?:[A-Za-z]:\\|~?/)[^\s'\"<>|]+")
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|“[^”\n]*”")
@@ -34,43 +34,51 @@ _SECRET = re.compile(r"\b(?:sk|pk|ghp|xox[a-z])[-_][\w-]{6,}|\b[\w-]{32,}|(?i:be
 
 
 def redacted(text: str) -> str:
-    """The text without paths, quoted texts and everything that looks like a key."""
-    for pattern, stand_in in ((_SECRET, "<secret>"), (_QUOTED, "<text>"), (_PATH, "<path>")):
-        text = pattern.sub(stand_in, text)
+    """Return the text without paths, quoted texts and anything that looks like a key."""
+    for pattern, placeholder in ((_SECRET, "<secret>"), (_QUOTED, "<text>"), (_PATH, "<path>")):
+        text = pattern.sub(placeholder, text)
     return text[:MESSAGE_LIMIT]
 
 
 def report(error: BaseException) -> str:
-    """Versions, the chain of errors, and the places in the code; no note text, paths of the computer or keys."""
+    """Describe an error for a bug report: versions, the chain of errors and their source lines.
+
+    The report holds no text of notes, no paths outside this package and no keys.
+    """
     lines = [
-        f"obsidian-agent {obsidian_agent.__version__}, Python {platform.python_version()}, {sys.platform}"
+        f"obsidian-agent {obsidian_agent.__version__}, "
+        f"Python {platform.python_version()}, {sys.platform}"
     ]
-    seen: BaseException | None = error
-    while seen is not None:
-        lines.append(f"{type(seen).__module__}.{type(seen).__qualname__}: {redacted(str(seen))}")
-        for frame in traceback.extract_tb(seen.__traceback__):
-            where = frame.filename.replace("\\", "/").rpartition("obsidian_agent/")
-            name = (
-                f"obsidian_agent/{where[2]}"
-                if where[1]
-                else frame.filename.replace("\\", "/").rpartition("/")[2]
-            )
-            lines.append(f"  {name}:{frame.lineno} in {frame.name}")
-        seen = seen.__cause__ or seen.__context__
+    current: BaseException | None = error
+    while current is not None:
+        kind = type(current)
+        lines.append(f"{kind.__module__}.{kind.__qualname__}: {redacted(str(current))}")
+        for frame in traceback.extract_tb(current.__traceback__):
+            lines.append(f"  {_source_file(frame.filename)}:{frame.lineno} in {frame.name}")
+        current = current.__cause__ or current.__context__
     return "\n".join(lines)
+
+
+def _source_file(filename: str) -> str:
+    filename = filename.replace("\\", "/")
+    _, package, module = filename.rpartition("obsidian_agent/")
+    if package:
+        return package + module
+    return filename.rpartition("/")[2]
 
 
 class _Redacting(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
-        text = redacted(record.getMessage()) + (f"\n{report(error)}" if error is not None else "")
-        return f"{self.formatTime(record)} {record.levelname} {record.name}: " + text.replace(
-            "\x1b", "�"
-        ).replace("\n", "\n  ")
+        text = redacted(record.getMessage())
+        if error is not None:
+            text += f"\n{report(error)}"
+        text = text.replace("\x1b", "�").replace("\n", "\n  ")
+        return f"{self.formatTime(record)} {record.levelname} {record.name}: {text}"
 
 
-class _Private(RotatingFileHandler):
-    """For the person alone; a disk that is full is nobody's business here."""
+class _PrivateFileHandler(RotatingFileHandler):
+    """Log handler with mode 0600. Write errors are ignored."""
 
     def _open(self) -> TextIOWrapper:
         make_private(Path(self.baseFilename).parent)
@@ -87,38 +95,40 @@ class _Private(RotatingFileHandler):
 
 
 def file_in(folder: Path) -> Path:
-    """The log file in the folder for logs."""
+    """Return the path of the log file in a folder."""
     return folder / "obsidian-agent.log"
 
 
 def start(folder: Path) -> None:
-    """Keep what this program logs in a file from now on, and in no other; it is made with the first line."""
+    """Write the log to a file in `folder`, and to no other. The first record creates the file."""
     stop()
-    handler = _Private(file_in(folder), maxBytes=LARGEST, backupCount=OLDER, delay=True)
+    handler = _PrivateFileHandler(
+        file_in(folder), maxBytes=MAX_BYTES, backupCount=BACKUPS, delay=True
+    )
     handler.setFormatter(_Redacting())
     logging.getLogger("obsidian_agent").addHandler(handler)
 
 
 def stop() -> None:
-    """Keep no log any more."""
+    """Stop logging."""
     logger = logging.getLogger("obsidian_agent")
-    for handler in [each for each in logger.handlers if isinstance(each, _Private)]:
+    for handler in list(logger.handlers):
+        if not isinstance(handler, _PrivateFileHandler):
+            continue
         logger.removeHandler(handler)
         handler.close()
 
 
 def current() -> Path | None:
-    """The file that the log is kept in; None when it is not."""
-    handlers = logging.getLogger("obsidian_agent").handlers
-    return next((Path(each.baseFilename) for each in handlers if isinstance(each, _Private)), None)
+    """Return the path of the open log file, or None."""
+    for handler in logging.getLogger("obsidian_agent").handlers:
+        if isinstance(handler, _PrivateFileHandler):
+            return Path(handler.baseFilename)
+    return None
 
 
 def lines(file: Path) -> list[str]:
-    """What is in the log, the older files first. Raises OSError."""
-    files = [Path(f"{file}.{number}") for number in range(OLDER, 0, -1)] + [file]
-    return [
-        line
-        for each in files
-        if each.exists()
-        for line in each.read_text("utf-8", "replace").splitlines()
-    ]
+    """Return the lines of the log and its rotated files, oldest first. Raises OSError."""
+    files = [Path(f"{file}.{number}") for number in range(BACKUPS, 0, -1)] + [file]
+    texts = [path.read_text("utf-8", "replace") for path in files if path.exists()]
+    return [line for text in texts for line in text.splitlines()]

@@ -1,6 +1,7 @@
-"""Where things of the person lie (settings, the journal, logs; never in a vault or a synced folder), and how they are written.
+"""Locations of the user's own files (settings, journal, logs), and writing them.
 
-Nobody else may look into them, and they are never half written. Reading and writing raise OSError.
+The files are private to the user and never partially written. They lie outside vaults and synced
+folders. Reading and writing raise OSError.
 """
 
 from __future__ import annotations
@@ -17,32 +18,38 @@ from platformdirs import PlatformDirs
 
 from obsidian_agent.dataclass import dataclass
 
+STATE_VARIABLE = "OBSIDIAN_AGENT_STATE_DIR"
+CONFIG_VARIABLE = "OBSIDIAN_AGENT_CONFIG"
+
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for the person alone (0700). One that exists stays as it is."""
-    for place in (*reversed(folder.parents), folder):
-        if not place.is_dir():
-            place.mkdir(mode=0o700, exist_ok=True)
+    """Create a folder and its missing parents with mode 0700. Existing folders are unchanged."""
+    for path in (*reversed(folder.parents), folder):
+        if not path.is_dir():
+            path.mkdir(mode=0o700, exist_ok=True)
 
 
 def replace_file(file: Path, *data: bytes | memoryview) -> None:
-    """Put these bytes in the place of a file that need not exist: all or nothing, durably, for the person alone (0600)."""
+    """Replace or create a file atomically and durably, with mode 0600."""
     make_private(file.parent)
-    handle, fresh = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.writelines(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(fresh, file)
+        os.replace(temporary, file)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(fresh)
+            os.unlink(temporary)
         raise
 
 
 def append_json(file: Path, entries: Iterable[Mapping[str, Any]], *, durable: bool = False) -> None:
-    """Add a line of JSON for each entry, with one write; with `durable` a power loss does not take them. A link is not followed."""
+    """Append one line of JSON per entry with a single write. Symbolic links are not followed.
+
+    With `durable` the entries survive a power loss.
+    """
     data = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries).encode(
         "utf-8", "backslashreplace"
     )
@@ -65,35 +72,40 @@ def append_json(file: Path, entries: Iterable[Mapping[str, Any]], *, durable: bo
 
 
 def json_lines(file: Path) -> list[dict[str, Any]]:
-    """The entries of such a file, oldest first; a line that a crash cut off is left out, and a file that is not there has none."""
+    """Return the entries of a file of JSON lines, oldest first.
+
+    Lines that a crash truncated are skipped. A missing file has no entries.
+    """
     try:
         lines = file.read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
-    found = []
+    entries = []
     for line in lines:
         with contextlib.suppress(ValueError):
             entry = json.loads(line)
             if isinstance(entry, dict):
-                found.append(entry)
-    return found
-
-
-STATE_VARIABLE = "OBSIDIAN_AGENT_STATE_DIR"
-CONFIG_VARIABLE = "OBSIDIAN_AGENT_CONFIG"
+                entries.append(entry)
+    return entries
 
 
 @dataclass(frozen=True, slots=True)
 class Directories:
-    """`state` holds the journal and usage counts, one folder a vault; `config` is the settings file; `log` a folder."""
+    """The locations of the user's own files."""
 
     state: Path
+    """Folder of the journal and usage counts, with one subfolder per vault."""
     config: Path
+    """The settings file."""
     log: Path
+    """Folder of the log files."""
 
 
 def directories(state_dir: str | None = None, config_file: str | None = None) -> Directories:
-    """The person's folders; options win over environment variables, these over the platform's custom."""
+    """Return the user's directories.
+
+    Arguments take precedence over environment variables, and these over the platform's defaults.
+    """
     platform = PlatformDirs("obsidian-agent", appauthor=False)
     state = state_dir or os.environ.get(STATE_VARIABLE)
     config = config_file or os.environ.get(CONFIG_VARIABLE)

@@ -1,8 +1,9 @@
-"""What foreign text looks like on the screen: harmless to the terminal, and honest about what it hides.
+"""Sanitizing of foreign text for the terminal.
 
-Textual and Rich pass control characters through to the terminal, also with markup off, so every text from a note, a model, a path or
-an error goes through this module before a widget gets it. Control characters become symbols, direction overrides and invisible
-characters become visible codes, stacks of combining marks are cut. The notes themselves keep their bytes.
+Textual and Rich pass control characters through to the terminal, even with markup off, so every
+text from a note, a model, a path or an error goes through this module before a widget gets it.
+Control characters become symbols, direction overrides and invisible characters become visible
+codes, and stacks of combining marks are truncated. The notes themselves are unchanged.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 )
-_LONGEST_STACK = 4
-_LONGEST_RUN = 8
+_MAX_STACK = 4
+"""Combining marks on one character."""
+_MAX_RUN = 8
+"""Hidden characters in a row that are displayed one by one."""
 
-_LINE_ODD = expression(f"[{_CONTROL}{_HIDDEN}]+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
-_BLOCK_ODD = expression(
-    f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}"
-)
+_LINE_ODD = expression(f"[{_CONTROL}{_HIDDEN}]+|[{_MARKS}]{{{_MAX_STACK + 1},}}")
+_BLOCK_ODD = expression(f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_MAX_STACK + 1},}}")
 _MARK = expression(f"[{_MARKS}]")
 LINE_END = expression("\r\n?")
-"""Ends of lines as terminals and other systems write them."""
+"""Line ends other than a newline."""
 
 _EMOJI = expression(
     "[\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
@@ -41,111 +42,113 @@ _SELECTORS = frozenset("\ufe0e\ufe0f")
 _JOINERS = frozenset(("\u200d", "\ufe0f\u200d"))
 _WORD = expression(r"[^\W\d_]+")
 _LOOKALIKES = (
-    ("Latin", re.compile("[A-Za-z\u00c0-\u024f]")),
-    ("Cyrillic", re.compile("[\u0400-\u052f]")),
-    ("Greek", re.compile("[\u0370-\u03ff]")),
+    re.compile("[A-Za-z\u00c0-\u024f]"),  # Latin
+    re.compile("[\u0400-\u052f]"),  # Cyrillic
+    re.compile("[\u0370-\u03ff]"),  # Greek
 )
 
 
 def line(text: str) -> str:
-    """One line for lists, titles and messages: newlines and tabs become symbols too."""
+    """Sanitize text for a single line: newlines and tabs become symbols, too."""
     if text.isascii() and text.isprintable():
         return text
-    return _LINE_ODD.sub(lambda match: _shown(match.group(), _around(text, match)), text)
+    return _LINE_ODD.sub(lambda match: _replacement(match.group(), _around(text, match)), text)
 
 
 def block(text: str) -> str:
-    """Text of many lines: newlines and tabs stay, CRLF becomes a newline."""
+    """Sanitize text of several lines: newlines and tabs stay, CRLF becomes a newline."""
     text = text.replace("\r\n", "\n")
-    return _BLOCK_ODD.sub(lambda match: _shown(match.group(), _around(text, match)), text)
+    return _BLOCK_ODD.sub(lambda match: _replacement(match.group(), _around(text, match)), text)
 
 
 @dataclass(frozen=True, slots=True)
-class ShownLine:
-    """A line of a note as shown, and how its columns map to the columns of the note. Columns are counted in code points."""
+class DisplayLine:
+    """A sanitized line of a note that maps its columns to those of the note, in code points."""
 
     text: str
     starts: tuple[int, ...] | None = None
-    """For each shown character its column in the note, and the note's length at the end; None when nothing was changed."""
+    """The column in the note of each character of `text`, followed by the length of its line.
 
-    def source_column(self, shown_column: int) -> int:
-        """The column in the note of a column on the screen."""
+    None when the text is unchanged.
+    """
+
+    def source_column(self, display_column: int) -> int:
+        """Return the column in the note of a column on the screen."""
         if self.starts is None:
-            return shown_column
-        return self.starts[min(shown_column, len(self.starts) - 1)]
+            return display_column
+        return self.starts[min(display_column, len(self.starts) - 1)]
 
-    def shown_column(self, source_column: int) -> int:
-        """The first column on the screen of a column in the note."""
+    def display_column(self, source_column: int) -> int:
+        """Return the first column on the screen of a column in the note."""
         if self.starts is None:
             return source_column
         return bisect_left(self.starts, source_column, hi=len(self.starts) - 1)
 
 
-def note_line(text: str) -> ShownLine:
-    """One line of a note without its line end; tabs stay."""
+def note_line(text: str) -> DisplayLine:
+    """Sanitize a line of a note, given without its line end. Tabs stay."""
     if text.isascii() and text.isprintable():
-        return ShownLine(text)
+        return DisplayLine(text)
     parts: list[str] = []
     starts: list[int] = []
     at = 0
     for match in _BLOCK_ODD.finditer(text):
         parts.append(text[at : match.start()])
         starts.extend(range(at, match.start()))
-        shown = _shown(match.group(), _around(text, match))
-        one_to_one = len(shown) == len(match.group())
-        starts.extend(
-            range(match.start(), match.end()) if one_to_one else [match.start()] * len(shown)
-        )
-        parts.append(shown)
+        replacement = _replacement(match.group(), _around(text, match))
+        if len(replacement) == len(match.group()):
+            starts.extend(range(match.start(), match.end()))
+        else:
+            starts.extend([match.start()] * len(replacement))
+        parts.append(replacement)
         at = match.end()
     if not parts:
-        return ShownLine(text)
+        return DisplayLine(text)
     parts.append(text[at:])
     starts.extend(range(at, len(text) + 1))
-    return ShownLine("".join(parts), tuple(starts))
+    return DisplayLine("".join(parts), tuple(starts))
 
 
 def shortened(text: str, limit: int) -> str:
-    """One safe line of at most about `limit` characters; what is left out is counted."""
+    """Sanitize a line and truncate it to about `limit` characters, with a count of the rest."""
     if len(text) <= limit:
         return line(text)
     return f"{line(text[:limit])}… ({len(text) - limit:,} more characters)"
 
 
 def folded(text: str, lines: int) -> str:
-    """A safe block of at most `lines` lines; blank runs count as one line, and what is left out is counted."""
+    """Sanitize a block without blank lines, truncated to `lines` lines with a count of the rest."""
     rows = [row for row in block(text).strip().split("\n") if row.strip()]
     if len(rows) <= lines:
         return "\n".join(rows)
     return "\n".join([*rows[:lines], f"… {len(rows) - lines:,} more lines"])
 
 
-def looks_mixed(name: str) -> bool:
-    """Whether a word of a name mixes scripts that look alike (Latin, Cyrillic, Greek): two names may then look the same."""
+def mixes_scripts(name: str) -> bool:
+    """Return True if a word mixes Latin, Cyrillic and Greek, so that names may look alike."""
     if name.isascii():
         return False
     return any(
-        sum(1 for _, pattern in _LOOKALIKES if pattern.search(word)) > 1
+        sum(1 for pattern in _LOOKALIKES if pattern.search(word)) > 1
         for word in _WORD.findall(name)
     )
 
 
 def _around(text: str, match: re.Match[str]) -> tuple[str, str]:
-    return text[match.start() - 1 : match.start()] if match.start() else "", text[
-        match.end() : match.end() + 1
-    ]
+    before = text[match.start() - 1 : match.start()] if match.start() else ""
+    return before, text[match.end() : match.end() + 1]
 
 
-def _shown(run: str, around: tuple[str, str]) -> str:
+def _replacement(run: str, around: tuple[str, str]) -> str:
     if _MARK.match(run):
-        return f"{run[:_LONGEST_STACK]}‹{len(run) - _LONGEST_STACK:,} more marks›"
+        return f"{run[:_MAX_STACK]}‹{len(run) - _MAX_STACK:,} more marks›"
     before, after = (_EMOJI.fullmatch(char) is not None for char in around)
     if before and (run in _SELECTORS or (after and run in _JOINERS)):
         return ""
-    shown = "".join(_symbol(char) for char in run[:_LONGEST_RUN])
-    return (
-        shown if len(run) <= _LONGEST_RUN else f"{shown}‹{len(run) - _LONGEST_RUN:,} more hidden›"
-    )
+    symbols = "".join(_symbol(char) for char in run[:_MAX_RUN])
+    if len(run) <= _MAX_RUN:
+        return symbols
+    return f"{symbols}‹{len(run) - _MAX_RUN:,} more hidden›"
 
 
 def _symbol(char: str) -> str:

@@ -29,7 +29,7 @@ def logger() -> Iterator[logging.Logger]:
 def test_the_log_is_private_redacted_and_rotated(
     tmp_path: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "LARGEST", 2000)
+    monkeypatch.setattr(log, "MAX_BYTES", 2000)
     folder = tmp_path / "state" / "log"
     log.start(folder)
     log.start(folder)
@@ -46,7 +46,7 @@ def test_the_log_is_private_redacted_and_rotated(
     assert not any(part in everything for part in ("Secret", "home", "sk-abc", "\x1b"))
     assert {stat.S_IMODE(os.stat(file).st_mode) for file in folder.iterdir()} == {0o600}
     assert all(file.stat().st_size <= 2000 for file in folder.iterdir())
-    assert len(list(folder.iterdir())) == 1 + log.OLDER
+    assert len(list(folder.iterdir())) == 1 + log.BACKUPS
 
 
 def test_a_command_that_fails_unexpectedly_says_where_in_the_log(

@@ -130,7 +130,7 @@ def test_columns_behind_a_hidden_character_are_exact() -> None:
     assert shown.text == "a‹U+202E›bc"
     assert shown.source_column(shown.text.index("b")) == 2
     assert shown.source_column(len(shown.text)) == 4
-    assert shown.shown_column(2) == shown.text.index("b")
+    assert shown.display_column(2) == shown.text.index("b")
 
 
 def test_long_texts_are_shortened_and_counted() -> None:
@@ -157,4 +157,4 @@ def test_padding_cannot_push_the_rest_away() -> None:
     ],
 )
 def test_names_that_mix_alphabets_are_noticed(name: str, mixed: bool) -> None:
-    assert terminal_text.looks_mixed(name) is mixed
+    assert terminal_text.mixes_scripts(name) is mixed

@@ -22,7 +22,7 @@ from textual.widgets.text_area import Selection as Marked
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.terminal_text import ShownLine
+from obsidian_agent.terminal_text import DisplayLine
 from obsidian_agent.tui.bindings import bindings, shown
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class NoteText:
     """The lines of a note without their ends (LF, CRLF and CR end a line, as in Obsidian's editor), and the rows that show them."""
 
     source: tuple[str, ...]
-    shown: tuple[ShownLine, ...]
+    shown: tuple[DisplayLine, ...]
     """A row for each line, and several for a line of more than `PIECE` characters."""
     places: tuple[tuple[int, int], ...]
     """For each row the line that it shows, and the column where it begins."""

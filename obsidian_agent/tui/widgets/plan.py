@@ -462,4 +462,4 @@ def _path(path: str, room: int) -> list[tuple[str, str]]:
 
 
 def _doubts(path: str) -> list[tuple[str, str]]:
-    return [("  ▲ mixed alphabets", "$warning")] if terminal_text.looks_mixed(path) else []
+    return [("  ▲ mixed alphabets", "$warning")] if terminal_text.mixes_scripts(path) else []
