@@ -11,6 +11,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "obsidian_agent"
@@ -99,6 +100,26 @@ def test_every_make_target_that_a_page_names_exists() -> None:
     }
     assert {"test", "check", "run"} <= named
     assert named <= set(targets())
+
+
+WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+
+
+def test_the_workflow_calls_make_targets_that_exist() -> None:
+    commands = [
+        step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step
+    ]
+    called = [re.fullmatch(r"make ([a-z-]+)(?: PYTHON=python)?", command) for command in commands]
+    assert {call and call[1] for call in called} <= set(targets())
+    assert "make test" in commands
+
+
+def test_the_workflow_tries_the_versions_of_python_that_the_metadata_names() -> None:
+    prefix = "Programming Language :: Python :: "
+    named = [name.removeprefix(prefix) for name in PROJECT["classifiers"] if prefix in name]
+    tried = WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"]
+    assert [name for name in named if re.fullmatch(r"3\.\d+", name)] == tried
+    assert f">={tried[0]}" == PROJECT["requires-python"]
 
 
 OURS = ("obsidian_agent/", "tests/", "docs/", "bench/", "fixtures/")
