@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.cli.exits import Exit
@@ -144,11 +144,15 @@ def undo_command(options: argparse.Namespace, out: Output) -> Exit:
     entry = _run_of(session.runs, options.run) if options.force or options.skip else None
     run = entry.run_id if entry else options.run
     planned = session.runs.undo_preview(run, to_step=options.to_step)
+    force, skip = options.force, options.skip
     if entry:
-        _refuse_others(entry, planned, [*options.force, *options.skip])
+        known = _changed(entry) | {conflict.path for conflict in planned.conflicts}
+        force, skip = (
+            [_known_path(path, known, entry) for path in paths] for paths in (force, skip)
+        )
     if not _agreed("Undo", planned, options.yes, out):
         return Exit.NOT_APPROVED
-    return _told(session.runs.undo(run, options.force, options.skip, options.to_step), out)
+    return _told(session.runs.undo(run, force, skip, options.to_step), out)
 
 
 def _run_of(runs: Runs, run: str | None) -> HistoryEntry:
@@ -165,15 +169,16 @@ def _run_of(runs: Runs, run: str | None) -> HistoryEntry:
     return entry
 
 
-def _refuse_others(entry: HistoryEntry, planned: UndoResult, paths: Sequence[str]) -> None:
-    """Refuse paths that the run has not changed. Undo has names of its own for what lies in the trash, and they count."""
-    known = _changed(entry) | {conflict.path for conflict in planned.conflicts}
-    for path in paths:
-        if not any(path == each or path.startswith(each + "/") for each in known):
-            raise UsageError(
-                f"Run {entry.run_id} did not change {path}.",
-                hint="See obsidian-agent history for what each run changed.",
-            )
+def _known_path(path: str, known: Collection[str], entry: HistoryEntry) -> str:
+    """Return the path as the run has it; a note may go without `.md`. Raise `UsageError` for one that the run did not change."""
+    if any(path == each or path.startswith(each + "/") for each in known):
+        return path
+    if (note := f"{path}.md") in known:
+        return note
+    raise UsageError(
+        f"Run {entry.run_id} did not change {path}.",
+        hint="See obsidian-agent history for what each run changed.",
+    )
 
 
 def _changed(entry: HistoryEntry) -> set[str]:
@@ -367,7 +372,7 @@ def _wanted(entry: Mapping[str, Any], options: argparse.Namespace) -> bool:
 def _names(value: object, path: str) -> bool:
     match value:
         case str():
-            return value == path or value.startswith(f"{path}/")
+            return value in (path, f"{path}.md") or value.startswith(f"{path}/")
         case Mapping():
             return any(_names(each, path) for each in value.values())
         case list() | tuple():

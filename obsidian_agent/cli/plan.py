@@ -11,7 +11,6 @@ from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, approval, context, planner, whole_number
 from obsidian_agent.cli.session_factory import (
-    locate,
     not_there,
     open_session,
     parameters,
@@ -164,9 +163,10 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     """A plan of one step. A note may be named without `.md`, before and after."""
     from obsidian_agent.cli.report import run_document
     from obsidian_agent.offline.recipe_plan import escaped
+    from obsidian_agent.vault.views.view import named
 
     session = open_session(options)
-    entry = locate(session.vault.view(), options.old)
+    entry = named(session.vault.view(), options.old)
     if entry is None:
         raise not_there(options.old)
     new = (

@@ -31,7 +31,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument(
         "path",
         metavar="PATH",
-        help="a file or folder of the vault, there or not; for commands.run the command's id",
+        help="a file or folder of the vault, there or not (a note may go without .md); for commands.run the command's id",
     )
     command.add_argument(
         "--tool",
@@ -47,7 +47,7 @@ def arguments(commands: Commands) -> None:
 
 
 def _explain(options: argparse.Namespace, out: Output) -> Exit:
-    from obsidian_agent.cli.session_factory import wiring_of
+    from obsidian_agent.cli.session_factory import note_or, wiring_of
     from obsidian_agent.plan.result import SETTINGS
     from obsidian_agent.tools.registry import TOOLS
 
@@ -57,7 +57,7 @@ def _explain(options: argparse.Namespace, out: Output) -> Exit:
         )
     tool = TOOLS[options.tool] if options.tool else None
     wiring = wiring_of(options, app=True)
-    verdict = explain(wiring, options.path, tool, options.agent)
+    verdict = explain(wiring, note_or(wiring.store, options.path), tool, options.agent)
     if verdict.source == SETTINGS:
         sources = {row.name: row.source for row in wiring.settings.rows()}
         verdict = verdict._replace(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, progress
 from obsidian_agent.cli.parser import Commands, UsageError, whole_number
-from obsidian_agent.cli.session_factory import locate, not_there, open_vault
+from obsidian_agent.cli.session_factory import not_there, open_vault
 
 if TYPE_CHECKING:
     from obsidian_agent.tools.search.search import SearchItem
@@ -54,7 +54,7 @@ def arguments(commands: Commands) -> None:
         "path",
         nargs="?",
         metavar="PATH",
-        help="a note, which may go without .md, or a canvas; without it: every note",
+        help="a note, which may go without .md, or a canvas; without it: every note and canvas",
     )
     command = commands.add("index", index_command, examples=["index --rebuild"])
     command.add_argument("--rebuild", action="store_true", help="build it anew")
@@ -110,7 +110,7 @@ def _shown(item: SearchItem) -> str:
 
 
 def links_command(options: argparse.Namespace, out: Output) -> Exit:
-    """The links of the vault's notes, which are all read for it, or of one note or canvas, by the index."""
+    """The links of the vault's notes and canvases, which are all read for it, or of one note or canvas, by the index."""
     one = options.path is not None
     found, unreadable = _links_of_one(options, out) if one else _links_of_all(options)
     if out.as_json:
@@ -133,11 +133,12 @@ def _links_of_one(
     options: argparse.Namespace, out: Output
 ) -> tuple[dict[str, NoteLinks], list[str]]:
     from obsidian_agent.vault.views.disk import DiskView
+    from obsidian_agent.vault.views.view import named
 
     with _keeper(options, out) as keeper:
         index = keeper.refresh()
-        entry = locate(DiskView(keeper.store, lambda: index), options.path)
-        if entry is None or entry.kind != "file":
+        entry = named(DiskView(keeper.store, lambda: index), options.path, "file")
+        if entry is None:
             raise not_there(options.path)
         return {entry.path.text: index.links(entry.path)}, sorted(index.problems)
 
@@ -149,7 +150,7 @@ def _links_of_all(options: argparse.Namespace) -> tuple[dict[str, NoteLinks], li
     with open_vault(options) as store:
         view = DiskView(store)
         graph = link_graph(view.index.files(), view.read)
-    return {note.text: graph.of(note) for note in graph.notes}, [
+    return {source.text: graph.of(source) for source in graph.sources}, [
         path.text for path in graph.unreadable
     ]
 

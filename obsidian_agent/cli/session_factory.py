@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from obsidian_agent.services.open_vault import Focus
     from obsidian_agent.services.session import Session
     from obsidian_agent.vault.filesystem.store import VaultStore
-    from obsidian_agent.vault.views.view import Entry, VaultView
 
 _RANGE = re.compile(r"(\d+):(\d+)-(\d+):(\d+)")
 
@@ -106,6 +105,8 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
 
     folders = directories(options.state_dir, options.config)
     store = open_vault(options)
+    if shared := getattr(options, "share", None):
+        options.share = [note_or(store, name) for name in shared]
     deletes, commands = (
         getattr(options, "allow_deletes", False),
         getattr(options, "allow_commands", False),
@@ -149,20 +150,22 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     """The open note and the selection that the options give."""
     from obsidian_agent.services.open_vault import Focus, selection_in
     from obsidian_agent.tools.core.tool import Position, Selection
-    from obsidian_agent.vault.paths.path import PathUse, parse
     from obsidian_agent.vault.views.disk import DiskView
+    from obsidian_agent.vault.views.view import named
 
     active = getattr(options, "active_file", None)
     if active is not None:
-        entry = DiskView(store).locate(parse(active, PathUse.READ))
-        if entry is None or entry.kind != "file":
-            what = "is a folder" if entry is not None else "does not exist in the vault"
+        view = DiskView(store)
+        entry = named(view, active, "file")
+        if entry is None:
+            what = "is a folder" if named(view, active) else "does not exist in the vault"
             raise ConfigError(
                 f"The active file {active} {what}.",
                 code="FILE_NOT_FOUND",
                 path=active,
                 hint="Check --active-file.",
             )
+        active = entry.path.text
     given = [
         name
         for name in ("selection_range", "selection_file", "selection")
@@ -189,12 +192,16 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     return Focus(active, Selection(read_text(options.selection_file)))
 
 
-def locate(view: VaultView, name: str) -> Entry | None:
-    """What a path names in a vault; a note may go without `.md`. Raises `PathRefused`."""
-    from obsidian_agent.vault.paths.path import PathUse, parse
+def note_or(store: VaultStore, name: str) -> str:
+    """Return the path of the note that a name without `.md` names, or the name where it names something else or nothing."""
+    from obsidian_agent.vault.views.disk import DiskView
+    from obsidian_agent.vault.views.view import named
 
-    path = parse(name, PathUse.READ)
-    return view.locate(path) or view.locate(parse(f"{path.text}.md", PathUse.READ))
+    try:
+        entry = named(DiskView(store), name)
+    except VaultError:
+        return name
+    return entry.path.text if entry is not None and entry.kind == "file" else name
 
 
 def not_there(name: str) -> VaultError:

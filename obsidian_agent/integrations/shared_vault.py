@@ -34,7 +34,7 @@ from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet
 from obsidian_agent.vault.views.filtered import FilteredView
-from obsidian_agent.vault.views.view import VaultView
+from obsidian_agent.vault.views.view import VaultView, named
 
 MOST_PROPOSALS: Final = 100
 """Kept plans of a vault; the oldest go first."""
@@ -83,7 +83,7 @@ class SharedVault:
                 code="PERMISSION_DENIED",
             )
         view = self._view()
-        call = with_arguments(read_call(tool, self.plans.tools), args)
+        call = with_arguments(read_call(tool, self.plans.tools), _with_suffix(args, view))
         try:
             found = prepare(call, view, self._context(view))
             shared = found.shared(frozenset(item.path.text for item in found.items))
@@ -274,6 +274,24 @@ def _without_path(problem: Problem) -> Problem:
     return replace(
         problem, message="It changes what is not shared, or what a rule protects.", path=None
     )
+
+
+def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
+    """Return the arguments with the paths of notes that go without `.md` completed."""
+
+    def complete(name: object) -> object:
+        try:
+            entry = named(view, name, "file") if isinstance(name, str) else None
+        except VaultError:
+            return name
+        return name if entry is None else entry.path.text
+
+    completed = dict(args)
+    if "path" in args:
+        completed["path"] = complete(args["path"])
+    if isinstance(args.get("filePaths"), list):
+        completed["filePaths"] = [complete(name) for name in args["filePaths"]]
+    return completed
 
 
 def _not_shared(gate: Gate, folders: frozenset[str]) -> Callable[[VaultPath], bool]:

@@ -13,13 +13,16 @@ from support import MakeVault
 NOTES = {"a.md": "[[b]] [[none]] [[#h]]", "sub/b.md": "", "c.md": "", "x.canvas": "{}"}
 
 
-def test_every_note_is_a_key(make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_note_and_canvas_is_a_key(
+    make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
+) -> None:
     vault = make_vault(NOTES).real_path
     assert main(["links", "--json", "--vault", vault]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "a.md": {"outgoing": ["a.md", "sub/b.md"], "unresolved": ["none"], "backlinks": []},
         "c.md": {"outgoing": [], "unresolved": [], "backlinks": []},
         "sub/b.md": {"outgoing": [], "unresolved": [], "backlinks": ["a.md"]},
+        "x.canvas": {"outgoing": [], "unresolved": [], "backlinks": []},
     }
 
 
@@ -49,8 +52,16 @@ def test_a_canvas_links_as_a_note_does(
     assert main(["links", "--vault", vault]) == 0
     assert (
         capsys.readouterr().out
-        == "a.md\n  -> a.md\n  -> sub/b.md\n  ?? none\nc.md\n  <- Boards/x.canvas\nsub/b.md\n  <- a.md\n  <- Boards/x.canvas\n"
+        == "Boards/x.canvas\n  -> c.md\n  -> sub/b.md\n  ?? gone\na.md\n  -> a.md\n  -> sub/b.md\n  ?? none\nc.md\n  <- Boards/x.canvas\nsub/b.md\n  <- a.md\n  <- Boards/x.canvas\n"
     )
+    assert main(["links", "--json", "--vault", vault]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["Boards/x.canvas"] == {
+        "outgoing": ["c.md", "sub/b.md"],
+        "unresolved": ["gone"],
+        "backlinks": [],
+    }
+    assert document["c.md"]["backlinks"] == [], "Obsidian lists notes only as backlinks"
     assert main(["links", "c", "--json", "--vault", vault]) == 0
     expected = {"outgoing": [], "unresolved": [], "backlinks": [], "canvases": ["Boards/x.canvas"]}
     assert json.loads(capsys.readouterr().out) == {"c.md": expected}
@@ -71,6 +82,15 @@ def test_a_path_that_is_no_file(make_vault: MakeVault, capsys: pytest.CaptureFix
 def test_a_real_vault_as_obsidian_sees_it(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = shared / "data/truth"
     assert main(["links", "--json", "--vault", str(truth / "tasks-demo-vault")]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(
-        (truth / "tasks-demo.json").read_text("utf-8")
-    )
+    document = json.loads(capsys.readouterr().out)
+    canvas = document.pop("Manual Testing/Frontmatter/Frontmatter code.canvas")
+    assert canvas["outgoing"]
+    assert document == json.loads((truth / "tasks-demo.json").read_text("utf-8"))
+
+
+def test_a_folder_of_the_same_name_does_not_hide_a_note(
+    make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vault = make_vault({"Plan.md": "[[b]]", "Plan/b.md": ""}).real_path
+    assert main(["links", "Plan", "--vault", vault]) == 0
+    assert capsys.readouterr().out == "Plan.md\n  -> Plan/b.md\n"

@@ -563,3 +563,27 @@ def test_a_note_whose_name_has_no_room_for_a_number_goes_to_a_trash_that_has_it(
     assert trashed == {name: "old", f"{'n' * 250} 2.md": "new"}
     assert desk.json("undo", "--yes")[0] == 0
     assert (desk.vault / name).read_text() == "new"
+
+
+def test_the_name_of_a_note_goes_without_its_extension_wherever_a_path_is_asked(
+    commands: MakeCommands,
+) -> None:
+    run = commands({"Notes/One.md": "one\n", "Two.md": "two\n", "Two/in.md": "", "key.md": ""})
+    run.config.write_text('write_deny = ["key.md"]\n')
+    code, result = run.json("do", "append 'x' to this note", "--active-file", "Notes/One", "--yes")
+    assert (code, result["effects"]["modified"]) == (0, ["Notes/One.md"])
+    assert run.json("policy", "explain", "key")[1]["decision"] == "deny"
+    assert [
+        entry["kind"] for entry in run.json("audit", "--path", "Notes/One")[1]["entries"]
+    ].count("run") == 1
+    assert run.json("undo", "--yes", "--skip", "Nothing")[0] == 2
+    code, told = run.json("undo", "--yes", "--skip", "Notes/One")
+    assert (code, told["skipped"]) == (0, ["Notes/One.md"])
+    (run.vault / "Notes/One.md").write_text("mine\n")
+    code, told = run.json("undo", "--yes", "--force", "Notes/One")
+    assert (code, told["restored"]) == (0, ["Notes/One.md"])
+    assert run.json("links", "Two")[1].keys() == {"Two.md"}
+    code, result = run.json("rename", "Notes/One", "Notes/Three", "--yes")
+    assert result["effects"]["renamed"] == [{"from": "Notes/One.md", "to": "Notes/Three.md"}]
+    refused = run.plan({"id": "read", "tool": "vault.readFile", "args": {"path": "Notes/Three"}})
+    assert "Did you mean 'Notes/Three.md'?" in json.dumps(run.json("preview", refused)[1])

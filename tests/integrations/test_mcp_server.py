@@ -133,6 +133,22 @@ def test_a_client_finds_the_tools_under_the_names_that_people_know(served: Serve
     }
 
 
+def test_the_name_of_a_note_goes_without_its_extension(served: Served) -> None:
+    note, several, properties, backlinks, hidden, missing = served.ask(
+        ("read_note", {"path": "Shared/Plan"}),
+        ("read_multiple_notes", {"paths": ["Shared/Plan", "Shared/Team.md"]}),
+        ("get_frontmatter", {"path": "Shared/Plan"}),
+        ("get_backlinks", {"path": "Shared/Plan"}),
+        ("read_note", {"path": "Private/Diary"}),
+        ("read_note", {"path": "Private/Nothing"}),
+    )
+    assert "The launch is in May" in note["content"]
+    assert [file["path"] for file in several["files"]] == ["Shared/Plan.md", "Shared/Team.md"]
+    assert properties["frontmatter"] == {"status": "active"}
+    assert "Shared/Deep/Idea.md" in json.dumps(backlinks)
+    assert hidden["refused"].replace("Diary", "Nothing") == missing["refused"]
+
+
 def test_a_plan_runs_unasked_only_under_a_rule_that_names_it_and_only_among_what_is_shared(
     served: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:

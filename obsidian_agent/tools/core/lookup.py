@@ -113,6 +113,8 @@ def not_found(view: VaultView, path: VaultPath) -> VaultError:
             code="NOT_TEXT",
             path=path.text,
         )
+    if twin is None and (note := view.locate(paths.parse(f"{path.text}.md", PathUse.READ))):
+        twin = note.path
     hint = (
         f"Did you mean {twin.text!r}?"
         if twin is not None

@@ -38,9 +38,9 @@ class LinkGraph:
     """Notes and canvases that could not be read; they count as files without links."""
 
     @property
-    def notes(self) -> tuple[VaultPath, ...]:
-        """The notes, sorted."""
-        return tuple(sorted(path for path in self.links if path.is_note))
+    def sources(self) -> tuple[VaultPath, ...]:
+        """The notes and canvases, sorted."""
+        return tuple(sorted(path for path in self.links if path.is_note or path.suffix == CANVAS))
 
     def of(self, file: VaultPath) -> NoteLinks:
         """The links of one note or canvas (or of any file: then only who links to it)."""

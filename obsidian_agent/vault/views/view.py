@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 
 EntryKind = Literal["file", "folder"]
 
@@ -96,6 +96,13 @@ class VaultView(Protocol):
     def trash_names(self) -> Collection[str]:
         """The names that are taken in the vault's `.trash/`."""
         ...
+
+
+def named(view: VaultView, name: str, kind: EntryKind | None = None) -> Entry | None:
+    """Return the entry of this kind that a user names; a note may go without `.md`. Raises `PathRefused`."""
+    path = parse(name, PathUse.READ)
+    entries = (view.locate(path), view.locate(parse(f"{path.text}.md", PathUse.READ)))
+    return next((each for each in entries if each is not None and kind in (None, each.kind)), None)
 
 
 def in_the_way(view: VaultView, target: VaultPath, moving: VaultPath) -> VaultPath | None:

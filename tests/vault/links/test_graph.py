@@ -50,7 +50,13 @@ def test_who_links_to_whom(make_vault: MakeVault) -> None:
     assert links(graph, "sub/c.md") == (["a.md"], [], ["a.md"])
     assert links(graph, "sub/d.md") == ([], [], ["a.md"])
     assert links(graph, "p.png") == ([], [], ["a.md"])
-    assert [note.text for note in graph.notes] == ["a.md", "b.md", "sub/c.md", "sub/d.md"]
+    assert [source.text for source in graph.sources] == [
+        "a.md",
+        "b.md",
+        "board.canvas",
+        "sub/c.md",
+        "sub/d.md",
+    ]
     board, note = parse("board.canvas", PathUse.READ), parse("sub/d.md", PathUse.READ)
     assert graph.of(board) == NoteLinks((note,), ("nowhere",))
     assert graph.of(note).canvases == (board,)
@@ -58,5 +64,5 @@ def test_who_links_to_whom(make_vault: MakeVault) -> None:
 
 def test_an_empty_vault(make_vault: MakeVault) -> None:
     graph = link_graph([], lambda path: b"")
-    assert graph.notes == ()
+    assert graph.sources == ()
     assert links(graph, "none.md") == ([], [], [])
