@@ -85,7 +85,8 @@ def test_a_vault_links_as_obsidian_says(shared: Path) -> None:
                 "unresolved": list(links.unresolved),
                 "backlinks": [path.text for path in links.backlinks],
             }
-            for note in graph.notes
+            for note in graph.sources
+            if note.is_note
             for links in [graph.of(note)]
         }
         assert found == json.loads((shared / "data" / answers).read_text("utf-8"))
