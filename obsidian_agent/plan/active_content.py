@@ -21,11 +21,13 @@ from obsidian_agent.plan.active_markdown import (
     Found,
     Tangled,
     addresses,
-    host_of,
+    digest,
     is_quiet,
     read_css,
     read_markdown,
     read_markup,
+    read_maths,
+    shown,
 )
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 from obsidian_agent.vault.text import BOM
@@ -59,9 +61,19 @@ _PICTURE: Final = expression(
     r"banner|cover|image|img|thumb|poster|photo|picture|avatar|icon|logo|background", re.I
 )
 _DECLARATION: Final = expression(r"<(?:!ENTITY|\?xml-stylesheet)[^>]*", re.I)
-_FORMULA: Final = expression(
-    r"\b(?:image|html|icon)\s*\([^)\"']{0,200}[\"'][^)+]{0,200}\+|\+\s*[\"'][^\"']{0,200}//", re.I
+_PICTURE_CALL: Final = expression(
+    r"\b(?:image|html)\b(?=(?:[\s)?.]|/\*(?:[^*]|\*(?!/)){0,99}\*/){0,20}+\()", re.I
 )
+"""Calls of the functions of a base that load what their argument names."""
+_PROPERTY: Final = (
+    r"(?!(?:formula|value|index|acc)\b)[^\W\d][\w-]*(?:\.[\w-]+)*"
+    r"(?:\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|\d+)\s*\])*"
+)
+_PLAIN_CALL: Final = expression(rf"\s*\(\s*(?:(\"[^\"\\]*\"|'[^'\\]*')|{_PROPERTY})\s*\)", re.I)
+"""An argument that is one literal or one property."""
+_LITERAL: Final = expression(r"\"[^\"\n]*\"|'[^'\n]*'")
+_FORMULA_NAME: Final = expression(r"\s*formula\s*[.\[]", re.I)
+_BASE_BLOCK: Final = expression(r"(?:```|~~~)[^\n]*base", re.I)
 _ROUGH_CODE: Final = expression(
     r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[^\S\n]*+[^\s`]+|<%|`\s*\$?=|<script|\bon[a-z]+\s*=|script\s*:(?=\S)|(?:button|view)\[|obsidian:[\\/]*[\w-]+\?",
     re.I,
@@ -104,7 +116,7 @@ def added_content(
             _roughly(name, old) if _only_words(text, old) else Found(),
         )
         known = known if old else Found()
-    hosts = {host_of(address) or address[:80] for address in found.remote - known.remote}
+    hosts = {shown(address) for address in found.remote - known.remote}
     return ActiveContent(
         tuple(sorted(hosts)), tuple(sorted({kind for kind, _ in found.code - known.code}))
     )
@@ -185,7 +197,7 @@ def _read_canvas(text: str, found: Found) -> None:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        plain = _JSON_ESCAPE.sub(lambda hit: chr(int(hit[1], 16)) if hit[1] else hit[2], text)
+        plain = _JSON_ESCAPE.sub(_json_character, text)
         found.search(plain)
         read_markdown(plain, found)
         return
@@ -197,10 +209,43 @@ def _read_canvas(text: str, found: Found) -> None:
 
 
 def _read_base(text: str, found: Found) -> None:
-    """A base: formulas make pictures and HTML of text, also of text that they put together."""
-    found.search(text.replace("\\/", "/"))
+    """Read a base: its formulas make pictures and HTML of text, also of text that they compute.
+
+    What a computed text comes to is not followed: it is remote.
+    """
     read_markup(text, found)
-    found.remote |= {f"a formula ({hit[0][:40]})" for hit in _FORMULA.finditer(text)}
+    context = digest(text)
+    plain = _JSON_ESCAPE.sub(_json_character, text)
+    try:
+        values = list(_strings(read_block(text)))
+    except VaultError:
+        values = []
+        found.search(plain)
+    for key, value in values:
+        found.load(value)
+        read_markup(value, found)
+        if key == "image" and _FORMULA_NAME.match(value):
+            found.compute(f"computed by {value}", context)
+        for literal in _LITERAL.finditer(value):
+            found.search(literal[0][1:-1])
+        _read_formula(value, found, context)
+    _read_formula(plain, found, context)
+
+
+def _read_formula(formula: str, found: Found, context: str) -> None:
+    """Read the calls in a formula that load something other than one literal or property."""
+    for reading in {formula, _JSON_ESCAPE.sub(_json_character, formula)}:
+        for call in _PICTURE_CALL.finditer(reading):
+            plain = _PLAIN_CALL.match(reading, call.end())
+            if plain is None:
+                found.compute(f"computed by {reading[call.start() : call.end() + 40]}", context)
+            elif plain[1]:
+                found.load(plain[1][1:-1])
+                found.search(plain[1][1:-1])
+
+
+def _json_character(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)) if escape[1] else escape[2]
 
 
 def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
@@ -224,10 +269,12 @@ def _roughly(name: str, text: str) -> Found:
     found = Found()
     if not text or name.endswith(_DATA) or (_is_note(name) and is_quiet(text)):
         return found
-    plain = html.unescape(
-        _JSON_ESCAPE.sub(lambda hit: chr(int(hit[1], 16)) if hit[1] else hit[2], text)
-    )
+    plain = html.unescape(_JSON_ESCAPE.sub(_json_character, text))
     found.remote |= set(addresses(plain))
+    context = digest(text)
+    read_maths(plain, found, context)
+    if name.endswith(".base") or _BASE_BLOCK.search(plain):
+        _read_formula(plain, found, context)
     found.code |= {
         (hit[0].strip()[:20], plain[hit.start() : hit.end() + 200])
         for hit in _ROUGH_CODE.finditer(plain)

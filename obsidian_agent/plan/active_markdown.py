@@ -12,6 +12,7 @@ tabs and line ends inside are dropped, `\\` counts as `/`, and `https:host` need
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _INNER = expression(
-    r"(?<![\w+.-])(?:(?:https?|wss?|ftps?):[\\/]*|(?<![^\s\"'`(,;=\[|])[\\/]{2}(?=[^\s\"'`<>()\\/]*\.\w))[^\s\"'`<>()\\/|,;]+[^\s\"'`<>|]*",
+    r"(?<![\w+.-])(?:(?:https?|wss?|ftps?):[\\/]*|(?<![^\s\"'`(,;=\[|])[\\/]{2})[^\s\"'`<>()\\/|,;]+[^\s\"'`<>|]*",
     re.I,
 )
 _WHOLE = expression(r"(?:(?:https?|wss?|ftps?):[\\/]*|[\\/]{2,})[^\s\\/].*", re.I | re.S)
@@ -69,6 +70,9 @@ _INERT_PREFIXES = ("aria-", "data-", "xmlns:")
 _FRAMES = frozenset({"iframe", "frame", "object", "embed", "webview", "a", "use", "portal"})
 """Elements that open what they name as a document of its own."""
 
+_STYLING = expression(r"\\(?:style|bbox|mmlToken|csname)(?![a-z])", re.I)
+"""Commands of MathJax that take CSS or attributes, and the one that builds the name of a command."""
+_STYLING_SIGNS: Final = (b"\\style", b"\\bbox", b"\\mmltoken", b"\\csname")
 _CSS_COMMENT = expression(r"/\*.*?(?:\*/|\Z)", re.S)
 _CSS_ESCAPE = expression(r"\\(?:([0-9a-f]{1,6})\s?|(\n|\r\n?|\f)|(.))", re.I)
 
@@ -87,6 +91,10 @@ class Found:
     def load(self, value: str) -> None:
         """A value that names one thing to be loaded."""
         self.remote |= set(whole_address(value))
+
+    def compute(self, expression: str, context: str) -> None:
+        """Record an address that is computed when the file is shown. `context`: `digest` of all that it may depend on."""
+        self.remote.add(f"({' '.join(expression[:70].split())})\0{context}")
 
     def search(self, text: str) -> None:
         """Text in which an address may stand anywhere."""
@@ -119,6 +127,25 @@ def host_of(address: str) -> str:
     """The computer that an address leads to, in lower case."""
     found = _HOST.match(address.removeprefix("file:"))
     return found[1].rpartition("@")[2].lower() if found else ""
+
+
+def digest(text: str) -> str:
+    """Return a short stand-in for a text."""
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).hexdigest()
+
+
+def shown(address: str) -> str:
+    """Return what users see of an address: its host, or the expression that computes it."""
+    return host_of(address) or address.partition("\0")[0][:80]
+
+
+def read_maths(text: str, found: Found, context: str) -> None:
+    """Read formulas in a note. A command that takes CSS or attributes may load anything.
+
+    Macros can be defined anywhere in the note, so arguments are not read: `context` is its `digest`.
+    """
+    for command in _STYLING.finditer(text):
+        found.compute(f"a formula with {command[0]}", context)
 
 
 def read_markup(text: str, found: Found) -> None:
@@ -163,6 +190,7 @@ def _read_attribute(tag: str, name: str, value: str, found: Found) -> None:
         if not (tag in ("a", "area") and name.endswith("href")):
             found.load(value)
             found.search(value)
+            read_css(value, found)  # attributes of SVG may hold CSS
 
 
 def _until(text: str, place: int, end: str) -> str:
@@ -205,6 +233,7 @@ _NOT_RUN: Final = _ONLY_COLOURED | {"nodejs"}
 
 _MATHS_OR_COMMENT: Final = expression(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
 _FENCE_INFO: Final = expression(r"```(?<!````)`*+[^\S\n]*+(?=([^\s`][^\n`]*))")
+_BROKEN_INFO: Final = expression(r"```[^\n`]+`[^\n]*")
 _TILDE_INFO: Final = expression(r"~~~(?<!~~~~)~*+[^\S\n]*+(\S[^\n]*)")
 _SCRIPT_SIGN: Final = expression(rb"<(?:%|script)")
 _LOWER: Final = bytes(range(256)).lower()
@@ -265,15 +294,20 @@ def is_quiet(text: str) -> bool:
     """Whether nothing in a note can load or run anything: a quick look, before any parsing."""
     # Looking for signs costs a tenth of matching patterns, and for one character a tenth of that.
     infos = _infos(text)
-    if any(_runs(info) or _MARKUP.search(info) for info in infos) or (
+    if any(_runs(info) or _MARKUP.search(info) or "base" in _words(info) for info in infos) or (
         "`" in text and _CODE_SPAN.search(text)
     ):
+        return False
+    # What follows a code span may be read as part of the info before it.
+    if "```" in text and any(_runs(line.replace("`", " ")) for line in _BROKEN_INFO.findall(text)):
         return False
     # No sign holds a letter that is the lower case of one beyond ASCII; bytes are searched at a fifth of the cost.
     signs = text.encode(errors="replace").translate(_LOWER, b"\n\t\r")
     if "<" in text and (
         _SCRIPT_SIGN.search(signs) or ("=" in text and _HANDLER.search(text.lower()))
     ):
+        return False
+    if any(sign in signs for sign in _STYLING_SIGNS):
         return False
     escaped = b"&" in signs or b"\\" in signs
     addressed = (b"/" in signs and (b"//" in signs or b"/\\" in signs)) or _SCHEME.search(signs)
@@ -305,7 +339,7 @@ def read_markdown(
         )
     definitions = {_label(label): address for label, address in _LOOSE_DEFINITION.findall(text)}
     try:
-        _Reading(found, definitions, special).blocks(text, 0)
+        _Reading(found, definitions, special, text).blocks(text, 0)
     except RecursionError as error:
         raise Tangled from error
 
@@ -338,11 +372,16 @@ def _words(info: str) -> list[str]:
 
 class _Reading:
     def __init__(
-        self, found: Found, definitions: dict[str, str], special: Callable[[str, str], bool]
+        self,
+        found: Found,
+        definitions: dict[str, str],
+        special: Callable[[str, str], bool],
+        whole: str,
     ) -> None:
         self._found = found
         self._definitions = definitions
         self._special = special
+        self._context = digest(whole)
 
     def blocks(self, text: str, depth: int) -> None:
         if (
@@ -422,6 +461,7 @@ class _Reading:
         # Deep in a footnote CommonMark takes the mark of a quote for text.
         for reading in {text, _QUOTE_MARK.sub("\n", text)}:
             read_markup(reading, self._found)
+        read_maths(text, self._found, self._context)
         self._found.code |= {("block", info) for info in _infos(text) if _runs(info)}
         for image in _LOOSE_IMAGE.finditer(text):
             self._found.remote |= set(addresses(image[1]))

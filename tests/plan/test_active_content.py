@@ -295,6 +295,109 @@ LATER = [
 """Spellings that were invented when the reader was done."""
 
 
+def formula(text: str) -> tuple[str, str]:
+    return "a.base", f"formulas:\n  a: {json.dumps(text)}\n"
+
+
+UNNAMED = {
+    "joined": formula('image(["https:","","evil","x"].join("/"))'),
+    "from a formula": formula('image(formula.b + "/x")'),
+    "a formula alone": formula("image(formula.b)"),
+    "reversed": formula('image("gnp.x/live//:sptth".split("").reverse().join(""))'),
+    "html of a property and text": formula('html("<img src=" + note.u + ">")'),
+    "the value of a loop": formula('["//evil"].map(image(value))'),
+    "case and blanks": formula('IMAGE \n ( lower("HTTPS://EVIL") )'),
+    "comment": formula("image/* x */(a.b())"),
+    "brackets": formula('(image)(a.concat("x"))'),
+    "escaped name": formula(r'im\u0061ge(a.replace("x","y"))'),
+    "escaped literal": formula(r'image("\x68ttps:\x2f/evil")'),
+    "choice": formula('if(true, image(if(a, "ht", "x")))'),
+    "computed key": formula("html(list[value])"),
+    "folded": ("a.base", 'formulas:\n  a: >-\n    image(\n      ["a"]\n      .join(""))\n'),
+    "picture of a view": ("a.base", "formulas:\n  p: x.y()\nviews:\n  - image: formula.p\n"),
+    "no yaml": ("a.base", "formulas: [\n  a: image(x.y())\n"),
+    "filter": ("a.base", "filters:\n  and:\n    - image(a+b)\n"),
+    "block": ("a.md", '```base\nformulas:\n  a: image(["a"].join(""))\n```'),
+    "block in a quote": ("a.md", '> ```base\n> formulas:\n>   a: image(["a"].join(""))\n> ```'),
+    "large base": ("a.base", f"x: {'a' * CLOSELY}\nformulas:\n  a: image(b.c())\n"),
+    "style": ("a.md", "$\\style{background:url(https://evil/p)}{x}$"),
+    "style without a dot": ("a.md", "$$\n\\style{background:url(//evil)}{x}\n$$"),
+    "bbox": ("a.md", "text $\\bbox[background:url(//evil)]{x}$"),
+    "style in a macro": ("a.md", "$\\def\\a#1{\\style{background:#1}{x}}$"),
+    "attributes": ("a.md", '$\\mmlToken{mi}[style="background:url(//e)"]{x}$'),
+    "style beside code": ("a.md", "$a`b \\style{background:url(//e)}{x} c`d$"),
+    "style in a table": ("a.md", "|a|\n|-|\n|$\\style{background:url(//e)}{x}$|"),
+    "style on a canvas": ("a.canvas", '{"nodes":[{"type":"text","text":"$\\\\style{b}{x}$"}]}'),
+    "name of a command": ("a.md", "$\\csname sty\\endcsname$"),
+    "large note": ("a.md", "word " * (CLOSELY // 5) + "$\\style{b:url(//e)}{x}$"),
+    "url": ("a.md", "<div style='background:url(//evil)'>"),
+    "url in quotes": ("a.md", "<div style='background:url(\"//evil/p\")'>"),
+    "css escapes": ("a.md", "<div style='background:url(\\2f\\2f evil)'>"),
+    "css line end": ("a.md", "<div style='background:url(\"/\\a /evil\")'>"),
+    "css backslash": ("a.css", "a{b:url(/\\\\evil)}"),
+    "import": ("a.css", "@import '//evil';"),
+    "srcset": ("a.md", "<img srcset='a.png 1x, //evil/p 2x'>"),
+    "svg attribute": ("a.md", "<svg><rect fill='url(//evil#a)'/></svg>"),
+    "escapes in one": ("a.md", "<svg><rect fill='u\\72l(\\2f \\2f evil)'/></svg>"),
+    "number": ("a.md", "<p style='b:url(//2130706433)'>"),
+    "ipv6": ("a.md", "<p style='b:url(//[::1]/x)'>"),
+    "refresh": ("a.md", "<meta http-equiv=refresh content='0;url=//evil/'>"),
+    "mermaid": ("a.md", "```mermaid\n%%{init:{'themeCSS':'a{b:url(//evil)}'}}%%\n```"),
+}
+PLAIN = {
+    "property": formula("image(note.cover)"),
+    "property alone": formula("if(cover, image(cover))"),
+    "property in quotes": formula('image(note["my cover"])'),
+    "item": formula("image(file.embeds[0])"),
+    "literal": formula('image("Attachments/a.png")'),
+    "html": formula('html("<b>x</b>")'),
+    "property of that name": formula('image.isEmpty() && note.image == ""'),
+    "regular expression": formula(r'file.name.replace(/\d\d/, "")'),
+    "path": formula('file.path + "/" + file.name'),
+    "view": ("a.base", "views:\n  - type: cards\n    image: note.cover\n"),
+    "formula": ("a.md", "$\\frac{a}{b}$ $$\\mathbf{x}$$ $\\displaystyle x$ a // b"),
+    "comment": ("a.md", "```rust\n//comment\n```"),
+    "link": ("a.md", "<a href='//host/x' title='//x'>x</a> and //host"),
+}
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_what_is_computed_or_names_a_host_without_a_dot_is_marked(name: str) -> None:
+    path, text = UNNAMED[name]
+    assert added(text, path=path).hosts
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_property_a_literal_and_plain_formulas_are_not_marked(name: str) -> None:
+    path, text = PLAIN[name]
+    assert added(text, path=path) == ActiveContent()
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.base", "formulas:\n  p: note.a\n  q: image(formula.p)\n", "p: note.a=p: x.y()"),
+        ("a.md", "$\\def\\s#1{\\style{#1}{x}}$\n\nend", "end=$\\s{b:url(//evil)}$"),
+    ],
+)
+def test_what_a_computed_address_comes_from_counts(path: str, before: str, after: str) -> None:
+    old, new = after.split("=", 1)
+    assert added(before.replace(old, new), before, path).hosts
+    assert added(before, before, path) == ActiveContent()
+
+
+def test_a_computed_address_is_shown_by_its_formula() -> None:
+    path, text = UNNAMED["folded"]
+    assert added(text, path=path).hosts == ('(computed by image( ["a"] .join("")))',)
+
+
+def test_many_computed_addresses_take_little_time_and_memory() -> None:
+    calls = " ".join(f"image(a{number}(" for number in range(12_000))
+    started = time.process_time()
+    assert added(f"a: {calls}", path="a.base").hosts
+    assert time.process_time() - started < 6
+
+
 def added(text: str, before: str = "", path: str = "a.md") -> ActiveContent:
     return added_content(path, text.encode(), before.encode)
 
@@ -484,6 +587,7 @@ https:\n//e|<img src=|onerror=|<x|<style>|<a href=|>|x>|<a b/c|](<b c.md>)|src=/
 
 
 @example("``````~~~```[t](y>z)dataviewjs")
+@example("```dataview`dataview`dataviewjs")
 @settings(max_examples=1_000, deadline=None)
 @given(st.lists(st.sampled_from(PIECES.split("|")), max_size=14).map("".join))
 def test_what_a_quick_look_leaves_unread_has_nothing_in_it(text: str) -> None:
