@@ -288,6 +288,7 @@ class ArgMarks:
     """The marks at one place of the argument tree, with those of a list's items and an object's fields below it."""
 
     path: bool = False
+    moved_from: str = ""
     long_text: bool = False
     items: ArgMarks | None = None
     fields: Mapping[str, ArgMarks] = field(default_factory=dict)
@@ -323,7 +324,12 @@ def _of_model(model: type[BaseModel], inside: frozenset[type[BaseModel]]) -> Arg
 
 
 def _of_metadata(metadata: list[Any]) -> ArgMarks:
-    return ArgMarks(path=_has(metadata, PathMark), long_text=_has(metadata, LongTextMark))
+    paths = [each for each in metadata if isinstance(each, PathMark)]
+    return ArgMarks(
+        path=bool(paths),
+        moved_from=next((each.moved_from for each in paths if each.moved_from), ""),
+        long_text=_has(metadata, LongTextMark),
+    )
 
 
 def _has(metadata: typing.Iterable[Any], mark: type) -> bool:
@@ -354,9 +360,10 @@ def _merge(marks: list[ArgMarks]) -> ArgMarks:
             fields[name] = _merge([fields[name], below]) if name in fields else below
     items = [each.items for each in marks if each.items is not None]
     merged = ArgMarks(
-        any(m.path for m in marks),
-        any(m.long_text for m in marks),
-        _merge(items) if items else None,
-        fields,
+        path=any(m.path for m in marks),
+        moved_from=next((m.moved_from for m in marks if m.moved_from), ""),
+        long_text=any(m.long_text for m in marks),
+        items=_merge(items) if items else None,
+        fields=fields,
     )
     return merged if merged != NO_MARKS else NO_MARKS

@@ -156,7 +156,7 @@ class Template:
     def resolve(self, scope: Scope, notes: list[str] | None = None) -> Any:
         """The value with every reference filled in; a value without references is returned as it is.
 
-        `notes` receives one line for each name whose illegal characters were replaced. ToolError REFERENCE_ERROR or NO_SELECTION names
+        `notes` receives one line for each name of a path whose illegal characters were replaced. ToolError REFERENCE_ERROR or NO_SELECTION names
         the reference; PathRefused PATH_INVALID names the value that cannot be a part of a path, its hint what could be.
         """
         return self.root.resolve(scope, notes)
@@ -273,17 +273,27 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _Path(_Text):
-    """Text that is a path: each value fills one component, and an empty first component vanishes."""
+    """Text that is a path: each value fills one component, and an empty first component vanishes.
 
-    def resolve(self, scope: Scope, notes: list[str] | None) -> str:
-        path = ""
+    `moved_from`: the argument beside it with the old path of what is moved.
+    """
+
+    moved_from: str = ""
+
+    def resolve(self, scope: Scope, notes: list[str] | None, old_path: object = None) -> str:
+        """Return the path with illegal characters of values as dashes.
+
+        The last component stays as it is where it is that of `old_path`: a move keeps the name.
+        """
+        path, written = "", ""
         for index, piece in enumerate(self.pieces):
             match piece:
                 case str():
                     vanished = index > 0 and not path and piece.startswith("/")
                     path += piece[1:] if vanished else piece
+                    written += piece[1:] if vanished else piece
                 case Reference():
-                    text = _path_part(piece, scope, notes)
+                    text, dashed = _path_part(piece, scope)
                     if not text and path.endswith("/") and self._ends_component(index):
                         raise PathRefused(
                             f"{piece.source} is empty and would be a whole part of the path.",
@@ -291,9 +301,19 @@ class _Path(_Text):
                             path=path,
                         )
                     path += text
+                    written += dashed
                 case Malformed():
                     _refuse_malformed(piece)
-        return path
+        names, written_names = path.split("/"), written.split("/")
+        if isinstance(old_path, str) and names[-1] == old_path.rpartition("/")[2]:
+            written_names[-1] = names[-1]
+        if notes is not None:
+            notes.extend(
+                f"“{name}” becomes “{dashed}”: some systems forbid its characters in names."
+                for name, dashed in zip(names, written_names, strict=True)
+                if name != dashed
+            )
+        return "/".join(written_names)
 
     def _ends_component(self, index: int) -> bool:
         following = self.pieces[index + 1 : index + 2]
@@ -309,7 +329,9 @@ def _refuse_malformed(piece: Malformed) -> None:
         )
 
 
-def _path_part(reference: Reference, scope: Scope, notes: list[str] | None) -> str:
+def _path_part(reference: Reference, scope: Scope) -> tuple[str, str]:
+    """Return the text of a value that is a part of a path, and the same with dashes for characters
+    that are illegal in names."""
     value = resolve_reference(reference, scope)
     if value is None or isinstance(value, list | dict):
         what = "null" if value is None else "a list or object"
@@ -319,9 +341,7 @@ def _path_part(reference: Reference, scope: Scope, notes: list[str] | None) -> s
     text = text_of(value)
     if scope.may_hold_slash(reference):
         dated = any(call.name == "date" for call in reference.filters)
-        return (
-            "/".join(_dashed(reference, part, notes) for part in text.split("/")) if dated else text
-        )
+        return text, "/".join(map(dash_illegal, text.split("/"))) if dated else text
     if "/" in text or "\\" in text or text.strip() in (".", ".."):
         cleaned = clean_component(text)
         raise PathRefused(
@@ -330,16 +350,7 @@ def _path_part(reference: Reference, scope: Scope, notes: list[str] | None) -> s
             path=text[:200],
             hint=f"Write |filename after it to get {cleaned!r}.",
         )
-    return _dashed(reference, text, notes)
-
-
-def _dashed(reference: Reference, text: str, notes: list[str] | None) -> str:
-    dashed = dash_illegal(text)
-    if dashed != text and notes is not None:
-        notes.append(
-            f"{reference.source}: {text!r} is written as {dashed!r} in the path, because some systems forbid those characters."
-        )
-    return dashed
+    return text, dash_illegal(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +370,14 @@ class _Object:
     fields: Mapping[str, _Node]
 
     def resolve(self, scope: Scope, notes: list[str] | None) -> dict[str, Any]:
-        return {name: node.resolve(scope, notes) for name, node in self.fields.items()}
+        resolved: dict[str, Any] = {}
+        for name, node in self.fields.items():
+            if isinstance(node, _Path) and node.moved_from in self.fields:
+                old_path = self.fields[node.moved_from].resolve(scope, None)
+                resolved[name] = node.resolve(scope, notes, old_path)
+            else:
+                resolved[name] = node.resolve(scope, notes)
+        return resolved
 
     def found(self) -> Iterator[Reference | Malformed]:
         for node in self.fields.values():
@@ -398,7 +416,7 @@ def _text_node(text: str, marks: ArgMarks) -> _Node:
         return _Static(text if literal == text else literal)
     if len(found) == 1 and isinstance(found[0], Reference):
         return _Single(found[0])
-    return _Path(tuple(found)) if marks.path else _Text(tuple(found))
+    return _Path(tuple(found), marks.moved_from) if marks.path else _Text(tuple(found))
 
 
 _BARE_STEPS = re.compile(r"steps\.[\w.\[\]|:-]+")

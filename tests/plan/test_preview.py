@@ -137,6 +137,38 @@ def test_a_selection_is_needed(make_vault: MakeVault) -> None:
     assert not ready.valid
 
 
+ODD = ["What is it?.md", 'a "b".md', "x > y.md", "a|b.md", "lead#hash.md", "br[ack].md", "plain.md"]
+
+
+@pytest.mark.parametrize("to", ["Archive/${note.file}", "Archive/${note.name}.md"])
+def test_a_move_keeps_the_names_of_files(make_vault: MakeVault, to: str) -> None:
+    files: dict[str, str | bytes] = {f"Old/{name}": "#done\n" for name in ODD}
+    files |= {"Home.md": "[[What is it?]] [[x > y]]\n", "Archive/": ""}
+    each = {"from": "$steps.find.files", "itemName": "note"}
+    document = plan(
+        step("find", "vault.find", {"where": {"tag": "done"}}),
+        step("move", "vault.rename", {"from": "${note.path}", "to": to}, foreach=each),
+    )
+    ready = dry_run(make_vault(files), document)
+    assert not ready.errors
+    assert not ready.warnings
+    moved = {c.path.name: c.new_path.text for c in ready.change_set.changes if c.new_path}
+    assert moved == {name: f"Archive/{name}" for name in ODD}
+
+
+def test_another_name_that_some_systems_forbid_is_told_without_the_plans_own_words(
+    make_vault: MakeVault,
+) -> None:
+    document = plan(step("move", "vault.rename", {"from": "A.md", "to": "Old/${new}.md"}))
+    document["parameters"] = {"new": {"type": "text", "default": "Why?"}}
+    ready = dry_run(make_vault({"A.md": "x"}), document)
+    assert [problem.message for problem in ready.warnings] == [
+        "“Why?.md” becomes “Why-.md”: some systems forbid its characters in names."
+    ]
+    moved = [change.new_path.text for change in ready.change_set.changes if change.new_path]
+    assert moved == ["Old/Why-.md"]
+
+
 def test_steps_see_what_earlier_steps_did(make_vault: MakeVault) -> None:
     ready = dry_run(
         make_vault({"a.md": "one\n"}),

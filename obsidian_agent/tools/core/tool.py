@@ -34,7 +34,13 @@ class Risk(StrEnum):
 
 
 class PathMark:
-    """Annotation mark of an argument that is a vault path."""
+    """Annotation mark of an argument that is a vault path.
+
+    `moved_from`: the argument with the old path of what is moved, which keeps its own name.
+    """
+
+    def __init__(self, moved_from: str = "") -> None:
+        self.moved_from = moved_from
 
 
 class LongTextMark:

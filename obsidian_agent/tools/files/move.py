@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,7 +14,7 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_entry, new_path
 from obsidian_agent.tools.core.models import ToolModel
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
+from obsidian_agent.tools.core.tool import PathMark, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import base_links
@@ -172,7 +173,7 @@ def _listed(names: Sequence[str]) -> str:
 
 class RenameInput(ToolModel):
     from_: PathText = Field(alias="from", min_length=1)
-    to: PathText = Field(
+    to: Annotated[str, PathMark(moved_from="from")] = Field(
         min_length=1,
         description="The full new path with name and extension, never a folder to move into.",
     )
