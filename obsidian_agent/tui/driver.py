@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import threading
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ def outliving_its_terminal(driver: type[Driver], gone: Callable[[], object]) -> 
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             if (file := getattr(self, "_file", None)) is not None:
+                if not file.isatty() and sys.__stdout__ is not None:
+                    file = sys.__stdout__  # Textual draws on standard error, which may be a log
                 self._file = _Output(file, gone)
                 threading.Thread(
                     target=_wait_for_end, args=(file.fileno(), gone), daemon=True

@@ -41,6 +41,12 @@ def _has_no_controlling_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCNOTTY)
 
 
+def _app_over(vault: str, place: Path) -> list[str]:
+    """The command line of the app, with its state under `place`."""
+    words = [sys.executable, "-m", "obsidian_agent", "app", vault, "--offline"]
+    return [*words, "--state-dir", os.fspath(place / "state")]
+
+
 def _end(terminal: int) -> bytes:
     """Read what is drawn until nobody draws any more."""
     drawn = b""
@@ -71,19 +77,9 @@ def test_the_app_ends_with_its_terminal_or_when_it_is_asked_to(
     if not process:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         prepare()
-        command = [
-            sys.executable,
-            "-m",
-            "obsidian_agent",
-            "app",
-            os.fspath(vault),
-            "--offline",
-            "--state-dir",
-            os.fspath(tmp_path / "state"),
-        ]
         os.execve(
             sys.executable,
-            command,
+            _app_over(vault, tmp_path),
             os.environ | {"TERM": "xterm-256color", "HOME": os.fspath(tmp_path)},
         )
     drawn, deadline = b"", time.monotonic() + 60
@@ -107,6 +103,30 @@ def test_the_app_ends_with_its_terminal_or_when_it_is_asked_to(
     # 1: the thread that reads keys may be the first that hears of it.
     assert ended, "it waits for a terminal that is gone"
     assert os.waitstatus_to_exitcode(status) in ((130,) if asked else (130, 1))
+
+
+def test_the_screen_stays_on_the_terminal_when_standard_error_is_a_log(
+    tmp_path: Path, make_vault: MakeVault
+) -> None:
+    vault, log = make_vault({"A.md": "one\n"}).real_path, tmp_path / "log"
+    process, terminal = pty.fork()
+    if not process:
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 2)
+        os.execve(
+            sys.executable,
+            _app_over(vault, tmp_path),
+            os.environ | {"TERM": "xterm-256color", "HOME": os.fspath(tmp_path)},
+        )
+    drawn, deadline = b"", time.monotonic() + 60
+    while b"New line" not in drawn and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            drawn += os.read(terminal, 1 << 16)
+    os.kill(process, signal.SIGTERM)
+    _end(terminal)
+    os.waitpid(process, 0)
+    os.close(terminal)
+    assert b"New line" in drawn
+    assert b"\x1b" not in log.read_bytes()
 
 
 async def test_a_signal_is_for_the_app_to_answer() -> None:
