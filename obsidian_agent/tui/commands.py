@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from obsidian_agent.dataclass import dataclass
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class Command:
     needs: bool = False
 
 
-_CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S)
+_CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S | re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +39,20 @@ class Called:
 
 
 def called(message: str, commands: Sequence[Command]) -> Called | None:
-    """The command that a message calls; None for any other message (a path that begins with a slash is one)."""
-    match = _CALL.fullmatch(message.strip())
+    """Return the call in `/name …`, or in a message that is the bare name of a command; None for any other message.
+
+    A path that begins with a slash is no call.
+    """
+    text = message.strip()
+    by_name = {command.name: command for command in commands}
+    bare = by_name.get(text.casefold())
+    if bare is not None and not bare.needs:
+        return Called(bare.name, bare, "")
+    match = _CALL.fullmatch(text)
     if match is None or not match.group(1):
         return None
-    name, rest = match.group(1), (match.group(2) or "").strip()
-    return Called(name, next((command for command in commands if command.name == name), None), rest)
+    name, rest = match.group(1).casefold(), (match.group(2) or "").strip()
+    return Called(name, by_name.get(name), rest)
 
 
 def starting_with(text: str, commands: Sequence[Command]) -> list[Command]:

@@ -6,11 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.screen import Screen
 
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.tui.screens.dialogs import Confirm
+from obsidian_agent.tui.screens.help import Help
+from obsidian_agent.tui.screens.open_note import OpenNote
+from obsidian_agent.tui.screens.settings import SettingsScreen
+from obsidian_agent.tui.screens.undo import History
 from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -179,3 +186,48 @@ async def test_enter_on_an_empty_message_does_nothing(tmp_path: Path) -> None:
         assert app.hint() == ""
         assert app.screen().count("\n") == before.count("\n")
         assert app.main.thread.id is None
+
+
+async def test_a_request_to_open_a_note_opens_it_and_leaves_the_plan_that_waits(
+    tmp_path: Path,
+) -> None:
+    async with kitchen(tmp_path) as app:
+        await app.send("open Soup")
+        assert (app.panes.note.path, app.panes.front, app.stage) == ("Soup.md", "note", "idle")
+        await app.planned(FIRST)
+        waiting = app.main.turn.pending
+        assert waiting is not None
+        for message in ("Open Bread.md", "/open bread"):
+            await app.send(message)
+            assert (app.panes.note.path, app.panes.front) == ("Bread.md", "note")
+            assert app.main.turn.pending is waiting
+            await app.send("/open Soup")
+        app.panes.go("work")
+        await app.settle()
+        assert "✓ Ready" in app.screen()
+
+
+async def test_a_name_that_several_or_no_notes_have_is_looked_for_by_its_letters(
+    tmp_path: Path,
+) -> None:
+    async with kitchen(tmp_path) as app:
+        await app.send("/open brea")
+        await app.on_top(OpenNote)
+        await app.press("enter")
+        assert app.panes.note.path == "Bread.md"
+
+
+@pytest.mark.parametrize(
+    ("word", "screen"),
+    [("help", Help), ("settings", SettingsScreen), ("history", History), ("undo", Confirm)],
+)
+async def test_the_name_of_a_command_acts_with_and_without_a_slash(
+    tmp_path: Path, word: str, screen: type[Screen[Any]]
+) -> None:
+    async with kitchen(tmp_path) as app:
+        for message in (word, word.capitalize(), f"/{word}", f"/{word.upper()}"):
+            await app.send(message)
+            await app.on_top(screen)
+            await app.press("escape")
+            assert app.app.screen is app.main
+        assert app.main.thread.id is None, "none of them is a message"

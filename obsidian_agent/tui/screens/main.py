@@ -67,7 +67,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             "The model looks at it and proposes how",
             "repair",
         ),
-        Command("open", "Open note", "Find a note by a few letters", "open_note"),
+        Command("open", "Open note", "By its name, or by a few letters", "open_note", "[NOTE]"),
+        Command("undo", "Undo the last run", "Asks first", "undo_last"),
         Command("plan", "Bring back the last plan", "Preview it again", "bring_back_plan"),
         Command("retry", "Say the last message again", "After an error, for example", "say_again"),
         Command(
@@ -423,14 +424,35 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def action_clear(self) -> None:
         self.panes.chat.transcript.clear()
 
-    def action_open_note(self) -> None:
+    def action_undo_last(self) -> None:
+        self.undo_last()
+
+    def action_open_note(self, name: str = "") -> None:
+        """Open the note with this name, else choose one by a few letters."""
+        if name:
+            self._open_named(name)
+        else:
+            self._choose_note()
+
+    @work(group="note", exit_on_error=False)
+    async def _open_named(self, name: str) -> None:
+        from obsidian_agent.tui.screens.open_note import named
+
+        matches = named(await asyncio.to_thread(self.session.vault.notes), name)
+        if len(matches) == 1:
+            self.show_note(matches[0])
+        else:
+            self._choose_note(name)
+
+    def _choose_note(self, query: str = "") -> None:
         from obsidian_agent.tui.screens.open_note import OpenNote
 
         def opened(path: str | None) -> None:
             if path is not None:
                 self.show_note(path)
 
-        self.app.push_screen(OpenNote(partial(asyncio.to_thread, self.session.vault.notes)), opened)
+        read = partial(asyncio.to_thread, self.session.vault.notes)
+        self.app.push_screen(OpenNote(read, query), opened)
 
     def action_tasks(self) -> None:
         """The tasks and plans of the conversation on the screen."""

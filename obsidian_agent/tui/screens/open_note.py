@@ -18,13 +18,14 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 class OpenNote(Finder):
     """Dismisses with the path of the chosen note. The list of notes is read while the person types already."""
 
-    def __init__(self, load: Callable[[], Awaitable[Sequence[str]]]) -> None:
+    def __init__(self, load: Callable[[], Awaitable[Sequence[str]]], query: str = "") -> None:
         super().__init__("Open note")
         self._load = load
+        self._query = query
         self._search: NoteSearch | None = None
 
     def body(self) -> ComposeResult:
-        yield LineEntry(placeholder="A few letters of the name", compact=False)
+        yield LineEntry(self._query, placeholder="A few letters of the name", compact=False)
         yield Static("Reading the list of notes…", id="found", markup=False)
         yield ChoiceList()
 
@@ -55,6 +56,16 @@ class OpenNote(Finder):
                 else "No note has these letters in its name."
             )
         )
+
+
+def named(paths: Sequence[str], name: str) -> list[str]:
+    """Return the notes whose path, or else whose name, is `name`, with or without `.md`, in any case."""
+    query = name.casefold().removesuffix(".md")
+    keys = [path.casefold().removesuffix(".md") for path in paths]
+    whole = [path for path, key in zip(paths, keys, strict=True) if key == query]
+    return whole or [
+        path for path, key in zip(paths, keys, strict=True) if key.rpartition("/")[2] == query
+    ]
 
 
 def _choice(path: str) -> Choice:

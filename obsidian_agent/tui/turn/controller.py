@@ -119,7 +119,7 @@ class TurnController:
         """Of a plan that runs in stages: the outputs of the steps that have run."""
         self._complete = False
         self._approve_when_idle: Preview | None = None
-        self._next_stage: Callable[[], None] | None = None
+        self._next_stage: Callable[[], object] | None = None
         self._token = 0
         self._worker: Worker[None] | None = None
 
@@ -322,6 +322,11 @@ class TurnController:
         if not plan.steps:
             self._view.say("agent", "\n\n".join([plan.goal, *plan.assumptions]))
             return
+        opened = note_to_open(preview, preview.outputs) if self._only_opens(preview) else None
+        if opened is not None:
+            self._view.say("note", f"Opened {terminal_text.shortened(opened[0], 200)}.")
+            self._next_stage = partial(self._view.show_note, *opened)
+            return
         self._show(preview, complete=True)
         self._agent = preview.agent
         first_time = self.pending is None or self.pending.plan is not plan
@@ -348,6 +353,19 @@ class TurnController:
             self._view.hint(no_selection(self._view.key("main.open")))
         self._view.bring_forward()
         self._view.refresh_state()
+
+    def _only_opens(self, preview: Preview) -> bool:
+        """Return True if a plan without a model or client does nothing but show notes in this app."""
+        return (
+            self.client is None
+            and not (preview.agent or self._disabled or self._done)
+            and preview.valid
+            and bool(preview.instances)
+            and all(
+                isinstance(instance.output, Mapping) and instance.output.get("via") == "app"
+                for instance in preview.instances
+            )
+        )
 
     def _show(self, preview: Preview, *, complete: bool) -> None:
         self._plan = self._plan or preview.plan
@@ -445,7 +463,7 @@ class TurnController:
         self._view.run_worker(
             partial(self._check, applied, result), group="kept", exit_on_error=False
         )
-        if (wanted := note_to_open(applied.preview, result)) is not None:
+        if (wanted := note_to_open(applied.preview, result.outputs)) is not None:
             self._view.show_note(*wanted)
         if result.success and applied.preview.waits:
             self._next_stage = partial(self._preview_rest, applied, result)
@@ -495,12 +513,12 @@ def no_selection(open_key: str) -> str:
     return f"Selection is empty. Please select text first.\nSelect bullet points to create notes from ({open_key} opens a note)."
 
 
-def note_to_open(preview: Preview, result: ExecutionResult) -> tuple[str, int | None] | None:
-    """The note that the plan asked to show last, if that step was done, and the line (from 1)."""
+def note_to_open(preview: Preview, outputs: Mapping[str, Any]) -> tuple[str, int | None] | None:
+    """Return the note that the last of the steps with `outputs` shows, and the line (from 1)."""
     for instance in reversed(preview.instances):
         if instance.tool != "workspace.openFile":
             continue
-        output = result.outputs.get(instance.step_id)
+        output = outputs.get(instance.step_id)
         if isinstance(output, list):
             output = (
                 output[instance.index]
