@@ -134,11 +134,11 @@ class Settings(BaseModel):
         ge=1,
         le=1_000_000,
     )
-    timeout: float = _field(
-        60.0,
+    timeout: float | None = _field(
+        None,
         "Model",
         "Timeout",
-        "Seconds without a sign of the service, after which it is given up.",
+        "Seconds of silence, retries included, before a model is given up; empty: 120, and 300 for one on this machine or an agent.",
         ge=1.0,
         le=3600.0,
     )

@@ -64,11 +64,11 @@ class Planner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a model is asked. `max_tokens` None leaves the room for an answer to the service; `timeout` is seconds of silence."""
+    """How a model is asked. `max_tokens` None leaves the room for an answer to the service; `timeout` is seconds of silence, None: the provider's own."""
 
     temperature: float = 0.2
     max_tokens: int | None = None
-    timeout: float = 60.0
+    timeout: float | None = None
 
 
 @dataclass(slots=True)

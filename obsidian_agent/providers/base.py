@@ -9,10 +9,13 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
+
+SILENCE: Final = 120.0
+"""Seconds without a piece of the answer before a service is given up, where the settings name none."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -52,7 +55,8 @@ class ChatMessage:
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One completion. `json_only` asks for a JSON object where the service can promise one, `schema` (a JSON Schema of an object) for one
-    of that shape. What comes need not keep to either: services without such a promise answer as they like. Timeout in seconds between chunks.
+    of that shape. What comes need not keep to either: services without such a promise answer as they like. `timeout`: seconds of silence
+    before it is given up, None: the provider's own.
 
     A service that cannot call tools refuses a request with `tools` with the code API_TOOLS_UNSUPPORTED.
     """
@@ -61,7 +65,7 @@ class ChatRequest:
     temperature: float = 0.2
     max_tokens: int | None = None
     json_only: bool = False
-    timeout: float = 60.0
+    timeout: float | None = None
     tools: tuple[ToolOffer, ...] = ()
     schema: Mapping[str, Any] | None = None
     conversation: str = ""

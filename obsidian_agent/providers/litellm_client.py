@@ -26,6 +26,7 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.base import (
+    SILENCE,
     ChatDelta,
     ChatMessage,
     ChatRequest,
@@ -140,8 +141,6 @@ Dialect = Literal["openai", "anthropic", "ollama_chat"]
 
 MAX_TEXT = 8 * 1024 * 1024
 """Characters of one answer, thinking included."""
-SILENT_CHUNKS_FACTOR = 5
-"""Keep-alive messages may stretch the time between deltas to this many timeouts; so long may an answer take that comes in one piece."""
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 
@@ -158,8 +157,6 @@ class Endpoint:
     needs_key: bool = True
     json_mode: bool = False
     direct: bool = False
-    patience: float = 1.0
-    """Factor on timeouts: a model on this machine reads a long prompt slowly."""
     extra: tuple[tuple[str, Any], ...] = ()
 
 
@@ -210,7 +207,7 @@ class LiteLLMProvider:
     ) -> AsyncGenerator[ChatDelta | ProviderError, None]:
         """The deltas of one request; a failure comes as a value, so that no handler's context, which holds headers, hangs on to it."""
         endpoint = self.endpoint
-        client = _open_client(endpoint, self._timeout(request))
+        client = _open_client(endpoint, _silence(request))
         failure: ProviderError | None = None
         try:
             async with contextlib.aclosing(self._deltas(request, client)) as deltas:
@@ -230,7 +227,7 @@ class LiteLLMProvider:
     ) -> AsyncGenerator[ChatDelta, None]:
         litellm = _load()
         _know_model(litellm, self.endpoint)
-        seconds = request.timeout * self.endpoint.patience * SILENT_CHUNKS_FACTOR
+        seconds = _silence(request)
         async with asyncio.timeout(seconds):
             response = await litellm.acompletion(**self._arguments(request, client))
         reading = _Reading(self.endpoint.service)
@@ -251,14 +248,6 @@ class LiteLLMProvider:
                 for delta in reading.take(chunk):
                     yield delta
             yield reading.finish(response)
-
-    def _timeout(self, request: ChatRequest) -> float:
-        """Seconds without a byte of the service, after which it is given up."""
-        return (
-            request.timeout
-            * self.endpoint.patience
-            * (1 if self.streaming else SILENT_CHUNKS_FACTOR)
-        )
 
     def _arguments(self, request: ChatRequest, client: GuardedClient) -> dict[str, Any]:
         endpoint = self.endpoint
@@ -285,7 +274,7 @@ class LiteLLMProvider:
             "stream": self.streaming,
             "api_key": api_key,
             "api_base": endpoint.base_url,
-            "timeout": self._timeout(request),
+            "timeout": _silence(request),
             "max_retries": 0,
             "drop_params": True,
             "_skip_mcp_handler": True,
@@ -293,6 +282,11 @@ class LiteLLMProvider:
             **dict(endpoint.extra),
             **{name: value for name, value in optional.items() if name not in self._refused},
         }
+
+
+def _silence(request: ChatRequest) -> float:
+    """Return the seconds without a piece of the answer after which the service is given up; keep-alive messages do not extend them."""
+    return SILENCE if request.timeout is None else request.timeout
 
 
 def _wire_message(message: ChatMessage, dialect: Dialect) -> dict[str, Any]:

@@ -7,10 +7,11 @@ import contextlib
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Final
 
-from obsidian_agent.dataclass import dataclass, field
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import Problem, ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, Waiting
+from obsidian_agent.providers.base import SILENCE, ChatDelta, ChatRequest, Provider, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,12 @@ class AroundProvider:
     def local(self) -> bool:
         """Whether the inner provider is on this machine."""
         return self.inner.local
+
+
+SHORTEST_ATTEMPT: Final = 0.1
+"""Share of the permitted silence that must be left for another attempt."""
+SILENT: Final = frozenset({"API_TIMEOUT", "API_NETWORK"})
+"""Failures in which the service gave no answer, so that its silence goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +63,33 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RetryingProvider(AroundProvider):
-    """A provider whose passing failures are met by asking again, up to the first text of the answer."""
+    """A provider whose passing failures are met by asking again, up to the first text of the answer.
+
+    `silence`: seconds without a sign of the service, over all attempts, where a request names none.
+    """
 
     policy: RetryPolicy = RetryPolicy()
+    silence: float = SILENCE
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     spread: Callable[[], float] = random.random
+    clock: Callable[[], float] = time.monotonic
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """As the inner provider's, with `Waiting` before each further attempt."""
+        allowed = self.silence if request.timeout is None else request.timeout
+        heard = (
+            self.clock()
+        )  # when the service last gave a sign, or a wait ended that was announced
         for attempt in range(1, self.policy.attempts + 1):
             begun = False
             failure: ProviderError | None = None
-            async with contextlib.aclosing(self.inner.stream(request)) as deltas:
+            left = allowed - (self.clock() - heard)
+            asked = replace(request, timeout=left)
+            async with contextlib.aclosing(self.inner.stream(asked)) as deltas:
                 try:
                     async for delta in deltas:
+                        if isinstance(delta, Waiting):
+                            heard = self.clock() + delta.seconds
                         begun = begun or not isinstance(delta, Waiting)
                         yield delta
                 except ProviderError as error:
@@ -78,6 +98,10 @@ class RetryingProvider(AroundProvider):
                 return
             delay = None if begun else self.policy.delay(attempt, failure, self.spread())
             if delay is None:
+                raise failure
+            if failure.code not in SILENT:
+                heard = self.clock() + delay
+            elif self.clock() + delay - heard > allowed * (1 - SHORTEST_ATTEMPT):
                 raise failure
             yield Waiting(delay, attempt + 1, self.policy.attempts, failure.problem())
             await self.sleep(delay)

@@ -46,8 +46,8 @@ COMMANDS: Final[Mapping[str, str]] = {
 """Agents whose command is known; the person's settings have others, and win."""
 SERVER: Final = "obsidian-agent"
 """Our MCP server, as agents know it."""
-PATIENCE: Final = 5.0
-"""So many times the timeout of a model may an agent be silent: it thinks and looks around without a word."""
+SILENCE: Final = 300.0
+"""Seconds that an agent may be silent where the settings name none: it thinks and looks around without a word."""
 START: Final = 60.0
 """Seconds that it has at least to start and to begin a session."""
 GOODBYE: Final = 3.0
@@ -281,7 +281,7 @@ class OtherAgent:
             await asyncio.to_thread(self.note, delta)
 
     async def _deltas(self, request: ChatRequest, turn: Turn) -> AsyncGenerator[ChatDelta, None]:
-        silence = request.timeout * PATIENCE
+        silence = SILENCE if request.timeout is None else request.timeout
         try:
             async with asyncio.timeout(max(silence, START)):
                 await self._connect()

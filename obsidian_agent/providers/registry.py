@@ -33,8 +33,8 @@ from obsidian_agent.providers.scripted import ScriptedProvider
 SCRIPTED = "scripted"
 OLLAMA_CONTEXT = 16_384
 """Tokens. Ollama's own default is smaller than a prompt, which it cuts without a word."""
-SLOW = 5.0
-"""Times the usual patience for a model on this machine, which may have to be loaded first."""
+LOCAL_SILENCE: Final = 300.0
+"""Seconds of silence for a model on this machine, which may have to be loaded first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,6 @@ class Vendor:
     base_url_variables: tuple[str, ...] = ()
     needs_key: bool = True
     json_mode: bool = True
-    patience: float = 1.0
     extra: tuple[tuple[str, Any], ...] = ()
 
 
@@ -94,7 +93,6 @@ VENDORS = (
         ("OLLAMA_API_KEY",),
         ("OLLAMA_HOST",),
         needs_key=False,
-        patience=SLOW,
         extra=(("num_ctx", OLLAMA_CONTEXT),),
     ),
     Vendor(
@@ -104,7 +102,6 @@ VENDORS = (
         "http://localhost:1234/v1",
         ("LM_STUDIO_API_KEY",),
         needs_key=False,
-        patience=SLOW,
     ),
     Vendor(
         "custom",
@@ -186,7 +183,7 @@ def open_provider(
     provider = LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key, streaming)
     service = endpoint.service
     if service.local:
-        return RetryingProvider(provider)
+        return RetryingProvider(provider, silence=LOCAL_SILENCE)
     return RetryingProvider(
         LimitedProvider(
             provider, (limits or RateLimits()).bucket(f"{vendor.name} {service.address}")
@@ -227,7 +224,6 @@ def endpoint_of(
         needs_key=vendor.needs_key and not local,
         json_mode=vendor.json_mode,
         direct=local,
-        patience=max(vendor.patience, SLOW) if local else vendor.patience,
         extra=vendor.extra,
     )
     return endpoint, key

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agents import NOTES, call, calls, propose
-from llm_server import KEY, Behaviour, LlmServer, Reply
+from llm_server import KEY, Behaviour, LlmServer, Reply, Silence
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.main import main
 from support import MakeVault
@@ -159,6 +159,26 @@ def test_thinking_inside_the_content_is_no_answer(
     reply = replace(reply, text="<think>May?</think>\n\nIn May.")
     code, document, _ = ask_service(vendor, reply, "streaming = false")
     assert (code, document["answer"]) == (Exit.DONE, "In May."), "also in one piece"
+
+
+@pytest.mark.parametrize("vendor", ["openai", "anthropic", "ollama"])
+@pytest.mark.parametrize(
+    ("behaviour", "answer"),
+    [
+        (Silence(), ""),
+        (Reply("In May, or later.", piece=2, cut_after=3, ending="stall"), "In May"),
+        (Reply("never", keepalives=3, cut_after=0, ending="stall"), ""),
+    ],
+    ids=["silent", "stalled", "keep-alives"],
+)
+def test_a_service_is_given_up_after_the_timeout_and_no_later(
+    vendor: str, behaviour: Behaviour, answer: str, ask_service: Any
+) -> None:
+    _, _, usual = ask_service(vendor, Reply("ok"))
+    code, document, seconds = ask_service(vendor, behaviour, "timeout = 4")
+    assert (code, document["answer"]) == (Exit.SERVICE, answer)
+    assert document["errors"][0]["code"] == "API_TIMEOUT"
+    assert 4 <= seconds < usual + 8, "one silence, whatever is tried again"
 
 
 @pytest.mark.parametrize("ending", ["clean-cut", "reset", "error-event"])

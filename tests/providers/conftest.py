@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
@@ -35,9 +34,7 @@ def connect(llm_server: LlmServer) -> Callable[..., LiteLLMProvider]:
         )
         assert isinstance(provider, RetryingProvider)
         assert isinstance(provider.inner, LiteLLMProvider)
-        inner = provider.inner
-        inner.endpoint = replace(inner.endpoint, patience=1.0)
-        return inner
+        return provider.inner
 
     return connect
 

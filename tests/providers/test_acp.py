@@ -108,7 +108,7 @@ def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "config.toml").write_text(
         f'share_allow = ["Shared/**"]\n[agents]\nscript = "{command}"\n'
     )
-    monkeypatch.setattr(other_agent, "PATIENCE", 0.1)  # of 60 seconds
+    monkeypatch.setattr(other_agent, "SILENCE", 6.0)
     monkeypatch.setattr(other_agent, "GOODBYE", 1.0)
     return Asked(tmp_path / "vault", tmp_path)
 

@@ -106,11 +106,13 @@ async def test_an_answer_in_one_piece_is_the_same_answer(
         assert "stream_options" not in llm_server.requests[-1].body
 
 
-async def test_an_answer_in_one_piece_may_take_longer_than_silence(
+async def test_an_answer_in_one_piece_has_no_more_time(
     connect: Open, llm_server: LlmServer
 ) -> None:
     llm_server.play(Reply("late", delay=1.0))
-    assert said(await answer(connect("openai", streaming=False), timeout=0.5)) == "late"
+    assert said(await answer(connect("openai", streaming=False), timeout=20.0)) == "late"
+    _, error = await failure(connect("openai", streaming=False), timeout=0.5)
+    assert error.code == "API_TIMEOUT"
     for behaviour, code in (
         (Reply(finish="content_filter"), "API_CONTENT_BLOCKED"),
         (Raw(b"{}", "application/json"), "API_"),

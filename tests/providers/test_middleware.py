@@ -129,6 +129,57 @@ async def test_closing_closes_the_request() -> None:
     assert inner.closed == 1
 
 
+@dataclass
+class Silent:
+    """Fails after seconds of silence, as it is told to or when its request says so."""
+
+    clock: Clock
+    failures: list[tuple[float, str]]
+    allowed: list[float] = field(default_factory=list)
+    name: str = "silent/one"
+    address: str = ""
+    local: bool = True
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+        assert request.timeout is not None
+        seconds, code = self.failures[len(self.allowed)]
+        self.allowed.append(request.timeout)
+        self.clock.now += min(seconds, request.timeout)
+        code = code if seconds < request.timeout else "API_TIMEOUT"
+        raise ProviderError("silent", code=code, retryable=True)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("failures", "allowed", "seconds"),
+    [
+        ([(99.0, "")], [6.0], 6.0),
+        ([(2.0, "API_NETWORK"), (99.0, "")], [6.0, 3.5], 6.0),
+        ([(0.0, "API_NETWORK")] * 3, [6.0, 5.5, 4.5], 1.5),
+        ([(5.9, "API_NETWORK")], [6.0], 5.9),
+        ([(4.0, "API_SERVER"), (4.0, "API_SERVER"), (99.0, "")], [6.0, 6.0, 6.0], 15.5),
+    ],
+)
+@pytest.mark.parametrize("setting", [6.0, None])
+async def test_attempts_share_the_silence_that_is_permitted(
+    failures: list[tuple[float, str]],
+    allowed: list[float],
+    seconds: float,
+    setting: float | None,
+) -> None:
+    """A service that answers, if only with an error, is not silent."""
+    clock = Clock()
+    inner = Silent(clock, failures)
+    provider = RetryingProvider(
+        inner, silence=6.0, sleep=clock.sleep, spread=lambda: 0.5, clock=clock
+    )
+    with pytest.raises(ProviderError, match="silent"):
+        async for _ in provider.stream(ChatRequest(REQUEST.messages, timeout=setting)):
+            pass
+    assert inner.allowed == allowed
+    assert clock.now - 100 == pytest.approx(seconds)
+
+
 @given(st.integers(1, 20), st.floats(0, 1, exclude_max=True))
 def test_delays_double_up_to_thirty_seconds_with_full_jitter(failed: int, spread: float) -> None:
     delay = RetryPolicy(attempts=99).delay(failed, busy(), spread)

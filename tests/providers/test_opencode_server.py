@@ -30,7 +30,7 @@ STAND_IN = Path(__file__).parent.parent / "opencode_stand_in.py"
 def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     make_vault(NOTES)
     settings(tmp_path, f"{sys.executable} {STAND_IN} {tmp_path / 'prompts'} serve")
-    monkeypatch.setattr(other_agent, "PATIENCE", 0.1)  # of 60 seconds
+    monkeypatch.setattr(other_agent, "SILENCE", 6.0)
     monkeypatch.setattr(other_agent, "GOODBYE", 1.0)
     monkeypatch.setattr(opencode_server, "PAUSE", 0.1)
     return Asked(tmp_path / "vault", tmp_path)
