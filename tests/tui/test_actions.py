@@ -378,6 +378,21 @@ async def test_f2_has_every_action_by_subject_and_finds_one_by_letters(tmp_path:
         )
 
 
+async def test_enter_starts_the_best_match_and_what_was_chosen_is_offered_first(
+    tmp_path: Path,
+) -> None:
+    async with real(tmp_path) as app:
+        await app.press("f2", *"tag notes")
+        assert rows_of(app)[0].text == "Add tags"
+        await app.press("enter")
+        await app.on_top(ValuesForm)
+        assert "Add tags" in app.screen()
+        await app.press("escape", "f2")
+        rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
+        assert rows[0] == "Recent"
+        assert rows[1].text == "Add tags"
+
+
 def rows_of(app: Driver) -> list[Any]:
     rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
     return [row for row in rows if not isinstance(row, str)]

@@ -827,7 +827,7 @@ async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
         assert len(app.main.query_one(ResultList).rows) == 0
 
 
-async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
+async def test_a_saved_action_runs_with_its_displayed_values_changed_or_not() -> None:
     session = FakeSession()
     parameters = {
         "folder": {"type": "path", "default": "Ideas"},
@@ -839,7 +839,7 @@ async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
         assert "Ideas" in app.screen()
         assert "a, b" in app.screen()
         await app.press("end", "2", "enter")
-        assert session.called("run_macro") == [("Sort", {"folder": "Ideas2"})]
+        assert session.called("run_macro") == [("Sort", {"folder": "Ideas2", "tags": "a, b"})]
 
 
 async def test_looking_around_is_told_and_what_was_sent_is_counted() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from obsidian_agent import terminal_text
 from obsidian_agent.services.fields import Field
+from obsidian_agent.tui.action_search import Action, ranked
 from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.screens.dialogs import Confirm, Finder
 from obsidian_agent.tui.screens.json_editor import JsonEditor
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 SAVED = "Saved"
 """The subject of the person's own actions."""
+
+MOST_RECENT = 3
+"""Recent actions in the list."""
 
 Row = Choice | str
 """An action, or the heading of a subject."""
@@ -55,13 +59,14 @@ class Actions(Finder):
 
     BINDINGS = bindings("saved")
 
-    def __init__(self, session: Session, query: str = "") -> None:
+    def __init__(self, session: Session, query: str = "", recent: Sequence[str] = ()) -> None:
         super().__init__(
             "Actions",
             "Nothing runs before you have seen its preview. In the list (Tab) your own can be renamed, changed, deleted, exported.",
         )
         self._session = session
         self._query = query
+        self._recent = recent
         self._recipes: Sequence[Recipe] = ()
         self._macros: Sequence[Macro] = ()
 
@@ -82,37 +87,40 @@ class Actions(Finder):
             self._show(f"{MACRO}{keep}" if keep is not None else None)
 
     def _show(self, keep: str | None = None) -> None:
-        """The actions that hold what was typed."""
-        from obsidian_agent.offline.recipe import SUBJECTS
-
-        words = self._query.casefold().split()
-        rows: list[Row] = []
-        for subject in SUBJECTS:
-            found = [
-                Choice(each.name, each.title, each.description)
-                for each in self._recipes
-                if each.subject == subject != SAVED
-                and _holds(words, subject, each.title, each.description, *each.examples)
+        """Show the actions that hold what was typed, best first; all by subject without it."""
+        width = max((len(_STANDINGS[macro.standing][0]) for macro in self._macros), default=0)
+        choices = {
+            each.name: Choice(each.name, each.title, each.description) for each in self._recipes
+        }
+        choices |= {f"{MACRO}{each.name}": _choice(each, width) for each in self._macros}
+        actions = [_recipe_action(each) for each in self._recipes if each.subject != SAVED]
+        actions += map(_macro_action, self._macros)
+        if self._query.strip():
+            rows: list[Row] = [
+                choices[each.key] for each in ranked(self._query, actions, self._recent)
             ]
-            if subject == SAVED:
-                width = max(
-                    (len(_STANDINGS[macro.standing][0]) for macro in self._macros), default=0
-                )
-                found = [
-                    _choice(each, width)
-                    for each in self._macros
-                    if _holds(words, subject, each.name, each.description or "")
-                ]
-                if not self._macros and not words:
-                    rows += [
-                        subject,
-                        f" Nothing is saved yet. After a run, {shown(self, 'result.save')} saves its plan as an action.",
-                    ]
-            rows += [subject, *found] if found else []
+        else:
+            rows = self._by_subject(actions, choices)
         cursor = next(
             (at for at, row in enumerate(rows) if isinstance(row, Choice) and row.key == keep), 0
         )
         self.query_one(ActionList).set_rows(rows, cursor)  # type: ignore[arg-type]
+
+    def _by_subject(self, actions: Sequence[Action], choices: Mapping[str, Choice]) -> list[Row]:
+        """All actions below their subjects: the recent ones and the user's own first."""
+        from obsidian_agent.offline.recipe import SUBJECTS
+
+        rows: list[Row] = []
+        if recent := [key for key in self._recent if key in choices][:MOST_RECENT]:
+            rows += ["Recent", *(choices[key] for key in recent)]
+        own_first = sorted(SUBJECTS, key=lambda each: each != SAVED) if self._macros else SUBJECTS
+        for subject in own_first:
+            found = [choices[each.key] for each in actions if each.subject == subject]
+            rows += [subject, *found] if found else []
+        if not self._macros:
+            hint = f" Nothing is saved yet. After a run, {shown(self, 'result.save')} saves its plan as an action."
+            rows += [SAVED, hint]
+        return rows
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._query = event.value
@@ -239,9 +247,33 @@ def _description(imported: Imported, taken: bool) -> str:
     )
 
 
-def _holds(words: Sequence[str], *texts: str) -> bool:
-    folded = " ".join(texts).casefold()
-    return all(word in folded for word in words)
+def _recipe_action(recipe: Recipe) -> Action:
+    return Action(
+        key=recipe.name,
+        title=recipe.title,
+        subject=recipe.subject,
+        description=recipe.description,
+        examples=recipe.examples,
+        deletes=_deletes(recipe.tools),
+    )
+
+
+def _macro_action(macro: Macro) -> Action:
+    return Action(
+        key=f"{MACRO}{macro.name}",
+        title=macro.name,
+        subject=SAVED,
+        description=macro.description or "",
+        examples=macro.phrases,
+        deletes=_deletes(step.tool for step in macro.plan.steps),
+        own=True,
+    )
+
+
+def _deletes(tools: Iterable[str]) -> bool:
+    from obsidian_agent.tools.registry import TOOLS
+
+    return any(tool in TOOLS and TOOLS[tool].deletes for tool in tools)
 
 
 _STANDINGS = {

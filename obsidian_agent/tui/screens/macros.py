@@ -47,14 +47,18 @@ class MacroActions(Workspace):
         ),
     )
 
+    _recent_actions: Sequence[str] = ()
+    """The actions that were chosen since the program started, the last one first."""
+
     def action_actions(self, query: str = "") -> None:
         """All actions."""
-        self.app.push_screen(Actions(self.session, query), self.run_named)
+        self.app.push_screen(Actions(self.session, query, self._recent_actions), self.run_named)
 
     def run_named(self, name: str | None) -> None:
         """The form of an action of the menu, or its preview where it takes nothing; `macro:NAME` is one of the person's."""
         if name is None or not self.is_not_writing():
             return
+        self._recent_actions = [name, *(each for each in self._recent_actions if each != name)]
         if name.startswith(MACRO):
             self.run_macro(name.removeprefix(MACRO))
         else:
