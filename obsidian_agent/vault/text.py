@@ -1,7 +1,8 @@
-"""Bytes of notes as text and back, exactly: nothing is normalised, stripped or guessed.
+"""Exact conversion between the bytes of notes and text: nothing is normalized, stripped or guessed.
 
-A line ends with ``\\n`` or ``\\r\\n``. A lone ``\\r`` and the other characters at which `str.splitlines` would cut are part of their line,
-as they are for Obsidian. A byte order mark stays in the text as ``\\ufeff``.
+A line ends with ``\\n`` or ``\\r\\n``. A lone ``\\r`` and the other characters at which
+`str.splitlines` splits are part of their line, as in Obsidian. A byte order mark stays in the text
+as ``\\ufeff``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ _LINE_END = re.compile(r"\r?\n")
 
 
 def decode(data: bytes, path: str) -> str:
-    """The text of a file, strictly UTF-8. Raises `VaultError` NOT_TEXT that names the first wrong byte; NUL bytes are allowed."""
+    """Decode a file as strict UTF-8. NUL bytes are allowed.
+
+    Raises `VaultError` NOT_TEXT, which names the first invalid byte.
+    """
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -27,23 +31,23 @@ def decode(data: bytes, path: str) -> str:
             f"“{path}” is not UTF-8 text: byte 0x{data[error.start]:02X} at offset {error.start}.",
             code="NOT_TEXT",
             path=path,
-            hint="Save it as UTF-8 first; it is left as it is.",
+            hint="The file is unchanged. Save it as UTF-8 first.",
         ) from error
 
 
 def encode(text: str) -> bytes:
-    """UTF-8 bytes of a text. Raises `ToolError` ARGUMENT_INVALID for half of a surrogate pair, which no file can hold."""
+    """Encode text as UTF-8. Raises `ToolError` ARGUMENT_INVALID for an unpaired surrogate."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         code = f"U+{ord(text[error.start]):04X}"
         raise ToolError(
-            f"The text cannot be written: character {error.start} is half of a surrogate pair ({code})."
+            f"The text cannot be written: character {error.start} is an unpaired surrogate ({code})."
         ) from error
 
 
 def newline_of(text: str) -> str:
-    """The line end that most lines of the text have; of two equally frequent ones the first; ``\\n`` when there is none."""
+    """Return the most frequent line end of the text, the first one on a tie, or ``\\n``."""
     total = text.count("\n")
     crlf = text.count("\r\n")
     if crlf * 2 == total and crlf:
@@ -53,14 +57,14 @@ def newline_of(text: str) -> str:
 
 
 def with_newlines(text: str, newline: str) -> str:
-    """The text with every line end (``\\n``, ``\\r\\n``) replaced by `newline`."""
+    """Replace every line end (``\\n``, ``\\r\\n``) by `newline`."""
     if newline == "\n" and "\r\n" not in text:
         return text
     return _LINE_END.sub(lambda _: newline, text)
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines with their line ends; joined they are the text."""
+    """Split text into lines that keep their line ends."""
     parts = text.split("\n")
     last = parts.pop()
     lines = [part + "\n" for part in parts]
@@ -70,7 +74,7 @@ def split_lines(text: str) -> list[str]:
 
 
 class Edit(NamedTuple, Generic[AnyStr]):
-    """What stands from `start` to `end` (characters of a text, or bytes of a file) becomes `new`."""
+    """A replacement of `start` to `end`, in characters of a text or bytes of a file, by `new`."""
 
     start: int
     end: int
@@ -78,7 +82,10 @@ class Edit(NamedTuple, Generic[AnyStr]):
 
 
 def apply(text: AnyStr, edits: Iterable[Edit[AnyStr]]) -> AnyStr:
-    """The text, or the bytes, with the edits made; those at one place keep their order. ValueError when two overlap."""
+    """Apply edits to a text or to bytes. Insertions at one position keep their order.
+
+    Raises ValueError if two edits overlap.
+    """
     pieces: list[AnyStr] = []
     position = 0
     for start, end, new in sorted(edits, key=itemgetter(0, 1)):

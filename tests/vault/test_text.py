@@ -45,7 +45,7 @@ def test_decode_names_the_wrong_byte(data: bytes, offset: int, byte: str) -> Non
 
 
 def test_encode_refuses_half_a_surrogate_pair() -> None:
-    with refused("ARGUMENT_INVALID", r"character 2 is half of a surrogate pair \(U\+D83D\)"):
+    with refused("ARGUMENT_INVALID", r"character 2 is an unpaired surrogate \(U\+D83D\)"):
         encode("ab\ud83d")
 
 

@@ -23,7 +23,7 @@ from obsidian_agent.vault.index.name_search import NameFinder, NameSearch
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.graph import NoteLinks, links_of, unresolved_name
 from obsidian_agent.vault.links.references import references_in
-from obsidian_agent.vault.links.resolve import LinksByName, asked_name, file_name, target_name
+from obsidian_agent.vault.links.resolve import LinksByName, file_name, resolved_name, target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
 from obsidian_agent.vault.markdown.note import Names, names_in
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk
@@ -355,6 +355,6 @@ class VaultIndex(ABC):
         name = file_name(path)
         targets = self.facts(source).targets if source != path else ()
         return any(
-            asked_name(target, source) == name and self.resolve(target, source) == path
+            resolved_name(target, source) == name and self.resolve(target, source) == path
             for target in targets
         )

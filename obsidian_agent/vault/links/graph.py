@@ -1,4 +1,4 @@
-"""The links between the files of a vault: who links to what, what leads nowhere, who links back."""
+"""The graph of links between the files of a vault: outgoing, unresolved and backlinks."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ from obsidian_agent.vault.paths.path import VaultPath
 
 @dataclass(frozen=True, slots=True)
 class NoteLinks:
-    """The links of a note: sorted sets. A link to the note itself is in `outgoing` and not in `backlinks`.
+    """The links of a file, each set sorted.
 
-    `backlinks` come from notes only, as in Obsidian's own index; `canvases` are those with a card that is the note or links to it.
+    A link of a note to itself is in `outgoing` but not in `backlinks`.
     """
 
     outgoing: tuple[VaultPath, ...] = ()
     unresolved: tuple[str, ...] = ()
     """Targets as written, in NFC and without `.md`."""
     backlinks: tuple[VaultPath, ...] = ()
+    """Notes that link to the file. Canvases are not counted, as in Obsidian's own index."""
     canvases: tuple[VaultPath, ...] = ()
+    """Canvases with a card that is the file or links to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkGraph:
-    """All links of one state of a vault: those of each note and canvas, and of each file that one leads to."""
+    """The links of one state of a vault."""
 
     links: Mapping[VaultPath, NoteLinks]
+    """The links of every note, every canvas and every file that one of them links to."""
     unreadable: tuple[VaultPath, ...] = ()
-    """Notes and canvases that could not be read; they count as files without links."""
+    """Notes and canvases that could not be read. They count as files without links."""
 
     @property
     def sources(self) -> tuple[VaultPath, ...]:
@@ -43,12 +46,12 @@ class LinkGraph:
         return tuple(sorted(path for path in self.links if path.is_note or path.suffix == CANVAS))
 
     def of(self, file: VaultPath) -> NoteLinks:
-        """The links of one note or canvas (or of any file: then only who links to it)."""
+        """Return the links of a file. Files other than notes and canvases have backlinks only."""
         return self.links.get(file, NoteLinks())
 
 
 def links_of(path: VaultPath, data: bytes) -> tuple[Link, ...]:
-    """The links in a file's bytes: of a note or a canvas; other files have none."""
+    """Return the links in the bytes of a note or canvas. Other files have none."""
     if path.is_note:
         return links_in(data)
     if path.suffix == CANVAS:
@@ -56,33 +59,34 @@ def links_of(path: VaultPath, data: bytes) -> tuple[Link, ...]:
     return ()
 
 
-def links_where(path: VaultPath, data: bytes, wanted: Callable[[str], bool]) -> tuple[Link, ...]:
-    """Those of `links_of` whose targets are wanted, faster where few are."""
+def links_where(path: VaultPath, data: bytes, matches: Callable[[str], bool]) -> tuple[Link, ...]:
+    """Return the links whose target `matches`. Faster than `links_of` if few do."""
     if path.is_note:
-        return scan.links_where(data, wanted)
-    return tuple(link for link in links_of(path, data) if wanted(link.target))
+        return scan.links_where(data, matches)
+    return tuple(link for link in links_of(path, data) if matches(link.target))
 
 
 def unresolved_name(target: str) -> str:
-    """The name under which a target that leads nowhere is listed."""
+    """Return the name under which an unresolved target is listed."""
     name = normal_text(target)
     return name[:-3] if name.lower().endswith(".md") else name
 
 
 def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -> LinkGraph:
-    """The links between files, whose bytes `read` gives. Links of a note to a place in itself are in it too, which an index leaves out."""
+    """Build the graph of the links between files, whose bytes `read` returns.
+
+    Links of a note to one of its own headings are included, although the index omits them.
+    """
     files = sorted(paths)
     resolver = LinkResolver(files)
-    found: dict[VaultPath, tuple[set[VaultPath], set[str]]] = {}
-    notes, canvases = (
-        defaultdict[VaultPath, list[VaultPath]](list),
-        defaultdict[VaultPath, list[VaultPath]](list),
-    )
+    targets: dict[VaultPath, tuple[set[VaultPath], set[str]]] = {}
+    notes = defaultdict[VaultPath, list[VaultPath]](list)
+    canvases = defaultdict[VaultPath, list[VaultPath]](list)
     unreadable: list[VaultPath] = []
     for source in files:
         if not source.is_note and source.suffix != CANVAS:
             continue
-        outgoing, lost = found[source] = set[VaultPath](), set[str]()
+        outgoing, unresolved = targets[source] = set[VaultPath](), set[str]()
         try:
             links = links_of(source, read(source))
         except VaultError:
@@ -91,16 +95,19 @@ def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -
         for link in links:
             target = resolver.resolve(link.target, source)
             if target is None:
-                lost.add(unresolved_name(link.target))
+                unresolved.add(unresolved_name(link.target))
             else:
                 outgoing.add(target)
         linking = notes if source.is_note else canvases
         for target in outgoing - {source}:
             linking[target].append(source)
     graph: dict[VaultPath, NoteLinks] = {}
-    for file in {**found, **notes, **canvases}:
-        outgoing, lost = found.get(file, (set(), set()))
+    for file in {**targets, **notes, **canvases}:
+        outgoing, unresolved = targets.get(file, (set(), set()))
         graph[file] = NoteLinks(
-            tuple(sorted(outgoing)), tuple(sorted(lost)), tuple(notes[file]), tuple(canvases[file])
+            outgoing=tuple(sorted(outgoing)),
+            unresolved=tuple(sorted(unresolved)),
+            backlinks=tuple(notes[file]),
+            canvases=tuple(canvases[file]),
         )
     return LinkGraph(graph, tuple(unreadable))

@@ -1,4 +1,4 @@
-"""The opening tags in a piece of HTML, each with its place."""
+"""The opening tags in a piece of HTML, with their positions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from html.parser import HTMLParser
 
 
 def opening_tags(text: str) -> list[tuple[int, str]]:
-    """Each with the character at which it begins; those in comments, scripts and styles are none."""
-    return _Tags(text).found
+    """Return each opening tag with its offset. Comments, scripts and styles contain none."""
+    return _Tags(text).tags
 
 
 class _Tags(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=False)
-        self.found: list[tuple[int, str]] = []
-        self._lines = [0, *(at + 1 for at, sign in enumerate(text) if sign == "\n")]
+        self.tags: list[tuple[int, str]] = []
+        self._lines = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")]
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         line, column = self.getpos()
-        self.found.append((self._lines[line - 1] + column, self.get_starttag_text() or ""))
+        self.tags.append((self._lines[line - 1] + column, self.get_starttag_text() or ""))

@@ -1,10 +1,12 @@
-"""Which file a link means: Obsidian's rules, from dictionaries.
+"""Resolution of link targets to files by Obsidian's rules, with dictionaries.
 
-Lookup ignores case, compares in NFC and takes a no-break space for a space; aliases are never targets. The file name is tried as written,
-then with ``.md``; the first of the two that any file has is all that counts. A target with folders must be a whole suffix of the file's
-path. Of several files the one at exactly that path of the vault wins, then the one in the folder of the note that links, then the one with
-the shortest path (in characters). Obsidian's choice between equals is unknown; here the alphabet decides. ``./`` and ``../`` lead from the
-note's folder to exactly one place, ``/`` from the root. A target that is empty is the note itself.
+Names are compared without case, in NFC, and with no-break spaces as spaces. Aliases are never
+targets. The file name is tried as written, then with ``.md``; if any file has the first, the second
+is not tried. A target with folders must be a complete suffix of the file's path. If several files
+match, the file at exactly that path of the vault wins, then the one in the folder of the linking
+note, then the one with the shortest path in characters. Obsidian's choice on a tie is unknown; here
+the alphabet decides. ``./`` and ``../`` are relative to the linking note's folder, ``/`` is the
+root. An empty target is the linking note itself.
 """
 
 from __future__ import annotations
@@ -16,27 +18,29 @@ from typing import Final
 from obsidian_agent.vault.paths.path import VaultPath
 
 _NOTE: Final = ".md"
+_MAX_CACHED: Final = 4096
+"""Names whose resolvers `LinksByName` caches."""
 
 
 def normal_text(text: str) -> str:
-    """A target as Obsidian lists it: in NFC, with spaces for no-break spaces."""
+    """Return a target as Obsidian lists it: in NFC, with spaces for no-break spaces."""
     return text if text.isascii() else unicodedata.normalize("NFC", text).replace("\xa0", " ")
 
 
 def link_key(text: str) -> str:
-    """What two spellings of a path have in common for links."""
+    """Return a key that is equal for all spellings of a path that links treat alike."""
     return normal_text(text).lower()
 
 
 class LinkResolver:
-    """What links mean among some files, found by name."""
+    """A resolver of link targets among a set of files."""
 
     def __init__(self, paths: Iterable[VaultPath] = ()) -> None:
         self._by_name: dict[str, list[VaultPath]] = {}
         self._by_path: dict[str, list[VaultPath]] = {}
         self._by_suffix: dict[str, list[VaultPath]] = {}
         self.count = 0
-        """How many files there are."""
+        """Number of files."""
         for path in paths:
             self.count += 1
             key = link_key(path.text)
@@ -48,7 +52,7 @@ class LinkResolver:
                     files.sort(key=_rank)
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        """The file that a target (without `#...`) means in a note, or None."""
+        """Return the file that a target, given without `#...`, means in a note, or None."""
         if not target:
             return source
         if is_relative(target):
@@ -58,20 +62,23 @@ class LinkResolver:
         return self._anywhere(key.strip("/"), source, rooted=rooted)
 
     def candidates(self, target: str) -> tuple[VaultPath, ...]:
-        """Every file that a target which is not relative can mean from some note, best first, the own folder aside."""
+        """Return every file that a non-relative target can mean from any note, best match first.
+
+        The preference for the linking note's own folder is not applied.
+        """
         key, files = self._named(link_key(target).strip("/"))
         return tuple(self._ending(key, files))
 
     def _named(self, key: str) -> tuple[str, list[VaultPath]]:
-        """The key under which files have the name that `key` ends with, and these files."""
+        """Return the key, extended by `.md` where necessary, and the files with its last name."""
         name = _last(key)
         for ending in ("", _NOTE):
             if name and (files := self._by_name.get(name + ending)):
                 return key + ending, files
         return key, []
 
-    def _anywhere(self, wanted: str, source: VaultPath, *, rooted: bool) -> VaultPath | None:
-        key, files = self._named(wanted)
+    def _anywhere(self, key: str, source: VaultPath, *, rooted: bool) -> VaultPath | None:
+        key, files = self._named(key)
         if not files:
             return None
         if exact := self._by_path.get(key):
@@ -84,12 +91,10 @@ class LinkResolver:
         if not matching:
             return None
         folder = source.parent
-        if beside := self._by_path.get(
-            link_key(f"{folder.text}/{_last(key)}" if folder.text else _last(key))
-        ):
-            for file in beside:
-                if file.parent == folder and _ends(file, key):
-                    return file
+        sibling = f"{folder.text}/{_last(key)}" if folder.text else _last(key)
+        for file in self._by_path.get(link_key(sibling), ()):
+            if file.parent == folder and _ends(file, key):
+                return file
         return matching[0]
 
     def _ending(self, key: str, files: list[VaultPath]) -> list[VaultPath]:
@@ -100,9 +105,9 @@ class LinkResolver:
             known = self._by_suffix[key] = [file for file in files if _ends(file, key)]
         return known
 
-    def _relative(self, wanted: str, source: VaultPath) -> VaultPath | None:
+    def _relative(self, target: str, source: VaultPath) -> VaultPath | None:
         parts = list(source.parent.parts)
-        for part in wanted.split("/"):
+        for part in target.split("/"):
             if part == "..":
                 if not parts:
                     return None
@@ -129,26 +134,23 @@ def _rank(path: VaultPath) -> tuple[int, str]:
     return len(path.text), path.text
 
 
-# --- the files of one name ------------------------------------------------------------------------------------------------------------
-
-
 def target_name(target: str) -> str:
-    """The key of the name that a link's target ends with, without `.md`: files of other names cannot be meant."""
+    """Return the key of the last name of a target, without `.md`. Only files with it can match."""
     return _bare(link_key(target).strip("/").rpartition("/")[2])
 
 
 def file_name(path: VaultPath) -> str:
-    """As `target_name`, of a file: links that mean it have this key."""
+    """Return the `target_name` of links that can mean a file."""
     return _bare(link_key(path.name))
 
 
 def name_key(text: str) -> str:
-    """As `file_name`, of a path that is mere text."""
+    """Return the `file_name` of a path given as text."""
     return _bare(link_key(text.rpartition("/")[2]))
 
 
 def is_relative(target: str) -> bool:
-    """Whether a link's target leads from the folder of the note that links, so that its name alone says nothing."""
+    """Return True if a target is relative to the linking note's folder."""
     return target.startswith(("./", "../")) or target in (".", "..")
 
 
@@ -158,8 +160,11 @@ def _bare(name: str) -> str:
     return name
 
 
-def asked_name(target: str, source: VaultPath) -> str:
-    """The key of the name that a target asks for. One that ends in `..` asks for a note beside the folder that it climbs to."""
+def resolved_name(target: str, source: VaultPath) -> str:
+    """Return the `target_name` of a target in `source`, with relative targets resolved.
+
+    A target that ends in `..` means a note beside the folder that it leads to.
+    """
     if not is_relative(target):
         return target_name(target)
     parts = list(source.parent.parts)
@@ -171,34 +176,34 @@ def asked_name(target: str, source: VaultPath) -> str:
     return target_name(parts[-1]) if parts else ""
 
 
-_KEPT: Final = 4096
-
-
 class LinksByName:
-    """What links mean, decided among the files of one name at a time: no other files matter, and a large vault has very many."""
+    """A resolver that looks at the files of one name at a time, for large vaults."""
 
-    def __init__(self, named: Callable[[str], Iterable[VaultPath]]) -> None:
-        """`named`: the files of a name (a key of `file_name`)."""
-        self._named = named
-        self._known: dict[str, LinkResolver] = {}
+    def __init__(self, files_named: Callable[[str], Iterable[VaultPath]]) -> None:
+        """Resolve among the files that `files_named` returns for a key of `file_name`."""
+        self._files_named = files_named
+        self._resolvers: dict[str, LinkResolver] = {}
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        """The file that a target (without `#...`) means in a file, or None."""
-        return self.among(asked_name(target, source)).resolve(target, source) if target else source
+        """Return the file that a target, given without `#...`, means in a file, or None."""
+        if not target:
+            return source
+        return self.among(resolved_name(target, source)).resolve(target, source)
 
     def is_same_everywhere(self, target: str) -> bool:
-        """Whether a target means the same file in whichever file it stands."""
+        """Return True if a target means the same file in every file of the vault."""
         return not is_relative(target) and self.among(target_name(target)).count <= 1
 
     def forget(self, name: str) -> None:
-        """Files of this name came or went."""
-        self._known.pop(name, None)
+        """Drop the cached resolver of a name, whose files have changed."""
+        self._resolvers.pop(name, None)
 
     def among(self, name: str) -> LinkResolver:
-        """What links mean among the files of a name."""
-        known = self._known.get(name)
-        if known is None:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            known = self._known[name] = LinkResolver(self._named(name) if name else ())
-        return known
+        """Return the resolver among the files of a name."""
+        resolver = self._resolvers.get(name)
+        if resolver is None:
+            if len(self._resolvers) >= _MAX_CACHED:
+                self._resolvers.clear()
+            resolver = LinkResolver(self._files_named(name) if name else ())
+            self._resolvers[name] = resolver
+        return resolver
