@@ -6,11 +6,11 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, on_terminal
-from obsidian_agent.cli.parser import Commands, actions
+from obsidian_agent.cli.parser import Commands, UsageError, actions
 from obsidian_agent.cli.session_factory import find_vault, settings_of
 from obsidian_agent.errors import ConfigError
 
@@ -276,13 +276,19 @@ def _forget_key(options: argparse.Namespace, out: Output) -> Exit:
     return Exit.DONE
 
 
+_LONGEST_KEY: Final = 20_000
+
+
 def _secret(vendor: Vendor) -> str:
     """From standard input, on a terminal asked for without an echo; never from the command line, where other programs can see it."""
     if on_terminal(sys.stdin):
         from getpass import getpass
 
         return getpass(f"Key of {vendor.title} (it is not shown): ")
-    return sys.stdin.readline()
+    key = sys.stdin.readline(_LONGEST_KEY + 1)
+    if len(key) > _LONGEST_KEY:
+        raise UsageError(f"The key is longer than {_LONGEST_KEY:,} characters.")
+    return key
 
 
 def _services(options: argparse.Namespace) -> list[Vendor]:

@@ -190,15 +190,21 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
 
 def _document(name: str) -> object:
     """A plan file's JSON value: strict JSON, as written by a person or a program."""
-    from obsidian_agent.plan.json_text import read_json
+    from obsidian_agent.plan.json_text import MAX_FILE_BYTES, read_json
 
-    return read_json(read_bytes(name), "The plan" if name == "-" else name)
+    return read_json(read_bytes(name, MAX_FILE_BYTES), "The plan" if name == "-" else name)
 
 
 def _parse(options: argparse.Namespace, out: Output) -> Exit:
-    from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
+    from obsidian_agent.plan.llm_output import (
+        MAX_BYTES,
+        ParsedPlan,
+        ParsedProse,
+        ParseFailed,
+        parse_plan,
+    )
 
-    parsed = parse_plan(read_bytes(options.parse))
+    parsed = parse_plan(read_bytes(options.parse, MAX_BYTES))
     match parsed:
         case ParsedPlan(document=document, repairs=repairs):
             for repair in repairs:

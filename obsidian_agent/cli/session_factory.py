@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.errors import ConfigError, VaultError
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from obsidian_agent.services.open_vault import Focus
     from obsidian_agent.services.session import Session
     from obsidian_agent.vault.filesystem.store import VaultStore
+
+MOST_SELECTED: Final = 4 * 1024 * 1024
+"""Bytes of a selection that is read from a file."""
 
 _RANGE = re.compile(r"(\d+):(\d+)-(\d+):(\d+)")
 
@@ -243,14 +246,13 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
-def read_bytes(name: str) -> bytes:
-    """A file, or standard input for `-`."""
-    from pathlib import Path
-
-    if name == "-":
-        return sys.stdin.buffer.read()
+def read_bytes(name: str, limit: int) -> bytes:
+    """Return the first `limit` bytes of a file, or of standard input for `-`, and one more if there is one."""
     try:
-        return Path(name).read_bytes()
+        if name == "-":
+            return sys.stdin.buffer.read(limit + 1)
+        with open(name, "rb") as stream:
+            return stream.read(limit + 1)
     except OSError as error:
         raise ConfigError(
             f"{name} cannot be read: {error.strerror or error}.", path=name
@@ -259,7 +261,14 @@ def read_bytes(name: str) -> bytes:
 
 def read_text(name: str) -> str:
     """A UTF-8 file, or standard input for `-`."""
+    data = read_bytes(name, MOST_SELECTED)
+    if len(data) > MOST_SELECTED:
+        raise ConfigError(
+            f"{name} is larger than {MOST_SELECTED:,} bytes, the most that is read of a selection.",
+            code="FILE_TOO_LARGE",
+            path=name,
+        )
     try:
-        return read_bytes(name).decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name} is not UTF-8 text.", path=name) from error

@@ -20,6 +20,7 @@ from obsidian_agent.offline.sentence import (
     Found,
     Sentence,
     Stretch,
+    is_pasted,
     stem,
     words,
 )
@@ -48,6 +49,7 @@ _DESCRIBING: Final = frozenset(
         "whether",
     ]
 )
+PASTED: Final = "The message is too long to be compared with this."
 _MANY: Final = 10  # so many files changed are more than a sentence means that names one note
 _PROSE: Final = (
     6  # a text of so many words that is in no quotes may be meant as an order to write one
@@ -95,6 +97,8 @@ def doubts(
     `certain`: the sentence is an example of the recipe, so that all of it is covered, and only the effect is looked at. Not `live`: the notes
     that are meant are not counted. May block.
     """
+    if is_pasted(sentence):
+        return (PASTED,)
     said = Sentence(sentence, around)
     chosen = [
         (recipe.inputs[name], value)

@@ -15,7 +15,7 @@ from obsidian_agent.expression import expression
 from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import SLOTS, NoteSet, Unread, with_field, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sentence import HELD, quotes
+from obsidian_agent.offline.sentence import HELD, is_pasted, quotes
 from obsidian_agent.offline.values import headings, read
 
 _BLANK: Final = expression(r"\s+")
@@ -31,8 +31,10 @@ class Reading:
 
 def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> list[Reading]:
     """All that a sentence is an example of, each once. One is certain; none is no reading at all. A question changes nothing."""
+    if is_pasted(sentence):
+        return []
     asked = sentence.rstrip().endswith(("?", "？"))
-    quoted = list(quotes(sentence))
+    quoted = quotes(sentence)
     plain = sentence.replace(HELD, " ")
     for each in reversed(quoted):
         plain = f"{plain[: each.start]}{HELD}{plain[each.end :]}"

@@ -23,6 +23,7 @@ from obsidian_agent.offline.sentence import (
     WORD,
     Found,
     Sentence,
+    beginning,
     joined_words,
     meanings,
     stem,
@@ -115,7 +116,7 @@ class Menu:
 
     def nearest(self, sentence: str, around: Surroundings, most: int = MOST) -> list[Suggestion]:
         """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
-        said = Sentence(sentence, around, self.common)
+        said = Sentence(beginning(sentence), around, self.common)
         spoken = self._spoken(_bare_words(said))
         meant = [*spoken, *_kinds(said)]
         scores = [self._score(meant, counts) for counts in self._counts]

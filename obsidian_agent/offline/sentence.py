@@ -10,7 +10,7 @@ import unicodedata
 from calendar import monthrange
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, timedelta
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Final
 
@@ -24,6 +24,8 @@ _SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
 JOINED: Final = unicode_expression(f"[{_SCRIPTS}]")
 _STRETCH: Final = unicode_expression(f"[{_SCRIPTS}]+")
 _LONGEST_JOINED: Final = 5
+_LONGEST_ENTRY: Final = 40
+"""Characters of an entry of the vocabulary."""
 WORD: Final = unicode_expression(
     rf"(?V1)[[\p{{L}}\p{{N}}\p{{M}}]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?|[{_SCRIPTS}]"
 )
@@ -47,6 +49,18 @@ very thing that is meant; a word too many only leaves something out and says so.
 _BETWEEN: Final = "tag folder note file property have has name call in dans en im in der den dem le la el los v во в"
 BETWEEN: Final = frozenset(_BETWEEN.split())
 """Stems of words that may stand between such a word and the name: not tagged #done, outside the folder Projects."""
+
+
+def is_pasted(message: str) -> bool:
+    """Return whether a message is too long to be a sentence: only its beginning is read then, and no reading of it is certain."""
+    if len(message) > _LONGEST_MESSAGE:
+        return True
+    return len(message) - sum(each.end - each.start for each in quotes(message)) > _LOOKED_AT
+
+
+def beginning(message: str) -> str:
+    """Return as much of a message as is read."""
+    return message[:_LOOKED_AT] if is_pasted(message) else message
 
 
 def words(text: str) -> list[str]:
@@ -76,7 +90,7 @@ def meanings(word: str) -> frozenset[str]:
     """The words of the menu, as stems, that a word of the vocabulary stands for: those of its longest entry that the word begins with."""
     plain, known = _plain(word), vocabulary()
     # A short entry is the whole word; where words are written without blanks, it may stand anywhere.
-    begins = (plain[:length] for length in range(len(plain), 3, -1))
+    begins = (plain[:length] for length in range(min(len(plain), _LONGEST_ENTRY), 3, -1))
     return next(
         (known[part] for part in (plain, stem(plain), *begins) if part in known), frozenset()
     )
@@ -125,7 +139,10 @@ def vocabulary() -> dict[str, frozenset[str]]:
     return {word: frozenset(heads) for word, heads in known.items()}
 
 
-_LOOKED_AT: Final = 2000  # characters of a sentence: what is longer is a text that somebody pasted
+_LOOKED_AT: Final = 2_000
+"""Characters of a sentence, quoted texts not counted: what is longer is a pasted text."""
+_LONGEST_MESSAGE: Final = 10_000
+"""Characters of a sentence with its quoted texts."""
 _LONGEST: Final = 12  # words of a name, at most
 _LONGEST_DAY: Final = 4  # words of a day, at most
 
@@ -185,15 +202,18 @@ class Sentence:
     @cached_property
     def quotes(self) -> tuple[Stretch, ...]:
         """The texts in quotes, in order."""
-        return tuple(quotes(self.text))
+        return quotes(self.text)
 
     @cached_property
     def bare(self) -> str:
         """The sentence with signs that mean nothing in place of quoted texts; places in it are places in the text."""
-        bare = self.text.replace(HELD, " ")
+        text = self.text.replace(HELD, " ")
+        pieces: list[str] = []
+        place = 0
         for each in self.quotes:
-            bare = f"{bare[: each.start]}{HELD * (each.end - each.start)}{bare[each.end :]}"
-        return bare
+            pieces += (text[place : each.start], HELD * (each.end - each.start))
+            place = each.end
+        return "".join((*pieces, text[place:]))
 
     @cached_property
     def names(self) -> tuple[Found, ...]:
@@ -285,10 +305,15 @@ class Sentence:
         return ""
 
 
-def quotes(sentence: str) -> Iterator[Stretch]:
-    """The texts in quotes, in order, each from its first sign to its last."""
+@lru_cache(maxsize=16)
+def quotes(sentence: str) -> tuple[Stretch, ...]:
+    """Return the texts in quotes, in order, each from its first sign to its last."""
+    return tuple(_quotes(sentence))
+
+
+def _quotes(sentence: str) -> Iterator[Stretch]:
     for found in _QUOTED.finditer(sentence):
-        if found[0][0] not in "'\"‘" or not sentence[: found.start()][-1:].isalnum():
+        if found[0][0] not in "'\"‘" or not sentence[max(found.start() - 1, 0)].isalnum():
             text = str(next(group for group in found.groups() if group is not None))
             yield Stretch(
                 found.start(), found.end(), text.strip() if found[0].startswith("«") else text

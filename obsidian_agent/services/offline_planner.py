@@ -31,7 +31,7 @@ from obsidian_agent.offline.reader import Reading, readings
 from obsidian_agent.offline.recipe import SLOT, AnswerFrom, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
-from obsidian_agent.offline.sentence import Sentence
+from obsidian_agent.offline.sentence import Sentence, beginning
 from obsidian_agent.offline.values import BLANK_VALUES, PLACES, is_blank, out_of_bounds, read, shown
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.policy import ANYTHING, Policy
@@ -264,7 +264,10 @@ class OfflineTurn:
         ):
             return None
         return next(
-            filter(None, map(out_of_bounds, Sentence(self.request.message, self.around).places)),
+            filter(
+                None,
+                map(out_of_bounds, Sentence(beginning(self.request.message), self.around).places),
+            ),
             None,
         )
 
