@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 import types
 from collections.abc import (
     AsyncGenerator,
@@ -382,10 +383,14 @@ def _next(
             error = thrown
 
 
-async def in_thread(work: Callable[[Callable[[AgentEvent], None]], None], emit: Emit) -> None:
+async def in_thread(
+    work: Callable[[Callable[[AgentEvent], None]], None],
+    emit: Emit,
+    abandoned: threading.Event | None = None,
+) -> None:
     """Run `work(tell)` in a thread and emit what it tells, in order. Its exception is raised at the end.
 
-    Who goes away does not stop the thread: work that writes is always let finish.
+    Cancelling does not stop the thread, since work that writes must finish. It sets `abandoned`, for work that only reads.
     """
     loop = asyncio.get_running_loop()
     told: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
@@ -404,6 +409,8 @@ async def in_thread(work: Callable[[Callable[[AgentEvent], None]], None], emit: 
         while (event := await told.get()) is not None:
             await emit(event)
     finally:
+        if abandoned is not None:
+            abandoned.set()
         await asyncio.shield(task)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.exits import Exit, ending_signals
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, actions
 from obsidian_agent.errors import ConfigError
@@ -26,13 +26,16 @@ def _serve(options: argparse.Namespace, out: Output) -> Exit:
     wiring = wiring_of(options, app=True)  # what is proposed is decided on there
     try:
         from obsidian_agent.agent.turn.tool_round import Scrubber
-        from obsidian_agent.integrations.mcp_server import server
+        from obsidian_agent.integrations.mcp_server import serve
     except ImportError as error:
         message = "The package mcp is not installed."
         raise ConfigError(
             message, code="NOT_INSTALLED", hint="Install obsidian-agent[mcp]."
         ) from error
-    server(build_shared_vault(wiring), Scrubber.of(wiring.store.real_path, str(wiring.state))).run(
-        "stdio"
+    serve(
+        build_shared_vault(wiring),
+        Scrubber.of(wiring.store.real_path, str(wiring.state)),
+        ending_signals(),
+        Exit.INTERRUPTED,
     )
     return Exit.DONE

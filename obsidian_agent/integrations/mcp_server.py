@@ -6,7 +6,11 @@ The names and arguments are those of cli.md. A mistake is an answer that says wh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -29,6 +33,11 @@ DECISION_SECONDS: Final = 600.0
 STILL_SECONDS: Final = 5.0
 """So often a client that waits is told that this still goes on: many give up on a tool that is silent for a minute."""
 
+MOST_PREVIEWS: Final = 2
+"""Plans of clients that are previewed at once: the processor is the user's."""
+END_SECONDS: Final = 10.0
+"""So long a run may take to stop, behind the file that it writes, when the program ends."""
+
 Document = dict[str, Any]
 Value = TypeVar("Value")
 
@@ -49,18 +58,102 @@ async def decision(context: Context, app: Path, proposal: Proposal) -> Outcome |
         deciding.cancel()
 
 
-def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
+class Calls:
+    """The calls being answered, each in a thread of its own.
+
+    At most `MOST_PREVIEWS` of them preview plans, the others wait. A call that its client no longer waits for is cancelled.
+    """
+
+    def __init__(self) -> None:
+        self._previews = asyncio.Semaphore(MOST_PREVIEWS)
+        self._running: dict[threading.Event, threading.Event | None] = {}
+        """For each call what cancels it, and for one that writes what is set when it has ended."""
+
+    async def answer(
+        self, work: Callable[[threading.Event], Value], *, previews: bool, writes: bool
+    ) -> Value:
+        """Return what `work` returns, which gets the event that cancels it."""
+        cancel, ended = threading.Event(), threading.Event()
+
+        def run() -> Value:
+            try:
+                return work(cancel)
+            finally:
+                ended.set()
+                del self._running[cancel]
+
+        def release(done: asyncio.Future[Value]) -> None:
+            if previews:
+                self._previews.release()
+            if not done.cancelled():
+                done.exception()  # Where nobody waits for the answer, an error is no news.
+
+        if previews:
+            await self._previews.acquire()
+        self._running[cancel] = ended if writes else None
+        task = asyncio.ensure_future(asyncio.to_thread(run))
+        task.add_done_callback(release)
+        try:
+            return await asyncio.shield(task)
+        finally:
+            cancel.set()
+
+    def end(self, code: int) -> None:
+        """End the process with `code`: at once, or when the calls that write have come to a stop."""
+        running = dict(self._running)
+        for cancel in running:
+            cancel.set()
+        last = time.monotonic() + END_SECONDS
+        for ended in running.values():
+            if ended is not None:
+                ended.wait(max(last - time.monotonic(), 0))
+        os._exit(code)
+
+
+def serve(
+    shared: SharedVault, scrubber: Scrubber, signals: Sequence[signal.Signals], code: int
+) -> None:
+    """Answer a client on standard input and output until it leaves. One of `signals` ends the process with `code`."""
+    calls = Calls()
+    for number in signals:
+        # The thread that reads standard input cannot be interrupted: the process ends all the same.
+        signal.signal(
+            number, lambda *_: threading.Thread(target=calls.end, args=(code,), daemon=True).start()
+        )
+    made = server(shared, scrubber, calls)
+
+    async def answer() -> None:
+        try:
+            await made.run_stdio_async()
+        except* BrokenPipeError:
+            pass  # The client is gone.
+        calls.end(0)
+
+    asyncio.run(answer())
+
+
+def server(shared: SharedVault, scrubber: Scrubber, calls: Calls) -> MCPServer:
     """The server over one vault. Every call is answered by a thread, so that a slow one holds nobody up."""
     made: MCPServer = MCPServer(
         "obsidian-agent", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR"
     )
 
-    async def ask(context: Context, work: Callable[[SharedVault], Value]) -> Value:
+    async def ask(
+        context: Context,
+        work: Callable[[SharedVault], Value],
+        *,
+        previews: bool = False,
+        writes: bool = False,
+    ) -> Value:
         params = context.session.client_params
         itself = scrubber.clean(params.client_info.name)[:60] if params is not None else "unknown"
         named = shared if shared.client else replace(shared, client=itself)
         try:
-            return await asyncio.to_thread(work, named)
+            return await calls.answer(
+                lambda cancel: work(replace(named, cancel=cancel)),
+                previews=previews,
+                writes=writes,
+            )
         except ObsidianAgentError as error:
             problems = error.problems if isinstance(error, PlanError) else [error.problem()]
             raise ToolError(error_text(problems, scrubber)) from None
@@ -117,12 +210,12 @@ def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
     @made.tool()
     async def preview_plan(plan: dict[str, Any], context: Context) -> Document:
         """What an ActionPlan would change among the notes that are shared, with the diff of each file. Changes nothing."""
-        return await ask(context, lambda vault: vault.preview(plan))
+        return await ask(context, lambda vault: vault.preview(plan), previews=True)
 
     @made.tool()
     async def propose_plan(plan: dict[str, Any], context: Context) -> Document:
         """Propose an ActionPlan to the person, who sees its whole preview and decides. Waits for that where their app is open on the vault."""
-        proposal, document = await ask(context, lambda vault: vault.propose(plan))
+        proposal, document = await ask(context, lambda vault: vault.propose(plan), previews=True)
         outcome = await decision(context, shared.app, proposal)
         return (
             await ask(context, lambda vault: vault.decided(document, outcome))
@@ -135,6 +228,6 @@ def server(shared: SharedVault, scrubber: Scrubber) -> MCPServer:
         @made.tool(name=RUN_PLAN)
         async def run_plan(plan: dict[str, Any], context: Context) -> Document:
             """Carry out an ActionPlan at once, as a rule of the person's allows. Not one that deletes, runs commands or reaches what is not shared."""
-            return await ask(context, lambda vault: vault.run(plan))
+            return await ask(context, lambda vault: vault.run(plan), previews=True, writes=True)
 
     return made

@@ -11,15 +11,18 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from obsidian_agent import budget
 from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
-from obsidian_agent.dataclass import dataclass, replace
+from obsidian_agent.budget import OutOfBudget
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.integrations.proposals import Outcome, Proposal
 from obsidian_agent.plan.parameters import MissingInput
@@ -39,6 +42,9 @@ from obsidian_agent.vault.views.view import VaultView, named
 MOST_PROPOSALS: Final = 100
 """Kept plans of a vault; the oldest go first."""
 
+CALL_SECONDS: Final = 60.0
+"""A call of a client takes no longer, the writing of a plan's changes apart: most clients wait for a minute."""
+
 RUN_PLAN: Final = "run_plan"
 
 HINT: Final = "The person shares notes with MCP clients by patterns in share_allow: obsidian-agent config set share_allow 'Projects/**'."
@@ -57,6 +63,8 @@ class SharedVault:
     proposals: Path
     app: Path
     client: str = ""
+    cancel: threading.Event = field(default_factory=threading.Event)
+    """Set when the answer to this call is no longer awaited."""
 
     @property
     def rules(self) -> SharingRules:
@@ -69,7 +77,8 @@ class SharedVault:
         """The output of a reading tool over what is shared, `only` these of its fields (none: all). Raises the tool's errors. Blocks."""
         called = {"agent": self.client, "tool": tool}
         try:
-            document = self._read(tool, args, only)
+            with self._limited():
+                document = self._read(tool, args, only)
         except ObsidianAgentError as error:
             self.ledger.record.note("call", **called, decision="deny", rule=error.problem().code)
             raise
@@ -103,7 +112,8 @@ class SharedVault:
 
     def preview(self, plan: object) -> dict[str, Any]:
         """What a plan would do to the notes that are shared, as `preview --json` says it. Raises `PlanError` for an invalid one. Blocks."""
-        return self._preview(plan)[1]
+        with self._limited():
+            return self._preview(plan)[1]
 
     def _preview(self, plan: object, *limits: Limits) -> tuple[Preview, dict[str, Any]]:
         """Return the preview of a plan over what is shared, as if it were approved, and the document for the client.
@@ -130,7 +140,10 @@ class SharedVault:
         )
         document = preview_document(
             known,
-            [change_document(change, diff_of(change, view)) for change in known.change_set.changes],
+            [
+                change_document(change, diff_of(change, view))
+                for change in budget.checked(known.change_set.changes)
+            ],
         )
         parts = tuple(
             Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None
@@ -149,15 +162,16 @@ class SharedVault:
         """
         if not self.may_run:
             raise PlanError(f"No rule of the person allows {RUN_PLAN}.", code="PERMISSION_DENIED")
-        shared, document = self._preview(plan, self._write_limits())
-        whole = self.plans.dry_run(plan, agent=self.client, now=shared.context.now)
+        with self._limited():
+            shared, document = self._preview(plan, self._write_limits())
+            whole = self.plans.dry_run(plan, agent=self.client, now=shared.context.now)
         if (
             shared.valid
             and shared.plan_hash == whole.plan_hash
             and shared.approval.decision == "allow"
             and not shared.waits
         ):
-            result = self.plans.apply(whole, lambda event: None, threading.Event(), "settings")
+            result = self.plans.apply(whole, lambda event: None, self.cancel, "settings")
             codes = sorted({problem.code for problem in result.errors})
             return {
                 "status": result.status,
@@ -182,6 +196,8 @@ class SharedVault:
         try:
             preview: dict[str, Any] | None = self.preview(checked)
         except (PlanError, MissingInput):
+            if self.cancel.is_set():
+                raise
             preview = None  # it touches what is not shared, or the person has to give values first
         plan_id = keep_proposal(
             self.proposals, {"client": self.client, "plan": checked.plan.to_json()}
@@ -237,6 +253,15 @@ class SharedVault:
 
     def _context(self, view: VaultView) -> RunContext:
         return run_context(self.vault.store, view, Focus(), self.vault.clock(), {})
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Limit the time of a call. Raise `PlanError` when that is used up, or the call was cancelled."""
+        try:
+            with budget.limited(CALL_SECONDS, self.cancel.is_set):
+                yield
+        except OutOfBudget as error:
+            raise PlanError(f"The call was ended. {error}", code=error.code) from error
 
     def _write_limits(self) -> Limits:
         """Limit every path that a plan changes, creates, or moves to what is shared."""

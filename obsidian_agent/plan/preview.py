@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from obsidian_agent import budget
+from obsidian_agent.budget import OutOfBudget
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.active_content import added_content
@@ -46,6 +48,9 @@ from obsidian_agent.vault.views.view import VaultView
 
 FIRST_SCREEN = 40
 """Changes that fill the first screen of a preview; enough for the largest terminal anybody reads."""
+
+PREVIEW_SECONDS = 300.0
+"""A preview takes no longer: a plan of patterns and loops could otherwise last for days."""
 
 MAX_PROBLEMS = 200
 """Problems kept of one kind: nobody reads the ten-thousandth, and it would cost memory and time."""
@@ -80,10 +85,14 @@ def dry_run(
     if bound.missing:
         raise MissingInput(bound.missing)
     context = replace(context, params={**context.params, **bound.values})
-    with no_collection():
-        return _DryRun(
-            checked, checked.plan, tools, view, context, disabled, on_first_screen, done or {}
-        ).run(instruction)
+    run = _DryRun(
+        checked, checked.plan, tools, view, context, disabled, on_first_screen, done or {}
+    )
+    try:
+        with no_collection(), budget.limited(PREVIEW_SECONDS):
+            return run.run(instruction)
+    except OutOfBudget as error:
+        raise PlanError(f"The preview was ended. {error}", code=error.code) from error
 
 
 @dataclass(slots=True)
@@ -230,6 +239,7 @@ class _DryRun:
 
     def _instance(self, step: Step, compiled: CompiledStep, scope: Scope, index: int | None) -> Any:
         """Dry-run one call; its output, or None when it is skipped or fails."""
+        budget.check()
         name = _name(step, index)
         tool = self.tools[step.tool]
         notes: list[str] = []
@@ -435,7 +445,7 @@ def flags_of(
     if len(touched) > MANY_FILES:
         found.append(Flag("manyFiles", f"{len(touched)} files and folders change."))
     arriving = {change.new_path.key: change for change in touched if change.new_path is not None}
-    for change in touched:
+    for change in budget.checked(touched):
         found.extend(_content_flags(change, before) if not change.folder else _folder_flags(change))
         if (
             change.kind == "delete"

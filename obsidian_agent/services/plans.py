@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Literal
 
+from obsidian_agent import budget
 from obsidian_agent.agent.events import (
     AgentEvent,
     Emit,
@@ -33,7 +34,7 @@ from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
-from obsidian_agent.plan.preview import dry_run
+from obsidian_agent.plan.preview import PREVIEW_SECONDS, dry_run
 from obsidian_agent.plan.result import Preview, diff_of, summary_document
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.services.executor import RunCommand, execute
@@ -181,20 +182,22 @@ class Plans:
     ) -> tuple[str, ...]:
         """Emit the preview of a plan as it comes, or why there is none; the parameters without values, of which NeedsInput tells."""
         missing: tuple[str, ...] = ()
+        abandoned = threading.Event()
 
         def work(tell: Callable[[AgentEvent], None]) -> None:
             nonlocal missing
             try:
-                ready = self.dry_run(
-                    document,
-                    values,
-                    disabled=disabled,
-                    instruction=instruction,
-                    on_first_screen=lambda part: tell(PreviewStarted(part)),
-                    done=done,
-                    agent=agent,
-                    tried=tried,
-                )
+                with budget.limited(PREVIEW_SECONDS, abandoned.is_set):
+                    ready = self.dry_run(
+                        document,
+                        values,
+                        disabled=disabled,
+                        instruction=instruction,
+                        on_first_screen=lambda part: tell(PreviewStarted(part)),
+                        done=done,
+                        agent=agent,
+                        tried=tried,
+                    )
                 tell(PreviewReady(ready))
             except MissingInput as error:
                 missing = error.missing
@@ -204,7 +207,7 @@ class Plans:
             except ObsidianAgentError as error:
                 tell(TurnFailed(error.problem()))
 
-        await in_thread(work, emit)
+        await in_thread(work, emit, abandoned)
         return missing
 
     def apply(

@@ -29,7 +29,7 @@ from obsidian_agent.cli.main import main
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.integrations import other_agents
-from obsidian_agent.integrations.mcp_server import server
+from obsidian_agent.integrations.mcp_server import Calls, server
 from obsidian_agent.integrations.proposals import CLIENT_VARIABLE, VARIABLE
 from obsidian_agent.integrations.shared_vault import SharedVault
 from obsidian_agent.plan.policy import NOT_PERMITTED
@@ -356,7 +356,8 @@ class InProcess(AcpAgent):
             self.wanted or pieces[-1].strip().splitlines()[-1]
         )  # and the same once more when its plan comes back
         tool, _, arguments = self.wanted.partition(" ")
-        async with Client(server(shared, Scrubber.of(shared.vault.store.real_path))) as client:
+        scrubber = Scrubber.of(shared.vault.store.real_path)
+        async with Client(server(shared, scrubber, Calls())) as client:
             result = await client.call_tool(tool, json.loads(arguments))
         type(self).told = "".join(part.text for part in result.content if part.type == "text")
         turn.deltas.put_nowait(TextChunk("That was it."))

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 
-from obsidian_agent.bootstrap import Wiring, app_socket
+from obsidian_agent.bootstrap import Wiring, app_socket, build_shared_vault
 from obsidian_agent.cli.main import main
+from obsidian_agent.config import LiveSettings
+from obsidian_agent.dataclass import replace
+from obsidian_agent.errors import PlanError
+from obsidian_agent.integrations import shared_vault
+from obsidian_agent.integrations.mcp_server import MOST_PREVIEWS, Calls
 from obsidian_agent.integrations.proposals import VARIABLE, Outcome, Proposal, listening
+from obsidian_agent.integrations.shared_vault import SharedVault
+from obsidian_agent.tools.search import search
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
@@ -489,3 +501,121 @@ def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decis
     assert main(["run", "--plan", answer["planId"], "--yes", *served.places]) == (
         0 if kept else 2
     ), "what is settled is kept no longer"
+
+
+# --- time -------------------------------------------------------------------------------------------------------------------------
+
+SLOW: dict[str, Any] = {
+    "id": "slow",
+    "tool": "vault.searchText",
+    "foreach": {"from": list(range(1000)), "itemName": "round"},
+    "onError": "skip",
+    "args": {"query": "(a|aa)+$", "regex": True},
+}
+"""A pattern that takes as long as it may, a thousand times."""
+
+
+@pytest.fixture
+def shared(served: Served) -> SharedVault:
+    write_all(served.vault, {"Shared/Slow.md": "a" * 40 + "b" + "\n"})
+    settings = LiveSettings.load(served.folder / "config.toml", {})
+    store = VaultStore.open(served.vault)
+    return build_shared_vault(Wiring(store, served.folder / "state", settings=settings))
+
+
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a pattern take a twentieth of a second."""
+    compiled = search.compile_pattern
+    monkeypatch.setattr(
+        search, "compile_pattern", lambda *args, **how: replace(compiled(*args, **how), left=0.05)
+    )
+
+
+def test_all_rounds_of_a_preview_have_one_budget(
+    shared: SharedVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_vault, "CALL_SECONDS", 0.5)
+    impatient(monkeypatch)
+    with pytest.raises(PlanError, match=r"It takes longer than 0\.5 s") as ended:
+        shared.preview(plan(SLOW))
+    assert ended.value.code == "PLAN_TOO_LARGE"
+
+
+def test_a_cancelled_preview_ends(shared: SharedVault, monkeypatch: pytest.MonkeyPatch) -> None:
+    impatient(monkeypatch)
+    threading.Timer(0.3, shared.cancel.set).start()
+    for call in (shared.preview, shared.propose):
+        with pytest.raises(PlanError, match="cancelled") as ended:
+            call(plan(SLOW))
+        assert ended.value.code == "CANCELLED"
+    assert not list(shared.proposals.glob("*")), "a cancelled proposal is not stored"
+
+
+async def test_few_plans_are_previewed_at_once_and_a_call_nobody_waits_for_is_cancelled() -> None:
+    calls = Calls()
+    started: Queue[int] = Queue()
+
+    def work(number: int, cancel: threading.Event) -> None:
+        started.put(number)
+        assert cancel.wait(60), "the call is cancelled"
+
+    tasks = [
+        asyncio.create_task(calls.answer(partial(work, number), previews=True, writes=False))
+        for number in range(MOST_PREVIEWS + 1)
+    ]
+    for _ in range(MOST_PREVIEWS):
+        await asyncio.to_thread(started.get, timeout=60)
+    quick = await calls.answer(lambda cancel: "read", previews=False, writes=False)
+    assert quick == "read", "a call that only reads does not wait"
+    assert started.empty(), "the last one waits"
+    tasks[0].cancel()
+    assert await asyncio.to_thread(started.get, timeout=60) == MOST_PREVIEWS
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=60)
+    assert all(task.cancelled() for task in tasks)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "closed input", "closed pipes"])
+def test_a_server_ends_with_its_client_and_at_a_signal(
+    served: Served, how: str, *, busy: bool
+) -> None:
+    write_all(served.vault, {"Shared/Slow.md": "a" * 40 + "b" + "\n"})
+    command = [sys.executable, "-m", "obsidian_agent", "mcp", "serve", *served.places]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def send(method: str, number: int | None = None, **params: Any) -> None:
+            assert process.stdin is not None
+            message = {"jsonrpc": "2.0", "method": method, "params": params}
+            process.stdin.write(
+                json.dumps(message if number is None else message | {"id": number}) + "\n"
+            )
+            process.stdin.flush()
+
+        client = {"name": "test", "version": "1"}
+        send("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        process.stdout.readline()
+        send("notifications/initialized")
+        if busy:
+            send("tools/call", 2, name="preview_plan", arguments={"plan": plan(SLOW)})
+            send("tools/call", 3, name="list_directory", arguments={})
+            assert json.loads(process.stdout.readline())["id"] == 3, "the preview goes on"
+        if how.startswith("SIG"):
+            process.send_signal(signal.Signals[how])
+        else:
+            process.stdin.close()
+        if how == "closed pipes":
+            process.stdout.close()
+        try:
+            code = process.wait(60)
+        finally:
+            process.kill()
+        assert code == (130 if how.startswith("SIG") else 0)
+        assert process.stderr is not None
+        assert process.stderr.read() == ""

@@ -11,8 +11,10 @@ import re
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from obsidian_agent import budget
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ToolError
 
@@ -54,28 +56,27 @@ class TimedPattern:
 
     def search(self, text: str) -> Found | None:
         """The first match in `text`."""
-        started = time.monotonic()
-        try:
-            found: Found | None = self.pattern.search(text, timeout=self.left)
-        except TimeoutError as error:
-            raise self._too_slow() from error
-        finally:
-            self._spend(started)
+        with self._timed() as seconds:
+            found: Found | None = self.pattern.search(text, timeout=seconds, concurrent=True)
         return found
 
     def finditer(self, text: str) -> Iterator[Found]:
         """All matches from left to right, none overlapping the one before."""
+        with self._timed() as seconds:
+            return iter(list(self.pattern.finditer(text, timeout=seconds, concurrent=True)))
+
+    @contextmanager
+    def _timed(self) -> Iterator[float]:
+        """Give the seconds that a call may take, and subtract what it took from what is left."""
+        budget.check()
         started = time.monotonic()
         try:
-            found = list(self.pattern.finditer(text, timeout=self.left))
+            yield budget.seconds_left(self.left)
         except TimeoutError as error:
+            budget.check()
             raise self._too_slow() from error
         finally:
-            self._spend(started)
-        return iter(found)
-
-    def _spend(self, started: float) -> None:
-        self.left = max(self.left - (time.monotonic() - started), 1e-6)
+            self.left = max(self.left - (time.monotonic() - started), 1e-6)
 
     def _too_slow(self) -> ToolError:
         return ToolError(

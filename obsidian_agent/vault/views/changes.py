@@ -12,8 +12,10 @@ of its line. What two texts share at their start and end is cut off before diffl
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
+from itertools import accumulate
 from typing import Literal
 
 from obsidian_agent.dataclass import dataclass, field
@@ -275,6 +277,9 @@ CONTEXT = 3
 DIFFLIB_LIMIT = 3_000
 """Changed regions of more lines than this on either side are shown as removed and added whole: difflib is quadratic."""
 
+DIFFLIB_WORK = 3_000_000
+"""Comparisons that difflib may make for one file. Many equal lines need more: these regions are shown whole too."""
+
 NO_NEWLINE = "\\ No newline at end of file\n"
 
 Opcode = tuple[str, int, int, int, int]
@@ -324,12 +329,37 @@ def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
             return _edited_in_place(changed)
     if not a or not b or max(len(a), len(b)) > DIFFLIB_LIMIT:
         return [("replace", start, start + len(a), start, start + len(b))]
-    codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    try:
+        codes = _BoundedMatcher(a, b).get_opcodes()
+    except _TooAlike:
+        return [("replace", start, start + len(a), start, start + len(b))]
     return [
         (tag, i1 + start, i2 + start, j1 + start, j2 + start)
         for tag, i1, i2, j1, j2 in codes
         if tag != "equal"
     ]
+
+
+class _TooAlike(Exception):
+    """Too many lines of both sides are equal."""
+
+
+class _BoundedMatcher(SequenceMatcher[str]):
+    """A matcher that raises `_TooAlike` when it has compared lines `DIFFLIB_WORK` times."""
+
+    def __init__(self, a: Sequence[str], b: Sequence[str]) -> None:
+        super().__init__(None, a, b, autojunk=False)
+        counts = Counter(b)
+        self._until = list(accumulate((counts[line] for line in a), initial=0))
+        self._work = 0
+
+    def find_longest_match(
+        self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
+    ) -> Match:
+        self._work += self._until[-1 if ahi is None else ahi] - self._until[alo]
+        if self._work > DIFFLIB_WORK:
+            raise _TooAlike
+        return super().find_longest_match(alo, ahi, blo, bhi)
 
 
 def _edited_in_place(changed: Sequence[int]) -> list[Opcode]:

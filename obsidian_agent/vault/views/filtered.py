@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from obsidian_agent import budget
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.filesystem.store import missing
@@ -51,6 +52,7 @@ class FilteredView(VaultView):
         return [twin for twin in self.inner.twins(path) if not self.hidden(twin)]
 
     def read(self, path: VaultPath) -> bytes:
+        budget.check()
         self._refuse(path)
         return self.inner.read(path)
 
@@ -64,7 +66,11 @@ class FilteredView(VaultView):
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
         self._refuse(folder)
-        return (entry for entry in self.inner.walk(folder) if not self.denied(entry.path))
+        return (
+            entry
+            for entry in budget.checked(self.inner.walk(folder))
+            if not self.denied(entry.path)
+        )
 
     def origin(self, path: VaultPath) -> VaultPath | None:
         return None if self.hidden(path) else self.inner.origin(path)
@@ -141,7 +147,9 @@ class FilteredIndex(VaultIndex):
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         return (
-            note for note in self._inner.texts(folder, *needles) if not self._view.hidden(note.path)
+            note
+            for note in budget.checked(self._inner.texts(folder, *needles))
+            if not self._view.hidden(note.path)
         )
 
     def text(self, path: VaultPath) -> bytes | Problem:

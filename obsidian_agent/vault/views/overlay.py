@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from operator import attrgetter
 from typing import assert_never
 
+from obsidian_agent import budget
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory
@@ -134,6 +135,7 @@ class OverlayVault(VaultView):
         return nearest(path, [*old, *self._entries.twins(path)])
 
     def read(self, path: VaultPath) -> bytes:
+        budget.check()
         path = self._content_at(path)
         node = self._entries.get(path)
         if node is None:
@@ -181,7 +183,7 @@ class OverlayVault(VaultView):
             (node.entry for node in self._entries.nodes if node.path.within(folder)),
             key=attrgetter("path.text"),
         )
-        return heapq.merge(old, new, key=attrgetter("path.text"))
+        return budget.checked(heapq.merge(old, new, key=attrgetter("path.text")))
 
     def origin(self, path: VaultPath) -> VaultPath | None:
         entry = self.locate(path)

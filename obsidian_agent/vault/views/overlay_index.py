@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
+from obsidian_agent import budget
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.index import (
     NOTHING,
@@ -62,6 +63,7 @@ class OverlayIndex(VaultIndex):
         )
 
     def facts(self, path: VaultPath) -> Facts:
+        budget.check()
         known = self._followed().facts.get(path.text)
         return known if known is not None else self._below.facts(path)
 
@@ -110,7 +112,7 @@ class OverlayIndex(VaultIndex):
         )
         here = sorted(path for path in delta.files.values() if path.is_note and path.within(folder))
         new = (NoteText(path, read_note(self._view, path)) for path in here)
-        return heapq.merge(old, new, key=attrgetter("path.text"))
+        return budget.checked(heapq.merge(old, new, key=attrgetter("path.text")))
 
     def text(self, path: VaultPath) -> bytes | Problem:
         return (
@@ -132,6 +134,7 @@ class OverlayIndex(VaultIndex):
         return super().names()
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
+        budget.check()
         delta = self._followed()
         if not delta.names_changed:
             return self._below.resolve(target, source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,14 @@ def test_huge_changes_are_shown_whole() -> None:
     new = "".join(f"b{n}\n" for n in range(DIFFLIB_LIMIT + 1)).encode()
     diff = unified_diff(old, new, "x", "x")
     assert diff.count("\n-a") == diff.count("\n+b") == DIFFLIB_LIMIT + 1
+
+
+def test_changes_among_many_equal_lines_are_shown_whole() -> None:
+    old, new = b"a\n" * DIFFLIB_LIMIT, b"b\n" + b"a\nb\n" * (DIFFLIB_LIMIT // 2 - 1)
+    started = time.process_time()
+    diff = unified_diff(old, new, "a.md", "a.md")
+    assert time.process_time() - started < 30, "difflib alone takes many minutes"
+    assert diff.count("\n-a") == DIFFLIB_LIMIT
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "same"]), max_size=30).map(
