@@ -346,7 +346,7 @@ def replace_flow_items(
         differences[0][2],
         differences[-1][3],
     )
-    near = quote or (_quote_of(items[max(0, low - 1)]) if items else "")
+    near = quote or (_quote_of(items[max(0, low - 1)], flow=True) if items else "")
     dates = _takes_dates(node)
     new = ", ".join(
         spelled.get(_identity(value)) or write_flow(value, quote=near, dates=dates)
@@ -395,9 +395,9 @@ def _identity(value: Any) -> str:
 # --- style ------------------------------------------------------------------------------------------------------------------------
 
 
-def _quote_of(node: Node) -> Quote:
-    """The quotes of a scalar that would need none: the person's style, so the new value gets them too."""
-    if node.style in ("'", '"') and isinstance(node.value, str) and is_plain(node.value):
+def _quote_of(node: Node, *, flow: bool = False) -> Quote:
+    """Return the quotes of a scalar that needs none there (`flow`: in brackets): a style that the new value follows."""
+    if node.style in ("'", '"') and isinstance(node.value, str) and is_plain(node.value, flow=flow):
         return "'" if node.style == "'" else '"'
     return ""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from faults import refused
@@ -730,6 +730,8 @@ def test_law_adding_and_removing_restores_the_bytes(note: str, values: dict[str,
     second=TEXTS | st.integers() | st.none(),
     shape=st.sampled_from(("a: 1\nk: x # c\nz: 1\n", "k: x\n", "k:\n  - i\n", "k: [i]\n")),
 )
+@example(first="A", second="0[", shape="k: [i]\n")
+@example(first="A", second="a, b", shape="k: [i]\n")
 def test_law_back_and_forth_restores_a_canonical_value(first: Any, second: Any, shape: str) -> None:
     listed = "i" in shape
     canonical = edit_properties(f"---\n{shape}---\n", set={"k": [first] if listed else first})
