@@ -184,13 +184,17 @@ def test_the_active_file_comes_by_the_best_way_that_answers(
 # --- what fails: one sentence each, then the next way ------------------------------------------------------------------------------------
 
 
+PATIENCE = 60.0
+"""Seconds that no answer of the stand-in takes, however busy the machine is."""
+
+
 def _says(text: str) -> Callable[[StandIn], None]:
     return lambda running: setattr(running, "raw", lambda argv: text.encode())
 
 
 def _hang(running: StandIn) -> None:
     def hang(argv: list[str]) -> None:
-        time.sleep(3)
+        time.sleep(PATIENCE)
 
     running.raw = hang
 
@@ -207,7 +211,7 @@ def _drip(running: StandIn) -> None:
             while True:
                 connection, _ = listener.accept()
                 with suppress(OSError):
-                    for _ in range(60):
+                    while True:
                         connection.sendall(b"x")
                         time.sleep(0.05)
 
@@ -269,7 +273,9 @@ def test_each_failure_has_its_sentence_and_then_the_next_way_is_taken(
     prepare: Callable[[StandIn], object],
     sentence: str,
 ) -> None:
-    obsidian = Obsidian(str(folder), lambda: None, patience=0.5)
+    # Only an answer that never comes may meet the limit: 60 MB take their time on a busy machine.
+    patience = 0.5 if "within 0.5 seconds" in sentence else PATIENCE
+    obsidian = Obsidian(str(folder), lambda: None, patience=patience)
     prepare(running)
     started = time.monotonic()
     companion = obsidian.status().ways[0]
@@ -278,7 +284,7 @@ def test_each_failure_has_its_sentence_and_then_the_next_way_is_taken(
     assert companion.why.count("\n") == 0
     assert obsidian.context() is None
     assert obsidian.open("A.md") in ("cli", "uri")
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < PATIENCE
     assert running.ran == []
 
 
