@@ -201,6 +201,7 @@ class ObsidianAgentApp(App[None]):
                 )
         elif name == "keymap":
             self.set_keymap(current.keymap)
+            self.main.renew_keys()
             if problem := unknown_ids(current.keymap):
                 self.main.say("bad", problem)
 

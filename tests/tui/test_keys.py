@@ -139,3 +139,13 @@ async def test_keys_that_are_changed_while_the_program_runs_are_in_force_and_sho
         assert "names no key of this program: “no.key”" in app.transcript()
         await app.press("f9")
         assert isinstance(app.app.screen, Actions)
+
+
+async def test_changed_keys_are_shown_whichever_listener_hears_of_the_change_first() -> None:
+    async with driving() as app:
+        app.main.settings.set("keymap", {"main.saved": "f9"})
+        app.main._setting_changed("keymap")
+        await app.settle()
+        app.app._setting_changed("keymap")
+        await app.settle()
+        assert "F9      all actions" in app.screen()

@@ -142,8 +142,6 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     def opened(self) -> None:
         """What the app shows is there."""
-        if self.settings.current.keymap:
-            self.renew_keys()
         self.refresh_state()
         # A dialog waits for the first line: below it nothing new is drawn. First the line gets its words, then its place.
         self.call_after_refresh(self.call_after_refresh, self._begin)

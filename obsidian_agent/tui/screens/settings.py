@@ -173,8 +173,6 @@ class SettingActions(Workspace):
         """A setting has changed: what of it the session and the screen show."""
         self.session.settings_changed()
         self.session.warm_up()
-        if name == "keymap":
-            self.renew_keys()
 
     def renew_keys(self) -> None:
         """Say the keys that are in force now."""
