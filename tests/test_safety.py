@@ -1,4 +1,4 @@
-"""The README's sentences about safety: each has its tests, and those that belong to no single part of the program are here."""
+"""The promises of the README: every detail has its tests; those of no single package are here."""
 
 from __future__ import annotations
 
@@ -27,28 +27,39 @@ PACKAGE = Path(obsidian_agent.__file__).parent
 # --- the table ----------------------------------------------------------------------------------------------------------------------
 
 
-def sentences() -> list[str]:
+def promises() -> list[str]:
+    """Return the bold sentences of the README."""
     section = (ROOT / "README.md").read_text("utf-8").split("## Safety\n")[1].split("\n## ")[0]
-    items = (
-        " ".join(item.split()) for item in re.split(r"^- ", section, flags=re.M) if item.strip()
+    return re.findall(r"^- \*\*(.*?)\*\*", section, re.MULTILINE)
+
+
+def table() -> dict[str, dict[str, list[str]]]:
+    """Return the tests of every detail, by the sentence of the README that it belongs to."""
+    page = (ROOT / "docs" / "safety.md").read_text("utf-8").split("\n## Known gaps")[0]
+    sections = (section.partition("\n") for section in page.split("\n## ")[1:])
+    return {
+        title: {
+            detail: re.findall(r"`([^`]+)`", tests)
+            for detail, tests in re.findall(r"^\| (.*?) \| (`.*`) \|$", body, re.MULTILINE)
+        }
+        for title, _, body in sections
+    }
+
+
+def named_tests() -> list[str]:
+    return sorted(
+        {name for details in table().values() for tests in details.values() for name in tests}
     )
-    return [sentence for item in items for sentence in re.split(r"(?<=\.)\s+(?=[A-Z])", item)]
 
 
-def table() -> dict[str, list[str]]:
-    rows = re.findall(
-        r"^\| (.*?) \| (`.*`) \|$", (ROOT / "docs" / "safety.md").read_text("utf-8"), re.M
-    )
-    return {sentence: re.findall(r"`([^`]+)`", tests) for sentence, tests in rows}
-
-
-def test_every_sentence_about_safety_names_its_tests() -> None:
-    assert len(sentences()) >= 10
-    assert list(table()) == sentences()
+def test_every_promise_of_the_readme_has_details_and_every_detail_tests() -> None:
+    assert len(promises()) == 7
+    assert list(table()) == promises()
     assert all(table().values())
+    assert all(tests for details in table().values() for tests in details.values())
 
 
-@pytest.mark.parametrize("name", sorted({name for names in table().values() for name in names}))
+@pytest.mark.parametrize("name", named_tests())
 def test_every_test_that_is_named_exists(name: str) -> None:
     file, *path = name.split("::")
     body: list[ast.stmt] = ast.parse((ROOT / file).read_text("utf-8")).body

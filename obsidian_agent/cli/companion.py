@@ -12,6 +12,7 @@ from obsidian_agent.cli.parser import Commands, Parser, actions, approval
 from obsidian_agent.cli.session_factory import open_vault
 
 _FILES: Final = ("manifest.json", "main.js")
+_EXPERIMENTAL: Final = "Experimental: the plugin has not been tried in a real Obsidian yet."
 
 
 def arguments(commands: Commands) -> None:
@@ -73,6 +74,7 @@ def _install(options: argparse.Namespace, out: Output) -> Exit:
     for number, step in enumerate(steps, 1):
         out.line(f"  {number}. {step}")
     out.line("Then `obsidian-agent companion status` says whether it answers.")
+    out.line(_EXPERIMENTAL)
     return Exit.DONE
 
 
@@ -89,6 +91,7 @@ def _status(options: argparse.Namespace, out: Output) -> Exit:
     for way in found.ways:
         out.line(f"{'ok  ' if way.works else 'no  '} {way.name:10} {way.why}")
         out.line(f"                {', '.join(way.can)}")
+    out.line(_EXPERIMENTAL)
     return Exit.DONE
 
 

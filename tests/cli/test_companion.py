@@ -91,4 +91,6 @@ def test_the_status_tells_every_way(
         assert "selection" in document["ways"][0]["can"]
         running.companion = False
         main(["companion", "status", "--vault", str(vault)])
-        assert "companion install" in capsys.readouterr().out
+        printed = capsys.readouterr().out
+        assert "companion install" in printed
+        assert "Experimental" in printed
