@@ -15,7 +15,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
-from obsidian_agent.plan.policy import Limits, Policy, SharingRules, vault_rules
+from obsidian_agent.plan.policy import MODEL, Limits, Policy, SharingRules, vault_rules
 from obsidian_agent.plan.result import SETTINGS
 from obsidian_agent.services.hooks import Hooks
 from obsidian_agent.services.macro_store import MacroStore
@@ -400,7 +400,7 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
         commands_deny=settings.commands_deny,
     )
     vaults, told = vault_rules(_vault_policy(wiring.store), VAULT_POLICY.text, settings.level, root)
-    program, names = _named(agent.casefold(), settings.agents)
+    program, names = _named("" if agent == MODEL else agent.casefold(), settings.agents)
     levels = [
         level
         for name, level in settings.agent_levels.items()

@@ -48,6 +48,7 @@ def run_document(
     """Preview a plan document (made by `agent`, who `tried` it just now), have it approved, execute it, print the result.
 
     What stands behind a command is a stage of its own: previewed when that has run, and asked about; `--yes` covers it where it is as expected.
+    `--yes` never covers text of notes that `share_deny` names on its way to another place.
     """
     expected: Preview | None = None
     past: list[ExecutionResult] = []
@@ -106,8 +107,9 @@ def run_document(
                 ),
                 out,
             )
-        if not yes and not _approved(session, ready, out):
-            not_approved = Problem("NOT_APPROVED", "The plan was not approved.")
+        covered = yes and not ready.discloses
+        if not covered and not _approved(session, ready, out):
+            not_approved = Problem("NOT_APPROVED", _not_approved(ready))
             if past:
                 return _ended(past, not_approved, out)
             return finish(
@@ -123,7 +125,10 @@ def run_document(
             )
         with interruptible() as cancel, progress("Applying", out) as show:
             result = session.plans.apply(
-                ready, partial(_tell, show=show, out=out), cancel, "options" if yes else "person"
+                ready,
+                partial(_tell, show=show, out=out),
+                cancel,
+                "options" if covered else "person",
             )
         if not ready.waits or not result.success:
             break
@@ -308,8 +313,19 @@ def _approved(session: Session, ready: Preview, out: Output) -> bool:
         if not agreed:
             session.plans.reject(ready)
         return agreed
-    out.note("Not approved: add --yes, or run it in a terminal to be asked.")
+    way = "" if ready.discloses else "add --yes, or "
+    out.note(f"Not approved: {way}run it in a terminal to be asked.")
     return False
+
+
+def _not_approved(ready: Preview) -> str:
+    """Return why a plan does not run. `--yes` does not cover every plan."""
+    places = [flag.path or "" for flag in ready.flags if flag.kind == "deniedText"]
+    if not places:
+        return "The plan was not approved."
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    text = f"it puts text of notes that share_deny names into {', '.join(places[:3])}{more}"
+    return f"The plan was not approved: {text}, which --yes never covers."
 
 
 _SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}

@@ -387,6 +387,9 @@ class Policy:
         )
 
 
+MODEL: Final = "(model)"
+"""The agent of a plan that a model of the user made: rules for agents don't name it, and what is never shared does not exist for it."""
+
 ANYTHING: Final = Policy(allow_deletes=True, allow_commands=True)
 """For a plan that is only looked at or kept: what it may do is asked when it is to run."""
 

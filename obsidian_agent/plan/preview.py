@@ -24,6 +24,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.arguments import parse_input
+from obsidian_agent.plan.disclosure import with_disclosures
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.parameters import MissingInput, bind
 from obsidian_agent.plan.policy import Policy
@@ -85,12 +86,17 @@ def dry_run(
     if bound.missing:
         raise MissingInput(bound.missing)
     context = replace(context, params={**context.params, **bound.values})
-    run = _DryRun(
-        checked, checked.plan, tools, view, context, disabled, on_first_screen, done or {}
-    )
+    plan, ran = checked.plan, done or {}
+
+    def again(other: VaultView, around: RunContext) -> Preview:
+        # Outputs of steps that have run may hold anything.
+        unknown = dict.fromkeys(ran)
+        return _DryRun(checked, plan, tools, other, around, disabled, None, unknown).run(None)
+
+    run = _DryRun(checked, plan, tools, view, context, disabled, on_first_screen, ran)
     try:
         with no_collection(), budget.limited(PREVIEW_SECONDS):
-            return run.run(instruction)
+            return with_disclosures(run.run(instruction), checked.policy, view, again)
     except OutOfBudget as error:
         raise PlanError(f"The preview was ended. {error}", code=error.code) from error
 

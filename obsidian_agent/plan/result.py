@@ -13,7 +13,14 @@ from obsidian_agent.vault.views.changes import ChangeSet, NetChange, content_has
 from obsidian_agent.vault.views.view import VaultView
 
 FlagKind = Literal[
-    "remoteUrl", "runsAsCode", "shrink", "manyFiles", "notNamed", "opaque", "riskRaised"
+    "remoteUrl",
+    "runsAsCode",
+    "shrink",
+    "manyFiles",
+    "notNamed",
+    "opaque",
+    "riskRaised",
+    "deniedText",
 ]
 InstanceState = Literal["ready", "skipped", "failed"]
 
@@ -108,6 +115,11 @@ class Preview:
     def valid(self) -> bool:
         """Whether it can be approved at all."""
         return not self.errors
+
+    @property
+    def discloses(self) -> bool:
+        """Whether text of notes that `share_deny` names would leave them, which only an answer to this preview approves."""
+        return any(flag.kind == "deniedText" for flag in self.flags)
 
 
 def diff_of(change: NetChange, base: VaultView) -> str:

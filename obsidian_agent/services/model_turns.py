@@ -33,7 +33,7 @@ from obsidian_agent.agent.turn.prompts import exact_text
 from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, Problem, VaultError
-from obsidian_agent.plan.policy import SharingRules
+from obsidian_agent.plan.policy import MODEL, SharingRules
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.other_agent import ACP, is_agent
 from obsidian_agent.providers.registry import SCRIPTED, find_vendor
@@ -102,7 +102,7 @@ class ModelTurns:
         return Agent(
             provider=provider,
             tools=self.plans.tools,
-            policy=self.plans.make_policy("/".join(filter(None, names))),
+            policy=self.plans.make_policy("/".join(filter(None, names)) or MODEL),
             vault=Vault(
                 self.vault.view,
                 self.vault.resolve,

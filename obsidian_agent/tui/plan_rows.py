@@ -35,6 +35,7 @@ FLAG_WORDS = {
     "notNamed": "not named in your message",
     "opaque": "cannot be previewed",
     "riskRaised": "riskier than the plan says",
+    "deniedText": "text that is never shared",
 }
 
 

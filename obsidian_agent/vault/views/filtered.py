@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from obsidian_agent import budget
 from obsidian_agent.errors import Problem, VaultError
@@ -48,7 +48,7 @@ class FilteredView(VaultView):
     def locate(self, path: VaultPath) -> Entry | None:
         return None if self.hidden(path) else self.inner.locate(path)
 
-    def twins(self, path: VaultPath) -> list[VaultPath]:
+    def twins(self, path: VaultPath) -> Sequence[VaultPath]:
         return [twin for twin in self.inner.twins(path) if not self.hidden(twin)]
 
     def read(self, path: VaultPath) -> bytes:
@@ -162,3 +162,57 @@ class FilteredIndex(VaultIndex):
 
     def _left(self, paths: Iterable[VaultPath]) -> list[VaultPath]:
         return [path for path in paths if not self._view.hidden(path)]
+
+
+class TextlessView(FilteredView):
+    """A `VaultView` in which hidden files have a name and no text."""
+
+    @property
+    def index(self) -> VaultIndex:
+        if self._index is None:
+            self._index = TextlessIndex(self.inner.index, self)
+        return self._index
+
+    def locate(self, path: VaultPath) -> Entry | None:
+        return self.inner.locate(path)
+
+    def twins(self, path: VaultPath) -> Sequence[VaultPath]:
+        return self.inner.twins(path)
+
+    def read(self, path: VaultPath) -> bytes:
+        data = self.inner.read(path)
+        return b"" if self.hidden(path) else data
+
+    def children(self, folder: VaultPath) -> list[Entry]:
+        return self.inner.children(folder)
+
+    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+        return self.inner.walk(folder)
+
+    def origin(self, path: VaultPath) -> VaultPath | None:
+        return self.inner.origin(path)
+
+    def current(self, origin: VaultPath) -> VaultPath | None:
+        return self.inner.current(origin)
+
+    def is_link(self, path: VaultPath) -> bool:
+        return self.inner.is_link(path)
+
+    def _refuse(self, path: VaultPath) -> None:
+        """Refuse nothing: every file exists."""
+
+
+class TextlessIndex(FilteredIndex):
+    """Another index without what hidden files hold: their names stay."""
+
+    def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
+        return self._inner.notes(folder)
+
+    def files(self) -> Iterator[VaultPath]:
+        return self._inner.files()
+
+    def named(self, name: str) -> list[VaultPath]:
+        return self._inner.named(name)
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return b"" if self._view.hidden(path) else self._inner.text(path)
