@@ -89,7 +89,7 @@ test-companion: $(READY) $(COMPANION)/node_modules/.package-lock.json ## the Obs
 bench: $(READY) ## measure, against named baselines in the same run
 	$(BIN)/python -m bench
 
-docs: $(READY) ## write docs/keys.md, docs/recipes.md and docs/limits.md from what they describe
+docs: $(READY) ## write docs/keys.md and docs/recipes.md from the program
 	$(BIN)/python -m bench.pages
 
 build: $(READY) ## build the wheel and the sdist into dist/

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import catalogue, limits
+from bench import catalogue
 from obsidian_agent.tui.screens.help import keys_page
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES: Mapping[str, Callable[[], str]] = {
     "keys.md": keys_page,
     "recipes.md": catalogue.page,
-    "limits.md": limits.page,
 }
 
 

@@ -42,8 +42,8 @@ def limited(seconds: float, cancelled: Callable[[], bool] | None = None) -> Iter
     outer = _current.get()
     if outer is not None and outer.deadline < deadline:
         seconds, deadline = outer.seconds, outer.deadline
-    checks = [each for each in (cancelled, outer and outer.cancelled) if each is not None]
-    token = _current.set(_Budget(seconds, deadline, lambda: any(each() for each in checks)))
+    signals = [signal for signal in (cancelled, outer and outer.cancelled) if signal is not None]
+    token = _current.set(_Budget(seconds, deadline, lambda: any(signal() for signal in signals)))
     try:
         yield
     finally:
