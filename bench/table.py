@@ -1,4 +1,4 @@
-"""The table that `make bench` prints and that docs/benchmarks.md keeps."""
+"""The table that `make bench` prints and that bench/NOTES.md records."""
 
 from __future__ import annotations
 
