@@ -256,7 +256,7 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
         yield _try("state is private", lambda: _private(folder, tuple(folder.glob("*")), 0o077))
         wiring = wiring_of(options, app=True)
         yield _try("rules", lambda: _rules(wiring, view))
-        yield _try("record", lambda: _record(open_record(wiring)))
+        yield _try("record", lambda: _record(open_record(wiring), runs))
         yield _try("model", lambda: _model(wiring))
         yield _try("index", lambda: _index(state_folder.index_folder(state, store)))
         yield Check("watcher", *_watches(store.real_path))
@@ -324,12 +324,10 @@ def _private(folder: Path, files: Iterable[Path], forbidden: int) -> str:
     return str(folder)
 
 
-def _record(record: Record) -> str:
-    verified = record.verify()
+def _record(record: Record, runs: Runs) -> str:
+    verified = runs.verify_record()
     if verified.first_bad is not None:
-        raise ConfigError(
-            f"Entry {verified.first_bad} is not as it was written: {verified.reason}."
-        )
+        raise ConfigError(f"Entry {verified.first_bad} is not valid: {verified.reason}.")
     sent = sum(1 for entry in record.entries() if entry.get("kind") == "sent")
     return f"{verified.entries} entries, {sent} of them of what was sent"
 

@@ -330,7 +330,7 @@ def audit_command(options: argparse.Namespace, out: Output) -> Exit:
     wiring = wiring_of(options)
     record = open_record(wiring)
     if options.verify:
-        return _verified(record.verify(), out)
+        return _verified(build_session(wiring).runs.verify_record(), out)
     runs = [
         {"kind": "run", **history_document(entry)}
         for entry in build_session(wiring).runs.history(ALL_RUNS)
@@ -392,7 +392,7 @@ def _verified(verified: Verified, out: Output) -> Exit:
         out.line(f"The record is whole: {verified.entries} entries.")
         return Exit.DONE
     out.line(
-        f"Entry {verified.first_bad} of the record is not as it was written: {verified.reason}. {verified.entries} before it are whole."
+        f"Entry {verified.first_bad} of the record is not valid: {verified.reason}. Valid before it: {verified.entries}."
     )
     return Exit.FAILED
 

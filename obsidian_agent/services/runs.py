@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from obsidian_agent.agent.privacy.record import Kind, Record
+from obsidian_agent.agent.privacy.record import Kind, Record, Verified
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
@@ -21,6 +21,8 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.changes import unified_diff
+
+ALL: Final = 1_000_000
 
 
 class Runs:
@@ -38,15 +40,22 @@ class Runs:
 
     def note(self, kind: Kind, **details: Any) -> tuple[Problem, ...]:
         """As `Record.note`, in the record of this vault."""
-        return Record(state_folder.find(self._state, self._store), self._clock).note(
-            kind, **details
-        )
+        return self._record.note(kind, **details)
+
+    @property
+    def _record(self) -> Record:
+        return Record(state_folder.find(self._state, self._store), self._clock)
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
         """The journal, open for the block."""
         with Journal.open(self._state, self._store) as journal:
             yield journal
+
+    def verify_record(self) -> Verified:
+        """Check the record of this vault, also against the runs in the journal."""
+        ended = [entry.run_id for entry in self.history(ALL) if entry.status != "applying"]
+        return self._record.verify(ended[::-1])
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
         with self.journal() as journal:

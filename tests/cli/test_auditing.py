@@ -98,6 +98,37 @@ def test_what_happened_is_recorded_and_the_record_can_be_checked(
     assert json.loads(capsys.readouterr().out)["firstBad"] == 3
 
 
+@pytest.mark.parametrize("harm", ["all gone", "written again", "end removed"])
+def test_a_record_without_the_runs_of_the_journal_is_not_whole(
+    tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str], harm: str
+) -> None:
+    vault = make_vault({"a.md": "one\n"}).real_path
+    place = ["--vault", vault, "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "n")]
+    for old, new in (("a.md", "b.md"), ("b.md", "c.md")):
+        assert main(["rename", old, new, "--yes", *place]) == 0
+    (file,) = (tmp_path / "s").rglob("audit.jsonl")
+    lines = file.read_text().splitlines(keepends=True)
+    file.unlink()
+    file.with_name("audit.head").unlink()
+    entries = 0
+    if harm == "written again":
+        Record(file.parent, lambda: datetime(2020, 1, 1, tzinfo=UTC)).note("grant", paths=["x"])
+        entries = 1
+    if harm == "end removed":
+        file.write_text("".join(lines[:2]))
+        last = json.loads(lines[1])
+        file.with_name("audit.head").write_text(f"{last['n']} {last['hash']}\n")
+        entries = 2
+    capsys.readouterr()
+    assert main(["audit", "--verify", "--json", *place]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["entries"], told["firstBad"]) == (False, entries, entries + 1)
+    assert "the journal has run" in told["reason"]
+    assert ("and 1 more" in told["reason"]) == (harm != "end removed")
+    main(["doctor", *place])
+    assert "FAIL record: Entry" in capsys.readouterr().out
+
+
 DELETE = {
     "version": "1.0",
     "goal": "g",

@@ -1,8 +1,9 @@
 """The record of a vault: one line of JSON for each thing that was done or handed over, each bound to the line before it.
 
 A line is `{"n": NUMBER, "prev": HASH, "time": ISO, "kind": KIND, …, "hash": HASH}`; its hash is of everything before it in the line, `prev` that
-of the line before. So a line that was changed, added or taken away is noticed, and named. The last number and hash also stand in a file of
-their own, so that a cut at the end is noticed too; who may write both can take away the end unnoticed. There is no text of notes in it.
+of the line before. So a line that was changed, added or removed is detected and named. The last number and hash also stand in a file of
+their own, so that a missing end is detected too, and the runs of the journal must have an entry each. The hashes have no key: a program that
+can write to the folder can write a consistent record again. There is no text of notes in it.
 
 | kind | fields |
 |---|---|
@@ -27,7 +28,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
@@ -143,8 +144,20 @@ class Record:
                 )
         return found
 
-    def verify(self) -> Verified:
-        """Check every line, and that the last one is the last that was written."""
+    def verify(self, runs: Sequence[str] = ()) -> Verified:
+        """Check every line, that the last one is the last that was written, and that each of the journal's `runs` (ids) has an entry."""
+        checked = self._verify_chain()
+        if checked.first_bad is not None or not runs:
+            return checked
+        known = {entry.get("runId") for entry in self.entries()}
+        missing = [run for run in runs if run not in known]
+        if not missing:
+            return checked
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        reason = f"it is missing: the journal has run {missing[0]}{more}, the record has not"
+        return Verified(checked.entries, checked.entries + 1, reason)
+
+    def _verify_chain(self) -> Verified:
         last = Place(0, START)
         for line in self._lines():
             match = _LINE.fullmatch(line)
