@@ -6,7 +6,8 @@ import io
 import json
 import shlex
 import sqlite3
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -352,3 +353,37 @@ def test_a_recovery_that_leaves_something_alone_is_a_conflict(
     monkeypatch.setattr(Runs, "recover", lambda *_, **__: [left])
     code, told = call("recover", "--roll-back")
     assert (code, told["runs"][0]["errors"][0]["path"]) == (4, "a.md")
+
+
+@pytest.fixture
+def read_only(vault: Path) -> Iterator[Path]:
+    """The vault, mounted read-only over itself."""
+    mounted = subprocess.run(["mount", "--bind", vault, vault], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", vault], check=True)
+        yield vault
+    finally:
+        subprocess.run(["umount", "-l", vault], check=True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("vault.updateFile", {"path": "a.md", "mode": "append", "content": "more"}),
+        ("vault.createFile", {"path": "New/c.md", "content": "more"}),
+        ("vault.rename", {"from": "a.md", "to": "c.md"}),
+    ],
+)
+def test_a_disk_that_is_mounted_read_only_leaves_no_interrupted_run(
+    read_only: Path, call: Call, tmp_path: Path, tool: str, args: dict[str, str]
+) -> None:
+    step = {"id": "s", "tool": tool, "args": args}
+    plan = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    code, result = call("run", str(tmp_path / "plan.json"), "--yes")
+    assert code == 1
+    assert ["mounted read-only" in error["message"] for error in result["errors"]] == [True]
+    assert result["undoAvailable"] is False
+    assert call("recover") == (0, {"runs": []})

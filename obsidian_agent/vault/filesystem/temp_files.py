@@ -10,6 +10,7 @@ Source: fcntl(2), "Leases".
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -60,9 +61,7 @@ class TempFiles:
     def discard(self, path: VaultPath, folder: int, name: str) -> None:
         """Throw a file away; one that the disk does not let go is tried again at the end."""
         try:
-            os.unlink(name, dir_fd=folder)
-        except FileNotFoundError:
-            pass
+            _remove(folder, name)
         except OSError:
             self._left.append(_Temporary(path.parent, name, path, None))
 
@@ -111,7 +110,7 @@ class TempFiles:
         try:
             folder = self._handles.get(one.folder)
             if one.hash is None or _unchanged(folder, one.name, one.hash):
-                os.unlink(one.name, dir_fd=folder)
+                _remove(folder, one.name)
                 return
             beside = rename_beside(folder, one.name, one.path.name)
         except FileNotFoundError:
@@ -122,6 +121,16 @@ class TempFiles:
         place = f"{one.folder.text}/{beside}" if one.folder.text else beside
         message = f"Another program had {one.path.text} open while it was changed; what it wrote is in {place}."
         self.warnings.append(Problem("CONFLICT", message, path=one.path.text))
+
+
+def _remove(folder: int, name: str) -> None:
+    """Remove a file if it is there. A disk that is mounted read-only refuses even to remove what is not."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except OSError as error:
+        with contextlib.suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            raise error
 
 
 def somebody_writes(fd: int) -> bool | None:
