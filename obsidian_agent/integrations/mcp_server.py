@@ -188,7 +188,11 @@ def server(shared: SharedVault, scrubber: Scrubber, calls: Calls) -> MCPServer:
         return await ask(
             context,
             lambda vault: vault.read(
-                "vault.listFiles", {"folder": path.strip("/."), "recursive": False}
+                "vault.listFiles",
+                {
+                    "folder": path.removeprefix("./").strip("/") if path != "." else "",
+                    "recursive": False,
+                },
             ),
         )
 

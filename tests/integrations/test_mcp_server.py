@@ -161,6 +161,33 @@ def test_the_name_of_a_note_goes_without_its_extension(served: Served) -> None:
     assert hidden["refused"].replace("Diary", "Nothing") == missing["refused"]
 
 
+@pytest.mark.parametrize("deny", ["Private/**", "Private", "Private/*", "Diary.md"])
+def test_a_hidden_folder_answers_as_a_missing_one(
+    make_vault: MakeVault, tmp_path: Path, deny: str
+) -> None:
+    make_vault({"Open.md": "x", "Private/Diary.md": "", "hidden/Open.md": ""})
+    (tmp_path / "config.toml").write_text(f'share_allow = ["**"]\nshare_deny = ["{deny}"]\n')
+    served = Served(tmp_path / "vault", tmp_path)
+
+    def asked(name: str) -> list[tuple[str, dict[str, Any]]]:
+        listing = {"id": "s", "tool": "vault.listFiles", "args": {"folder": name}}
+        return [
+            ("list_directory", {"path": name}),
+            ("list_directory", {"path": f"/{name}/"}),
+            ("read_note", {"path": name}),
+            ("get_backlinks", {"path": name}),
+            ("read_multiple_notes", {"paths": [name]}),
+            ("preview_plan", {"plan": plan(listing)}),
+        ]
+
+    answers = served.ask(*asked("Private"), *asked("Nowhere"), ("list_directory", {}))
+    hidden, missing = answers[:6], answers[6:12]
+    assert json.dumps(hidden).replace("Private", "Nowhere") == json.dumps(missing)
+    assert "Private" not in json.dumps(answers[12])
+    (dotted,) = served.ask(("list_directory", {"path": ".hidden"}))
+    assert "PATH_NOT_ALLOWED" in dotted["refused"], "the dot belongs to the name"
+
+
 def test_a_plan_runs_unasked_only_under_a_rule_that_names_it_and_only_among_what_is_shared(
     served: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from obsidian_agent import budget
 from obsidian_agent.errors import Problem, VaultError
@@ -17,7 +18,8 @@ from obsidian_agent.vault.views.view import Entry, FileStat, VaultView
 class FilteredView(VaultView):
     """A `VaultView` of what is left of another one.
 
-    `denied` says by name what is hidden; `real` where a path leads when links are followed. A link to something hidden is hidden too.
+    `denied` says by name what is hidden; `real` where a path leads when links are followed. A link to something hidden is hidden too, and so
+    is a folder in which every file is hidden.
     """
 
     def __init__(
@@ -42,8 +44,32 @@ class FilteredView(VaultView):
         """Whether it is hidden, or leads to something that is."""
         known = self._known.get(path.text)
         if known is None:
-            known = self._known[path.text] = self.denied(path) or self._leads_to_hidden(path)
+            known = self._known[path.text] = (
+                self.denied(path)
+                or self._leads_to_hidden(path)
+                or path.text in self._emptied_folders
+            )
         return known
+
+    @cached_property
+    def _emptied_folders(self) -> frozenset[str]:
+        """The folders that hold files, all of them denied."""
+        used, left = set[str](), {ROOT.text}
+        for entry in budget.checked(self.inner.walk(ROOT)):
+            if entry.kind == "file":
+                folders = used if self.denied(entry.path) else left
+                above = entry.path.parent
+                while above.text not in folders:
+                    folders.add(above.text)
+                    above = above.parent
+                    if above.is_root:
+                        break
+        return frozenset(used - left)
+
+    def _is_listed(self, entry: Entry) -> bool:
+        return not self.denied(entry.path) and (
+            entry.kind == "file" or entry.path.text not in self._emptied_folders
+        )
 
     def locate(self, path: VaultPath) -> Entry | None:
         return None if self.hidden(path) else self.inner.locate(path)
@@ -62,14 +88,12 @@ class FilteredView(VaultView):
 
     def children(self, folder: VaultPath) -> list[Entry]:
         self._refuse(folder)
-        return [entry for entry in self.inner.children(folder) if not self.denied(entry.path)]
+        return [entry for entry in self.inner.children(folder) if self._is_listed(entry)]
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
         self._refuse(folder)
         return (
-            entry
-            for entry in budget.checked(self.inner.walk(folder))
-            if not self.denied(entry.path)
+            entry for entry in budget.checked(self.inner.walk(folder)) if self._is_listed(entry)
         )
 
     def origin(self, path: VaultPath) -> VaultPath | None:

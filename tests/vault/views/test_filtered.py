@@ -48,7 +48,6 @@ def test_what_is_hidden_is_missing(view: FilteredView, text: str) -> None:
 
 def test_what_is_left_is_as_it_was(view: FilteredView, make_vault: MakeVault) -> None:
     assert [entry.path.text for entry in view.walk(ROOT)] == [
-        "Finance",
         "Garden.md",
         "Projects",
         "Projects/Log.md",
@@ -120,3 +119,24 @@ def test_an_overlay_binds_what_moves_and_knows_the_trash_also_where_something_is
     ]
     assert [move.inventory is not None for move in moves] == [True, False]
     assert moves[1].new_path.name == "n 2.md"
+
+
+@pytest.mark.parametrize("name", ["Hidden", "Hidden/Deep", "A/Hidden"])
+def test_a_folder_in_which_every_file_is_hidden_is_missing(
+    make_vault: MakeVault, name: str
+) -> None:
+    """As a pattern such as `Hidden/**` leaves it, which does not name the folder itself."""
+    store = make_vault(
+        {"A/x.md": "", "A/Hidden/s.md": "", "Hidden/s.md": "", "Hidden/Deep/s.md": ""}
+    )
+    (Path(store.real_path) / "Empty").mkdir()
+    view = FilteredView(DiskView(store), lambda where: where.name == "s.md", store.resolve)
+    assert [entry.path.text for entry in view.walk(ROOT)] == ["A", "A/x.md", "Empty"]
+    assert [entry.path.text for entry in view.children(ROOT)] == ["A", "Empty"]
+    assert view.locate(path(name)) is None
+    assert not view.twins(path(name))
+    with pytest.raises(VaultError) as there:
+        view.children(path(name))
+    with pytest.raises(VaultError) as missing:
+        DiskView(store).children(path("Nowhere"))
+    assert there.value.code == missing.value.code == "FILE_NOT_FOUND"
