@@ -118,6 +118,7 @@ def doubts(
             said, texts, frozenset(words(" ".join((*own, *texts)))), frozenset(_folders(chosen))
         )
         found += (doubt for _, values in parts for doubt in _misused(said, values))
+        found += _ambiguous(said, frozenset(_folders(chosen)))
         used = [
             text
             for wanted, value in chosen
@@ -342,6 +343,14 @@ def _misused(said: Sentence, values: Mapping[str, Any]) -> Iterator[str]:
             (name.property, str(name.value)) in pairs for name in found.names
         ):
             yield f"“{found.text}” is not used as a property and its value."
+
+
+def _ambiguous(said: Sentence, folders: Collection[str]) -> Iterator[str]:
+    """Yield a question for the names of several folders none of which is used."""
+    for each in said.names:
+        paths = [str(name.value) for name in each.names if name.kind == "folder"]
+        if len(paths) > 1 and not {key_of(path) for path in paths} & set(folders):
+            yield f"Several folders are called “{each.text}”: {', '.join(paths[:4])}."
 
 
 def _is_said(text: str, said: Sentence) -> bool:

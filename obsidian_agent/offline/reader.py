@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice, product
 from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
@@ -18,6 +19,10 @@ from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import HELD, is_pasted, quotes
 from obsidian_agent.offline.values import headings, read
 
+MOST_FOLDERS: Final = 12
+"""Combinations of folders of one name that are read: a question offers a few."""
+
+_Slot = tuple[str, str | None]
 _BLANK: Final = expression(r"\s+")
 
 
@@ -59,14 +64,36 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
                     (quoted[number].text, False) if text == HELD else (text, True)
                     for text, number in said
                 ]
-                if not any(HELD in text and known for text, known in texts):
-                    values = _values(recipe, slots, texts, parts, around)
-                    found += (
-                        [reading]
-                        if values is not None and (reading := Reading(recipe, values)) not in found
-                        else []
-                    )
+                if any(HELD in text and known for text, known in texts):
+                    continue
+                for alternative in _alternatives(recipe, slots, texts, around):
+                    values = _values(recipe, slots, alternative, parts, around)
+                    if values is not None and (reading := Reading(recipe, values)) not in found:
+                        found.append(reading)
     return found
+
+
+def _alternatives(
+    recipe: Recipe,
+    slots: Sequence[_Slot],
+    texts: Sequence[tuple[str, bool]],
+    around: Surroundings,
+) -> Iterator[Sequence[tuple[str, bool]]]:
+    """Yield the texts with the path of each folder that a name in the slot of a folder may mean."""
+    choices = [
+        [(path, known) for path in _folders_called(text, around)]
+        if (SLOTS[field][2] if field else recipe.inputs[name].kind) == "folder"
+        else [(text, known)]
+        for (name, field), (text, known) in zip(slots, texts, strict=True)
+    ]
+    yield from islice(product(*choices), MOST_FOLDERS)
+
+
+def _folders_called(text: str, around: Surroundings) -> Sequence[str]:
+    """Return the folders of a name, or the text itself where it is a path or no name of several."""
+    paths = [str(name.value) for name in around.names.find(text.strip("/"), "folder")]
+    whole = [path for path in paths if key_of(path) == key_of(text.strip("/"))]
+    return paths if len(paths) > 1 and len(whole) != 1 else [text]
 
 
 @lru_cache(maxsize=1024)

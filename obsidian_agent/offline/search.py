@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from obsidian_agent.offline.sentence import (
     joined_words,
     meanings,
     stem,
+    word_before,
     words,
 )
 from obsidian_agent.offline.values import read
@@ -113,6 +114,7 @@ class Menu:
         self.common = frozenset(
             word.casefold() for text in texts for word in _PLAIN_WORD.findall(text)
         )
+        self._roles = _folder_roles(self.recipes)
 
     def nearest(self, sentence: str, around: Surroundings, most: int = MOST) -> list[Suggestion]:
         """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
@@ -130,7 +132,8 @@ class Menu:
         found = []
         for number in order[: max(_LOOKED_AT, most)]:
             recipe = self.recipes[number]
-            rest = _Rest.of(said, {wanted.kind for wanted in recipe.inputs.values()})
+            kinds = {wanted.kind for wanted in recipe.inputs.values()}
+            rest = _Rest.of(said, kinds, self._roles[number])
             values = rest.values(recipe)
             missing = recipe.missing(values)
             score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
@@ -193,6 +196,52 @@ class Menu:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _FolderRoles:
+    """The words before a folder that make it the destination, and those that make it a filter."""
+
+    destination: frozenset[str] = frozenset()
+    filter: frozenset[str] = frozenset()
+
+
+def _folder_roles(recipes: Sequence[Recipe]) -> list[_FolderRoles]:
+    """Return the roles for each recipe. The recipe's own examples decide, then those of the others."""
+    places = [_words_before(recipe, _is_place) for recipe in recipes]
+    filters = [_words_before(recipe, _is_filter) for recipe in recipes]
+    notes = [_words_before(recipe, _is_notes) for recipe in recipes]
+    all_places = frozenset().union(*places)
+    all_filters = frozenset().union(*filters)
+    return [
+        _FolderRoles(
+            destination=(place | (all_places - all_filters)) - own,
+            filter=((own | (all_filters - all_places)) - place) if own else frozenset(),
+        )
+        for place, own in zip(places, notes, strict=True)
+    ]
+
+
+def _words_before(recipe: Recipe, counts: Callable[[Input, str | None], bool]) -> frozenset[str]:
+    return frozenset(
+        word
+        for example in recipe.examples
+        for slot in SLOT.finditer(example)
+        if counts(recipe.inputs[slot[1]], slot[2])
+        and (word := word_before(SLOT.sub("!", example[: slot.start()]), len(example)))
+    )
+
+
+def _is_place(wanted: Input, slot: str | None) -> bool:
+    return wanted.kind == "folder"
+
+
+def _is_filter(wanted: Input, slot: str | None) -> bool:
+    return slot in ("folder", "outside")
+
+
+def _is_notes(wanted: Input, slot: str | None) -> bool:
+    return wanted.kind == "notes"
+
+
 @cache
 def packaged_menu() -> Menu:
     """The menu of the recipes that ship."""
@@ -237,9 +286,13 @@ class _Rest:
     names: list[Found]
     texts: list[str]
     days: list[str]
+    destinations: Collection[int]
+    """Where the names of folders begin that are where notes go to,"""
+    filters: Collection[int]
+    """and of those that are where notes are."""
 
     @classmethod
-    def of(cls, said: Sentence, kinds: Collection[Kind]) -> _Rest:
+    def of(cls, said: Sentence, kinds: Collection[Kind], roles: _FolderRoles) -> _Rest:
         """For inputs of these kinds: templates are there only where one is wanted or their folder is named."""
         folder = said.around.context.notes.templates or "Templates"
         named = any(
@@ -271,7 +324,15 @@ class _Rest:
             for day in said.days
             if not any(each.start <= day.start < each.end for each in said.names)
         ]
-        return cls(said.around, _apart(names) if "value" in kinds else names, texts, days)
+        before = {each.start: word_before(said.bare, each.start) for each in names}
+        return cls(
+            around=said.around,
+            names=_apart(names) if "value" in kinds else names,
+            texts=texts,
+            days=days,
+            destinations={start for start, word in before.items() if word in roles.destination},
+            filters={start for start, word in before.items() if word in roles.filter},
+        )
 
     def __len__(self) -> int:
         named = [found.text for found in self.names if not found.new]
@@ -311,7 +372,13 @@ class _Rest:
     def _read(self, wanted: Input, others: Mapping[str, Any]) -> Any:
         """The value of the first name or quoted text that is not used yet and that the input takes."""
         kinds = _NAMES.get(wanted.kind, ())
-        free = [found for found in self.names if not found.negated and not found.bound]
+        free = [
+            found
+            for found in self.names
+            if not found.negated
+            and not found.bound
+            and not (wanted.kind == "folder" and found.start in self.filters)
+        ]
         fitting = [
             each
             for each in free
@@ -345,7 +412,10 @@ class _Rest:
             if found.new or (
                 folder
                 and not found.negated
-                and not all(term.value.startswith(folder) for term in notes)
+                and (
+                    found.start in self.destinations
+                    or not all(term.value.startswith(folder) for term in notes)
+                )
             ):
                 left.append(
                     found
@@ -388,9 +458,14 @@ def _apart(names: list[Found]) -> list[Found]:
 
 
 def _senses(found: Found) -> list[Term]:
-    """What a name may mean in a description, likeliest first: a tag with its sign, a folder, a note, a property, a value, a tag without."""
+    """What a name may mean in a description, likeliest first: a tag with its sign, a folder, a note, a property, a value, a tag without.
+
+    The name of several folders means nothing: which one is a question.
+    """
     tags = [Term("tag", name.value) for name in found.names if name.kind == "tag"]
     folders = [Term("folder", name.value) for name in found.names if name.kind == "folder"]
+    if len(folders) > 1:
+        return []
     notes = [Term("note", name.value) for name in found.names if name.kind in ("note", "alias")]
     having = [
         Term("property", None, "has", name.value) for name in found.names if name.kind == "property"

@@ -167,6 +167,22 @@ _IS: Final = frozenset({"is", "are", "of", "as", "be"})
 _AND: Final = frozenset({"and", "or", "nor"})
 
 
+_NOT_A_ROLE: Final = frozenset({"the", "a", "an", "my", "our", "your", "folder"})
+
+
+def word_before(text: str, place: int) -> str:
+    """Return the word that says the role of a name at `place`: “to” before “the folder Archive”.
+
+    Return "" at the beginning of a clause.
+    """
+    for word in reversed(list(WORD.finditer(text, 0, place))):
+        if _STOP.search(text, word.end(), place):
+            return ""
+        if word[0].casefold() not in _NOT_A_ROLE:
+            return str(word[0]).casefold()
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A part of a sentence, and what it says: the inside of a quoted text, or a day as YYYY-MM-DD."""

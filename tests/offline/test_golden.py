@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from obsidian_agent.agent.events import NeedsInput
 from obsidian_agent.offline.recipe import packaged, recipe_named
-from offline.golden import outcome
+from offline.golden import desk, outcome
 from offline_desk import NOW, Desk, effect
 from support import MakeVault
 
@@ -120,3 +122,24 @@ def test_links_are_never_fixed_unasked(make_vault: MakeVault) -> None:
         assert isinstance(event, NeedsInput)
         assert event.candidates[0].recipe == "fix-links"
         assert "spelling" in event.candidates[0].doubt
+
+
+@pytest.mark.parametrize(
+    ("today", "source"),
+    [
+        ("2025-12-13", "2025-12-12"),
+        ("2025-12-16", "2025-12-15"),
+        ("2025-12-17", "2025-12-16"),
+        ("2025-12-18", "2025-12-17"),
+        ("2025-12-22", "2025-12-17"),
+        ("2026-11-23", "2025-12-17"),
+        ("2028-02-29", "2025-12-17"),
+        ("2031-01-01", "2025-12-17"),
+    ],
+)
+def test_tasks_roll_over_on_the_sample_vault_on_any_day(today: str, source: str) -> None:
+    day = replace(desk(), now=datetime.fromisoformat(f"{today}T09:00:00+00:00"))
+    preview = day.preview("Roll over the open tasks of yesterday's daily note into today's")
+    assert not preview.errors
+    changed = {change.path.text for change in preview.change_set.changes}
+    assert changed == {f"Daily/{source}.md", f"Daily/{today}.md"}

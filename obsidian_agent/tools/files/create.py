@@ -453,6 +453,10 @@ class PeriodNoteInput(ToolModel):
     offset: Whole = Field(
         default=0, ge=-400, le=400, description="0 is the current one, 1 the next, -1 the last."
     )
+    existing: bool = Field(
+        default=False,
+        description="For days: where that day has no note, the last day before it that has one.",
+    )
 
 
 class PeriodNoteOutput(SparseOutput):
@@ -478,7 +482,11 @@ class _Habit(NamedTuple):
 def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteOutput]:
     """Where the note of this day, week, month, quarter or year (or another one) belongs, its title, and its template if there is one."""
     if args.period == "day":
-        return Proposal(_daily_note(ctx, int(args.offset)))
+        moment = ctx.run.now + timedelta(days=int(args.offset))
+        wanted = _daily_path(ctx, moment)
+        if not args.existing or ctx.view.locate(parse(wanted, PathUse.READ)) is not None:
+            return Proposal(_daily_note(ctx, moment))
+        return _last_daily_note(ctx, moment, wanted)
     notes = [
         entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file" and entry.path.is_note
     ]
@@ -513,11 +521,34 @@ def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteO
     )
 
 
-def _daily_note(ctx: ToolContext, offset: int) -> PeriodNoteOutput:
+LONGEST_GAP: Final = 3660
+"""Days without a daily note after which no earlier one is looked for."""
+
+
+def _last_daily_note(ctx: ToolContext, moment: datetime, wanted: str) -> Proposal[PeriodNoteOutput]:
+    """The last daily note before a day that has none. Raise FILE_NOT_FOUND where there is none."""
+    notes = {path.text for path in ctx.view.index.notes(ROOT)}
+    earlier = (moment - timedelta(days=days) for days in range(1, LONGEST_GAP))
+    last = next((day for day in earlier if _daily_path(ctx, day) in notes), None)
+    if last is None:
+        raise ToolError(
+            f"There is no daily note {wanted}, and none before it.",
+            code="FILE_NOT_FOUND",
+            path=wanted,
+        )
+    found = _daily_note(ctx, last)
+    message = f"There is no daily note {wanted}; {found.path} is the last one before it."
+    return Proposal(found, warnings=(Problem("FILE_NOT_FOUND", message, path=wanted),))
+
+
+def _daily_path(ctx: ToolContext, moment: datetime) -> str:
+    name = format_moment(moment, ctx.run.notes.daily_format)
+    return "/".join(filter(None, [ctx.run.notes.daily_folder, f"{name}.md"]))
+
+
+def _daily_note(ctx: ToolContext, moment: datetime) -> PeriodNoteOutput:
     """The note of a day, as the settings of Obsidian's daily notes have it."""
     settings = ctx.run.notes
-    moment = ctx.run.now + timedelta(days=offset)
-    name = format_moment(moment, settings.daily_format)
     template = (
         None
         if settings.daily_template is None
@@ -525,8 +556,8 @@ def _daily_note(ctx: ToolContext, offset: int) -> PeriodNoteOutput:
     )
     if template is not None and ctx.view.locate(parse(template, PathUse.READ)) is None:
         template = None
-    path = "/".join(filter(None, [settings.daily_folder, f"{name}.md"]))
-    title = name.rpartition("/")[2]
+    path = _daily_path(ctx, moment)
+    title = path.rpartition("/")[2].removesuffix(".md")
     return PeriodNoteOutput(
         path=path,
         title=title,

@@ -377,6 +377,16 @@ def test_beside_the_others_and_named_like_them(bench, files, args, path):
     assert answer["title"] == path.rpartition("/")[2].removesuffix(".md")
 
 
+def test_the_last_daily_note_that_exists(bench):
+    vault = bench(dict.fromkeys(["2026-02-27.md", "2026-03-01.md", "2026-03-20.md"], ""))
+    ask = {"period": "day", "offset": -1, "existing": True}
+    assert vault.run("util.periodNote", **ask)["path"] == "2026-03-01.md"
+    assert vault.warnings == ["FILE_NOT_FOUND"]
+    assert vault.run("util.periodNote", period="day", offset=-1)["path"] == "2026-03-13.md"
+    with pytest.raises(ObsidianAgentError, match="none before it"):
+        bench({"2026-03-20.md": ""}).run("util.periodNote", **ask)
+
+
 def test_the_one_template_that_is_named_after_it(bench):
     vault = bench(
         {"Templates/Monthly review.md": "", "Templates/Daily.md": "", "Monthly ideas.md": ""}

@@ -1,0 +1,91 @@
+"""The preposition before a folder says its role, and a name of several folders is a question."""
+
+from __future__ import annotations
+
+import pytest
+
+from obsidian_agent.agent.events import NeedsInput, PlanReady
+from offline_desk import Desk
+from support import MakeVault
+
+FILES: dict[str, str | bytes] = {
+    "Notes/a.md": "#done\n",
+    "Projects/p.md": "#done\n",
+    "Work/Store/w.md": "#done\n",
+    "Home/Store/h.md": "#done\n",
+    "Attic/x.md": "",
+}
+
+
+@pytest.fixture
+def desk(make_vault: MakeVault) -> Desk:
+    return Desk(make_vault(FILES))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "values"),
+    [
+        ("please put the #done notes away into Attic", {"notes": "tag:#done", "folder": "Attic"}),
+        ("please move the notes in Attic", {"notes": "folder:Attic"}),
+        ("please move the notes from Attic to Notes", {"notes": "folder:Attic", "folder": "Notes"}),
+        ("now to Notes move what is in Attic", {"notes": "folder:Attic", "folder": "Notes"}),
+        ("move the #done notes in the folder Notes", {"notes": "tag:#done folder:Notes"}),
+        ("put the #done notes away into Store", {"notes": "tag:#done"}),
+        ("please move the notes in Store to Attic", {"folder": "Attic"}),
+    ],
+)
+def test_the_preposition_decides(desk: Desk, sentence: str, values: dict[str, str]) -> None:
+    event = desk.decide(sentence)
+    assert isinstance(event, NeedsInput)
+    first = next(each for each in event.candidates if each.recipe == "move")
+    assert first.values == values
+
+
+def test_a_destination_is_no_filter(desk: Desk) -> None:
+    event = desk.decide("delete the notes to Attic")
+    assert isinstance(event, NeedsInput)
+    assert not any("Attic" in candidate.values.get("notes", "") for candidate in event.candidates)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        ("Move all notes tagged #done to Store", "folder"),
+        ("Move all notes in Store to Attic", "notes"),
+        ("Create a note 'Kick-off' in 'Store'", "folder"),
+    ],
+)
+def test_several_folders_of_a_name_are_a_question(desk: Desk, sentence: str, name: str) -> None:
+    event = desk.decide(sentence)
+    assert isinstance(event, NeedsInput)
+    values = [candidate.values[name].removeprefix("folder:") for candidate in event.candidates]
+    assert values == ["Home/Store", "Work/Store"]
+    assert isinstance(desk.decide(sentence, pick=2), PlanReady)
+
+
+def test_a_doubtful_sentence_names_the_folders_of_the_name(desk: Desk) -> None:
+    event = desk.decide("put the #done notes away into Store")
+    assert isinstance(event, NeedsInput)
+    doubt = event.candidates[0].doubt
+    assert "Several folders are called “Store”: Home/Store, Work/Store." in doubt
+
+
+def test_a_path_is_no_question(desk: Desk) -> None:
+    assert isinstance(desk.decide("Move all notes tagged #done to Work/Store"), PlanReady)
+
+
+def test_a_folder_of_the_root_is_meant_by_its_path(make_vault: MakeVault) -> None:
+    desk = Desk(make_vault(FILES | {"Store/s.md": ""}))
+    event = desk.decide("Move all notes tagged #done to Store")
+    assert isinstance(event, PlanReady)
+    assert event.plan.parameters["folder"].default == "Store"
+
+
+def test_folders_that_differ_in_case_are_a_question(make_vault: MakeVault) -> None:
+    files: dict[str, str | bytes] = {"Work/archive/w.md": "", "Home/Archive/h.md": ""}
+    event = Desk(make_vault(files | {"a.md": "#done\n"})).decide(
+        "Move all notes tagged #done to Archive"
+    )
+    assert isinstance(event, NeedsInput)
+    folders = {candidate.values["folder"] for candidate in event.candidates}
+    assert folders == {"Work/archive", "Home/Archive"}
