@@ -252,6 +252,9 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
         yield _try("interrupted runs", lambda: _none_interrupted(runs))
         yield _try("journal and disk", lambda: _last_run(runs))
         yield _try("temporary files", lambda: _no_leftovers(store.real_path))
+        if (inside := state_folder.inside_vault(state, store)) is not None:
+            detail = f"{inside} in the vault: hidden from plans, but copied with the vault"
+            yield Check("state outside the vault", False, detail)
         folder = state_folder.find(state, store)
         yield _try("state is private", lambda: _private(folder, tuple(folder.glob("*")), 0o077))
         wiring = wiring_of(options, app=True)

@@ -76,10 +76,18 @@ def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveS
 
 
 def open_vault(options: argparse.Namespace) -> VaultStore:
-    """The vault that the options name."""
+    """Open the vault that the options name. Raises `ConfigError` where the state folder would be visible in it."""
+    from obsidian_agent.journal.state_folder import inside_vault
+    from obsidian_agent.state_files import directories
     from obsidian_agent.vault.filesystem.store import VaultStore
 
-    return VaultStore.open(find_vault(options.vault))
+    store = VaultStore.open(find_vault(options.vault))
+    try:
+        inside_vault(directories(options.state_dir, options.config).state, store)
+    except ConfigError:
+        store.close()
+        raise
+    return store
 
 
 def open_session(options: argparse.Namespace) -> Session:
