@@ -1,11 +1,13 @@
-"""The properties of a note: where their block is, what it says, and edits that change nothing else.
+"""The properties of a note: finding their block, reading it, and edits that change nothing else.
 
-The block begins in the first line (a byte order mark may precede it) with ``---`` and ends with the next line that is ``---``; both may
-have blanks behind. A note whose first line is ``---`` and that has no second one has no properties, and none are written to it: a block
-above would hide what was meant as one.
+The block starts on the first line, after an optional byte order mark, with ``---`` and ends with the
+next line that is ``---``. Both lines may end in blanks. If the first line is ``---`` and there is no
+second one, the note has no properties and none are written: a new block would hide the intended one.
 
-An edit splices the text of single values (yaml_splice.py) and then proves itself: the new block is read, and every property must mean what
-it should, else the edit is refused with FRONTMATTER_INVALID and nothing changed. Python's YAML writers are never used on notes: they would drop comments, quotes and order.
+An edit splices the text of single values (yaml_splice.py) and is then verified: the new block is
+parsed, and unless every property has its expected value the edit is refused with
+FRONTMATTER_INVALID. Python's YAML writers are never used on notes, because they drop comments,
+quotes and order.
 """
 
 from __future__ import annotations
@@ -29,55 +31,75 @@ _OPENING = expression(r"\ufeff?(---[ \t]*\r?\n)")
 _CLOSING = expression(r"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
 _UNUSABLE_FENCE = expression(r"\ufeff?---[ \t]*(?:\r|\n|\Z)")
 
+_KEY_HAZARD = expression(r"^\s|\s$|:\s|:$|[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_MAX_KEY_LENGTH = 200
+_MAX_VALUE_DEPTH = 30
+_MISSING: Any = object()
+
+PROPERTY = "tags"
+"""The only property that holds tags. Obsidian no longer reads the singular."""
+_SEPARATORS = expression(r"[,\s]+")
+_NOT_IN_TAGS = expression(r"[\s,#\x00-\x1f\x7f]")
+
+_Expected = Sequence[tuple[str | None, Any]]
+
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """Offsets in the text: the opening fence, the first line below the closing fence, and the lines between the fences."""
+    """The position of a block of properties, as offsets in the note's text."""
 
     start: int
+    """Start of the opening fence."""
     body_start: int
+    """Start of the line below the closing fence."""
     content_start: int
     content_end: int
+    """Start and end of the lines between the fences."""
 
 
 def find_frontmatter(text: str) -> Frontmatter | None:
-    """Where the block is, or None when there is none (an unclosed one is none)."""
+    """Return the position of the block, or None. An unclosed block is none."""
     opening = _OPENING.match(text)
     if opening is None:
         return None
     closing = _CLOSING.search(text, opening.end())
-    return (
-        None
-        if closing is None
-        else Frontmatter(opening.start(1), closing.end(), opening.end(), closing.start())
+    if closing is None:
+        return None
+    return Frontmatter(
+        start=opening.start(1),
+        body_start=closing.end(),
+        content_start=opening.end(),
+        content_end=closing.start(),
     )
 
 
 def read_properties(text: str) -> dict[str, Any]:
-    """The properties as JSON-safe values, as Obsidian reads them: dates, ``yes`` and ``12:30`` are text. {} when there are none.
+    """Return the properties as JSON-safe values, as Obsidian reads them.
 
-    Of a property that is there twice the last one counts. Raises `VaultError` FRONTMATTER_INVALID for a block that is no YAML or
-    too large.
+    Dates, ``yes`` and ``12:30`` are text. Of duplicate properties the last one counts. Raises
+    `VaultError` FRONTMATTER_INVALID for a block that is not YAML or too large.
     """
     front = find_frontmatter(text)
     return {} if front is None else read_block(text[front.content_start : front.content_end])
 
 
 def read_block(block: str) -> dict[str, Any]:
-    """The properties in the lines between the fences. Raises as `read_properties` does."""
+    """Return the properties in the lines between the fences. Raises like `read_properties`."""
     simple = yaml_scalars.read(block)
     if simple is not None:
         return simple
     parsed = parse_block(block)
-    return (
-        {}
-        if parsed is None
-        else {entry.key: entry.node.value for entry in parsed.entries if entry.key is not None}
-    )
+    if parsed is None:
+        return {}
+    return {entry.key: entry.node.value for entry in parsed.entries if entry.key is not None}
 
 
 def parse_block(block: str) -> Block | None:
-    """Where each property in the lines between the fences stands; None for what is no mapping. FRONTMATTER_INVALID when it is no YAML."""
+    """Parse the lines between the fences, with the position of each property.
+
+    Returns None if they are YAML but not a mapping. Raises `VaultError` FRONTMATTER_INVALID if they
+    are not YAML.
+    """
     from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 
     return parse(block)
@@ -91,11 +113,15 @@ def edit_properties(
     add_tags: Sequence[str] = (),
     remove_tags: Sequence[str] = (),
 ) -> str:
-    """The text with properties set or removed and tags added or removed; nothing else differs, and nothing at all if all is so already.
+    """Return the text with properties set or removed and tags added or removed.
 
-    Values are JSON: texts, numbers, booleans, null, lists, maps. Tags may have a ``#``. New properties go last; a note without a block
-    gets one. Raises `ToolError` ARGUMENT_INVALID for arguments that contradict each other or cannot be written, `VaultError`
-    FRONTMATTER_INVALID when the block cannot be read or the edit cannot be proven right.
+    Everything else stays the same; if the properties already have these values, so does the whole
+    text. Values are JSON: texts, numbers, booleans, null, lists, maps. Tags may have a ``#``. New
+    properties are added at the end, in a new block where there is none.
+
+    Raises `ToolError` ARGUMENT_INVALID for contradictory arguments and values that cannot be
+    written, and `VaultError` FRONTMATTER_INVALID if the block cannot be read or the edit cannot be
+    verified.
     """
     request = EditRequest.checked(set or {}, remove, add_tags, remove_tags)
     if not request.keys:
@@ -109,7 +135,7 @@ def edit_properties(
     if changed == block:
         return text
     if _CLOSING.search(changed):
-        raise invalid("The change would end the properties before the line that ends them now.")
+        raise invalid("The change would end the properties too early, at a --- line of its own.")
     return text[: front.content_start] + changed + text[front.content_end :]
 
 
@@ -119,30 +145,24 @@ def _with_new_block(text: str, request: EditRequest) -> str:
         return text
     if _UNUSABLE_FENCE.match(text):
         raise invalid(
-            "The note begins with a --- line that no second one closes, so it is not clear where its properties end."
+            "The note starts with a --- line that is not closed by a second one, "
+            "so the end of its properties is unknown."
         )
     newline = newline_of(text)
     lines = _new_lines(targets, newline)
-    _prove(lines, list(targets.items()))
+    _verify(lines, list(targets.items()))
     mark = BOM if text.startswith(BOM) else ""
     return f"{mark}---{newline}{lines}---{newline}{text[len(mark) :]}"
 
 
-# --- what is asked for -------------------------------------------------------------------------------------------------------------
-
-_KEY_HAZARD = expression(r"^\s|\s$|:\s|:$|[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
-_LONGEST_KEY = 200
-_DEEPEST_VALUE = 30
-_MISSING: Any = object()
-
-
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """Checked arguments of an edit: values to set by key, keys to remove, tags to add (without #) and to remove."""
+    """The checked arguments of an edit."""
 
     set: Mapping[str, Any]
     remove: frozenset[str]
     add_tags: tuple[str, ...]
+    """Without ``#``."""
     remove_tags: tuple[str, ...]
 
     @classmethod
@@ -153,7 +173,7 @@ class EditRequest:
         add_tags: Sequence[str],
         remove_tags: Sequence[str],
     ) -> EditRequest:
-        """Raises `ToolError` ARGUMENT_INVALID for arguments that contradict each other or that no note could hold."""
+        """Create a request. Raises `ToolError` ARGUMENT_INVALID for contradictory arguments."""
         for key, value in values.items():
             _check_value(key, value, 0)
         request = cls(
@@ -164,13 +184,13 @@ class EditRequest:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Every property that the edit is about."""
+        """Every property that the edit concerns."""
         tags = (PROPERTY,) if self.add_tags or self.remove_tags else ()
         return self.remove.union(self.set, tags)
 
     def targets(self, current: Mapping[str, Any]) -> dict[str, Any]:
-        """The properties that must get another value than the one they have, in the order in which they were asked for."""
-        wanted = {
+        """Return the properties that need a value other than the current one, in request order."""
+        targets = {
             key: value
             for key, value in self.set.items()
             if not same(current.get(key, _MISSING), value)
@@ -181,10 +201,10 @@ class EditRequest:
                 self.set.get(name, current.get(name)), self.add_tags, self.remove_tags
             )
             if tags is not None:
-                wanted.pop(name, None)
+                targets.pop(name, None)
                 if not same(current.get(name, _MISSING), tags):
-                    wanted[name] = tags
-        return wanted
+                    targets[name] = tags
+        return targets
 
     def _check_contradictions(self) -> None:
         both = sorted(self.remove & self.set.keys())
@@ -205,7 +225,7 @@ class EditRequest:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal; 1 and 1.0 are, 1 and true are not. The order of a map's keys does not count."""
+    """Return True if two JSON values are equal. 1 equals 1.0 but not true; key order is ignored."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -220,31 +240,37 @@ def same(one: Any, other: Any) -> bool:
 
 
 def check_new_key(key: str) -> None:
-    """Raises `ToolError` ARGUMENT_INVALID for a name that a new property cannot have. A property that is there may have any name."""
-    if not key or len(key) > _LONGEST_KEY or _KEY_HAZARD.search(key):
+    """Raise `ToolError` ARGUMENT_INVALID for an invalid name of a new property.
+
+    Existing properties may have any name.
+    """
+    if not key or len(key) > _MAX_KEY_LENGTH or _KEY_HAZARD.search(key):
         raise ToolError(
             f"“{key[:80]}” cannot be a property's name.",
-            hint=f"A name has 1 to {_LONGEST_KEY} characters, no blanks around it, no line ends, no colon before a blank or at its end.",
+            hint=(
+                f"A name has 1 to {_MAX_KEY_LENGTH} characters, no blanks around it, no line ends, "
+                "and no colon before a blank or at its end."
+            ),
         )
 
 
 def _check_value(key: str, value: Any, depth: int) -> None:
-    if depth > _DEEPEST_VALUE:
-        raise ToolError(f"The value of “{key}” is nested deeper than {_DEEPEST_VALUE}.")
+    if depth > _MAX_VALUE_DEPTH:
+        raise ToolError(f"The value of “{key}” is nested deeper than {_MAX_VALUE_DEPTH}.")
     match value:
         case None | bool() | int():
             return
         case float():
             if not math.isfinite(value):
                 raise ToolError(
-                    f"The value of “{key}” is {value}, which is not a number that a property can hold."
+                    f"The value of “{key}” is {value}; a property can only hold finite numbers."
                 )
         case str():
             if not value.isascii() and any(
                 "\ud800" <= character <= "\udfff" for character in value
             ):
                 raise ToolError(
-                    f"The value of “{key}” holds half of a surrogate pair, which no file can hold."
+                    f"The value of “{key}” holds an unpaired surrogate, which cannot be written."
                 )
         case list() | tuple():
             for item in value:
@@ -252,35 +278,32 @@ def _check_value(key: str, value: Any, depth: int) -> None:
         case Mapping():
             for name, item in value.items():
                 if not isinstance(name, str):
-                    raise ToolError(f"The value of “{key}” has a name that is no text: {name!r}.")
+                    raise ToolError(f"The value of “{key}” has a name that is not text: {name!r}.")
                 _check_value(key, name, depth + 1)
                 _check_value(key, item, depth + 1)
         case _:
             kind = type(value).__name__
             raise ToolError(
-                f"The value of “{key}” is a {kind}; a property holds text, numbers, true, false, null, lists and maps."
+                f"The value of “{key}” is a {kind}; a property holds text, numbers, true, false, "
+                "null, lists and maps."
             )
 
 
-# --- edits of the block ------------------------------------------------------------------------------------------------------------
-
-_Expected = Sequence[tuple[str | None, Any]]
-
-
 def edit_block(block: str, request: EditRequest, newline: str) -> str:
-    """The block with the request fulfilled. Raises `VaultError` FRONTMATTER_INVALID when it cannot be read or the result not be proven."""
+    """Return the block with the request applied.
+
+    Raises `VaultError` FRONTMATTER_INVALID if it cannot be read or the result cannot be verified.
+    """
     parsed = parse_block(block)
     if parsed is None:
-        raise invalid("What stands between the first two --- lines is text, not properties.")
-    return (
-        _edit_braces(block, parsed, request)
-        if parsed.flow
-        else _edit_lines(block, parsed, request, newline)
-    )
+        raise invalid("The first two --- lines enclose text, not properties.")
+    if parsed.flow:
+        return _edit_braces(block, parsed, request)
+    return _edit_lines(block, parsed, request, newline)
 
 
 def _new_lines(properties: Mapping[str, Any], newline: str, column: int = 0) -> str:
-    """Lines for new properties. Raises `ToolError` ARGUMENT_INVALID for a name that none can have."""
+    """Return lines for new properties. Raises `ToolError` ARGUMENT_INVALID for an invalid name."""
     for key in properties:
         check_new_key(key)
     return "".join(
@@ -294,8 +317,8 @@ def _edit_lines(block: str, parsed: Block, request: EditRequest, newline: str) -
     targets = request.targets({key: entry.node.value for key, entry in named.items()})
     layout = Layout(newline, parsed.column)
     splices = [
-        yaml_splice.remove(block, entry, layout, above.start if above else None)
-        for above, entry in zip((None, *parsed.entries), parsed.entries, strict=False)
+        yaml_splice.remove(block, entry, layout, previous.start if previous else None)
+        for previous, entry in zip((None, *parsed.entries), parsed.entries, strict=False)
         if entry.key is not None and entry.key in request.remove
     ]
     for key in targets:
@@ -304,10 +327,8 @@ def _edit_lines(block: str, parsed: Block, request: EditRequest, newline: str) -
     new = {key: value for key, value in targets.items() if key not in named}
     if not splices and not new:
         return block
-    changed = yaml_splice.apply(block, splices) + (
-        _new_lines(new, newline, parsed.column) if new else ""
-    )
-    _prove(changed, _expected(parsed, targets, request))
+    changed = yaml_splice.apply(block, splices) + _new_lines(new, newline, parsed.column)
+    _verify(changed, _expected(parsed, targets, request))
     return changed
 
 
@@ -316,9 +337,8 @@ def _edit_braces(block: str, parsed: Block, request: EditRequest) -> str:
     targets = request.targets({key: entry.node.value for key, entry in named.items()})
     expected = _expected(parsed, targets, request)
     for key in [*(key for key in named if key in request.remove), *targets]:
-        position = next(
-            (number for number, entry in enumerate(parsed.entries) if entry.key == key), None
-        )
+        keys = [entry.key for entry in parsed.entries]
+        position = keys.index(key) if key in keys else None
         if position is None:
             check_new_key(key)
             splices = yaml_splice.insert_in_braces(block, parsed, key, targets[key])
@@ -327,104 +347,90 @@ def _edit_braces(block: str, parsed: Block, request: EditRequest) -> str:
         else:
             splices = yaml_splice.replace_in_braces(block, parsed.entries[position], targets[key])
         block = yaml_splice.apply(block, splices)
-        again = parse_block(block)
-        if again is None:
+        reparsed = parse_block(block)
+        if reparsed is None:
             raise invalid("The properties cannot be changed safely.")
-        parsed = again
-    _prove(block, expected)
+        parsed = reparsed
+    _verify(block, expected)
     return block
 
 
 def _named(parsed: Block, request: EditRequest) -> dict[str, Entry]:
-    """The entries that the edit is about, by key."""
+    """Return the entries that the edit concerns, by key."""
     keys = request.keys
     named: dict[str, Entry] = {}
     for entry in parsed.entries:
         if entry.key is not None and entry.key in keys:
             if entry.key in named:
-                raise _ambiguous(entry.key)
+                raise invalid(
+                    f"The note has the property “{entry.key}” more than once, "
+                    "so it is unclear which one is meant."
+                )
             named[entry.key] = entry
     return named
 
 
 def _expected(parsed: Block, targets: Mapping[str, Any], request: EditRequest) -> _Expected:
-    """Every property in order, with the value that it must have after the edit."""
-    kept = [
-        entry for entry in parsed.entries if entry.key is None or entry.key not in request.remove
-    ]
-    there = {entry.key for entry in kept}
-    changed = [
-        (
-            entry.key,
-            targets[entry.key]
-            if entry.key is not None and entry.key in targets
-            else entry.node.value,
-        )
-        for entry in kept
-    ]
-    return [*changed, *((key, value) for key, value in targets.items() if key not in there)]
+    """Return every property in order, with its value after the edit."""
+    result: list[tuple[str | None, Any]] = []
+    for entry in parsed.entries:
+        if entry.key is None:
+            result.append((None, entry.node.value))
+        elif entry.key not in request.remove:
+            result.append((entry.key, targets.get(entry.key, entry.node.value)))
+    existing = {key for key, _ in result}
+    result += [(key, value) for key, value in targets.items() if key not in existing]
+    return result
 
 
-# --- proof --------------------------------------------------------------------------------------------------------------------------
-
-
-def _prove(block: str, expected: _Expected) -> None:
-    """Reads a new block and compares it, property by property and in order, with what it must say."""
+def _verify(block: str, expected: _Expected) -> None:
+    """Read a new block and compare it with the expected properties and their order."""
     simple = yaml_scalars.read(block)
+    actual: _Expected
     if simple is not None and len(simple) == len(expected):
-        found: _Expected = list(simple.items())
+        actual = list(simple.items())
     else:
         parsed = parse_block(block)
-        found = [(entry.key, entry.node.value) for entry in parsed.entries] if parsed else []
-    if [key for key, _ in found] != [key for key, _ in expected] or not all(
-        same(value, wanted) for (_, value), (_, wanted) in zip(found, expected, strict=True)
+        actual = [(entry.key, entry.node.value) for entry in parsed.entries] if parsed else []
+    same_keys = [key for key, _ in actual] == [key for key, _ in expected]
+    if not same_keys or not all(
+        same(value, target) for (_, value), (_, target) in zip(actual, expected, strict=True)
     ):
-        raise invalid("The change cannot be made without changing what another property says.")
-
-
-def _ambiguous(key: str) -> Exception:
-    return invalid(
-        f"The property “{key}” is there more than once, so it is not clear which one is meant."
-    )
-
-
-# --- the property `tags` ------------------------------------------------------------------------------------------------------------
-
-PROPERTY = "tags"
-"""The only property that holds tags; Obsidian no longer reads the singular."""
-
-_SEPARATORS = expression(r"[,\s]+")
-_NOT_IN_TAGS = expression(r"[\s,#\x00-\x1f\x7f]")
+        raise invalid("The change would also change the value of another property.")
 
 
 def clean_tag(tag: str) -> str:
-    """A tag without its ``#``. Raises `ToolError` ARGUMENT_INVALID for what Obsidian would not take for a tag."""
+    """Return a tag without its ``#``. Raises `ToolError` ARGUMENT_INVALID for an invalid tag."""
     name = tag.strip().removeprefix("#")
     if not name or name.isdigit() or _NOT_IN_TAGS.search(name):
         raise ToolError(
-            f"“{tag}” is no tag: a tag has no spaces, commas or further # and at least one character that is no digit."
+            f"“{tag}” is not a valid tag: a tag has no spaces, commas or further # "
+            "and at least one character other than a digit."
         )
     return name
 
 
 def changed_tags(current: Any, add: Sequence[str], remove: Sequence[str]) -> list[Any] | None:
-    """The new list of tags, or None when nothing changes.
+    """Return the new list of tags, or None if nothing changes.
 
-    Tags are compared without case and without ``#``; what is there keeps its spelling and place. One text becomes a list of the tags
-    in it. Raises FRONTMATTER_INVALID when the property holds a map.
+    Tags are compared without case and ``#``. Existing tags keep their spelling and position, and a
+    single text becomes a list of the tags in it. Raises `VaultError` FRONTMATTER_INVALID if the
+    property holds a map.
     """
     if isinstance(current, dict):
         raise invalid(f"The property “{PROPERTY}” holds a map, not tags.")
     old = _tags_in(current)
-    gone = {folded_tag(tag) for tag in remove}
-    kept = [tag for tag in old if folded_tag(tag) not in gone]
-    known = {folded_tag(tag) for tag in kept}
+    removed = {folded_tag(tag) for tag in remove}
+    remaining = [tag for tag in old if folded_tag(tag) not in removed]
+    existing = {folded_tag(tag) for tag in remaining}
     new: list[str] = []
     for tag in add:
-        if folded_tag(tag) not in known:
-            known.add(folded_tag(tag))
+        if folded_tag(tag) not in existing:
+            existing.add(folded_tag(tag))
             new.append(tag)
-    return [*kept, *new] if new or len(kept) != len(old) else None
+    if not new and len(remaining) == len(old):
+        return None
+    return [*remaining, *new]
 
 
 def _tags_in(value: Any) -> list[Any]:
@@ -440,5 +446,5 @@ def _tags_in(value: Any) -> list[Any]:
 
 
 def folded_tag(tag: Any) -> str:
-    """What two spellings of one tag have in common: no ``#``, no case."""
+    """Return the form that is equal for all spellings of a tag: without ``#`` and case."""
     return str(tag).strip().removeprefix("#").casefold()
