@@ -25,7 +25,7 @@ from obsidian_agent.vault.frontmatter.yaml_splice import Layout
 from obsidian_agent.vault.text import BOM, newline_of
 
 if TYPE_CHECKING:
-    from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Entry
+    from obsidian_agent.vault.frontmatter.yaml_nodes import Block, YamlEntry
 
 _OPENING = expression(r"\ufeff?(---[ \t]*\r?\n)")
 _CLOSING = expression(r"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
@@ -355,10 +355,10 @@ def _edit_braces(block: str, parsed: Block, request: EditRequest) -> str:
     return block
 
 
-def _named(parsed: Block, request: EditRequest) -> dict[str, Entry]:
+def _named(parsed: Block, request: EditRequest) -> dict[str, YamlEntry]:
     """Return the entries that the edit concerns, by key."""
     keys = request.keys
-    named: dict[str, Entry] = {}
+    named: dict[str, YamlEntry] = {}
     for entry in parsed.entries:
         if entry.key is not None and entry.key in keys:
             if entry.key in named:

@@ -1,8 +1,9 @@
-"""Where each property of a YAML block stands and what it means, from libyaml's events with their marks.
+"""Parsing of YAML blocks to properties with their positions, from libyaml's events.
 
-Offsets count characters of the block that was given. Nothing is constructed from tags, merge keys are not expanded, and aliases may not make
-the values larger than `_MOST_NODES`. Imported when it is needed: most blocks are simple (yaml_scalars.py), and the library takes as long to
-import as all of this package's reading.
+Offsets count characters of the block. Nothing is constructed from tags, merge keys are not expanded,
+and aliases may not expand the values beyond `_MAX_NODES`. This module is imported on demand: most
+blocks are simple (yaml_scalars.py), and importing the library takes as long as everything else that
+reading needs.
 """
 
 from __future__ import annotations
@@ -12,51 +13,12 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import yaml
 
-from obsidian_agent.vault.frontmatter.yaml_scalars import LONGEST_BLOCK, invalid, resolve
+from obsidian_agent.vault.frontmatter.yaml_scalars import MAX_BLOCK_LENGTH, invalid, resolve
 
 Style = Literal["plain", "'", '"', "|", ">", "empty", "alias", "flow", "block"]
 
-
-class Node(NamedTuple):
-    """A value and its place. Named tuples, because a vault has a hundred thousand of them and they are made on every edit."""
-
-    start: int
-    """First character, an anchor or tag included; for an empty value the place behind the colon or dash."""
-    end: int
-    """Behind the last character; line ends that belong to no value are not in it."""
-    value: Any
-    """JSON-safe; None for what is empty."""
-    style: Style
-    items: tuple[Node, ...] | None = None
-    """The items of a list, else None."""
-
-
-class Entry(NamedTuple):
-    """A property. `key` is None when the key is no scalar."""
-
-    key: str | None
-    start: int
-    key_end: int
-    node: Node
-
-
-class Block(NamedTuple):
-    """A parsed block. `flow` is the span of the braces when the block is one flow mapping (JSON), else None."""
-
-    entries: tuple[Entry, ...]
-    column: int
-    flow: tuple[int, int] | None
-
-
-def parse(block: str) -> Block | None:
-    """The properties of a block. None when it holds something that is no mapping; `VaultError` FRONTMATTER_INVALID when it is no YAML."""
-    if len(block) > LONGEST_BLOCK:
-        raise invalid(f"The properties are longer than {LONGEST_BLOCK} characters.")
-    return _Parser(block).block()
-
-
-_MOST_NODES = 50_000
-_DEEPEST = 60
+_MAX_NODES = 50_000
+_MAX_DEPTH = 60
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SCALAR: Any = yaml.ScalarEvent
@@ -68,15 +30,59 @@ _MAPPING_END: Any = yaml.MappingEndEvent
 _STREAM_END: Any = yaml.StreamEndEvent
 _TEXT_TAGS = frozenset(("!", "tag:yaml.org,2002:str"))
 
-# YAML 1.1 ends lines at these three, YAML 1.2 and Obsidian do not; stand-ins of the same length make libyaml agree.
+# YAML 1.1 ends lines at these three characters, YAML 1.2 and Obsidian do not. Placeholders of the
+# same length make libyaml agree.
 _OLD_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
-_STAND_INS = str.maketrans("\x85\u2028\u2029", "\ufdd0\ufdd1\ufdd2")
+_PLACEHOLDERS = str.maketrans("\x85\u2028\u2029", "\ufdd0\ufdd1\ufdd2")
 _ORIGINALS = str.maketrans("\ufdd0\ufdd1\ufdd2", "\x85\u2028\u2029")
 _BLOCK_HEADER = re.compile(r"(?:[&!]\S*[ \t]+)*[|>]([-+0-9]*)")
 
 
+class Node(NamedTuple):
+    """A value and its position. A named tuple, because every edit creates very many of them."""
+
+    start: int
+    """The first character, including an anchor or tag; of an empty value the end of the colon."""
+    end: int
+    """The end of the value, without line ends that belong to no value."""
+    value: Any
+    """A JSON-safe value; None if empty."""
+    style: Style
+    items: tuple[Node, ...] | None = None
+    """The items of a list, else None."""
+
+
+class YamlEntry(NamedTuple):
+    """A property. `key` is None if the key is not a scalar."""
+
+    key: str | None
+    start: int
+    key_end: int
+    node: Node
+
+
+class Block(NamedTuple):
+    """A parsed block of properties."""
+
+    entries: tuple[YamlEntry, ...]
+    column: int
+    """Number of blanks before each key."""
+    flow: tuple[int, int] | None
+    """The span of the braces if the block is a single flow mapping (JSON), else None."""
+
+
+def parse(block: str) -> Block | None:
+    """Parse a block. Returns None if it is YAML but not a mapping.
+
+    Raises `VaultError` FRONTMATTER_INVALID if it is not YAML.
+    """
+    if len(block) > MAX_BLOCK_LENGTH:
+        raise invalid(f"The properties are longer than {MAX_BLOCK_LENGTH} characters.")
+    return _Parser(block).block()
+
+
 class _Parser:
-    """One pass over the events of one block."""
+    """A single pass over the events of a block."""
 
     __slots__ = ("_anchors", "_count", "_next", "_swapped", "_text")
 
@@ -84,9 +90,10 @@ class _Parser:
         self._swapped = _OLD_LINE_ENDS.search(text) is not None
         if self._swapped and text != text.translate(_ORIGINALS):
             raise invalid(
-                "The properties hold characters that Unicode keeps for internal use (U+FDD0 to U+FDD2)."
+                "The properties hold characters that Unicode reserves for internal use "
+                "(U+FDD0 to U+FDD2)."
             )
-        self._text = text.translate(_STAND_INS) if self._swapped else text
+        self._text = text.translate(_PLACEHOLDERS) if self._swapped else text
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._count = 0
 
@@ -100,9 +107,9 @@ class _Parser:
                 loader.dispose()
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            where = f" in line {mark.line + 2} of the note" if mark else ""
+            location = f" in line {mark.line + 2} of the note" if mark else ""
             raise invalid(
-                f"The properties are not valid YAML: {error.problem or error.context}{where}."
+                f"The properties are not valid YAML: {error.problem or error.context}{location}."
             ) from error
         except (yaml.YAMLError, UnicodeError) as error:
             raise invalid(
@@ -123,7 +130,7 @@ class _Parser:
             self._node(root, 0)
             self._end_of_document()
             return None
-        entries: list[Entry] = []
+        entries: list[YamlEntry] = []
         event = self._next()
         while type(event) is not _MAPPING_END:
             entries.append(self._entry(event))
@@ -136,7 +143,7 @@ class _Parser:
         if self._next().explicit or type(self._next()) is not _STREAM_END:
             raise invalid("The properties hold more than one YAML document.")
 
-    def _entry(self, event: Any) -> Entry:
+    def _entry(self, event: Any) -> YamlEntry:
         if type(event) is _SCALAR:
             if event.anchor is not None:
                 self._anchors[event.anchor] = (event.value, 1)
@@ -145,21 +152,21 @@ class _Parser:
         else:
             key = None
             start, end = self._node(event, 1)[:2]
-        return Entry(key, start, end, self._node(self._next(), 1))
+        return YamlEntry(key, start, end, self._node(self._next(), 1))
 
     def _node(self, event: Any, depth: int) -> Node:
         self._count += 1
         kind = type(event)
         if kind is _SCALAR:
             return self._scalar(event)
-        if depth > _DEEPEST or self._count > _MOST_NODES:
-            self._too_much()
+        if depth > _MAX_DEPTH or self._count > _MAX_NODES:
+            self._refuse_size()
         if kind is _ALIAS:
             return self._alias(event)
-        before = self._count
+        previous = self._count
         node = self._list(event, depth) if kind is _LIST else self._mapping(event, depth)
         if event.anchor is not None:
-            self._anchors[event.anchor] = (node.value, self._count - before + 1)
+            self._anchors[event.anchor] = (node.value, self._count - previous + 1)
         return node
 
     def _scalar(self, event: Any) -> Node:
@@ -179,34 +186,35 @@ class _Parser:
         return Node(start, end, value, style)
 
     def _end_of_block_scalar(self, start: int, end: int) -> int:
-        """Behind the last line that has content; with the indicator ``+`` the blank lines below are content."""
+        """Return the end of the last line with content.
+
+        With the indicator ``+`` the blank lines below are content, too.
+        """
         text = self._text
         header = _BLOCK_HEADER.match(text, start)
         if header is None:
-            raise invalid("The properties hold a block of text whose beginning cannot be found.")
+            raise invalid("The properties hold a block of text whose start cannot be located.")
         if "+" in header[1]:
-            return max(
-                header.end(),
-                end
-                - (2 if text.endswith("\r\n", 0, end) else 1 if text.endswith("\n", 0, end) else 0),
-            )
-        kept = len(text[:end].rstrip())
-        if kept <= header.end():
+            if text.endswith("\r\n", 0, end):
+                end -= 2
+            elif text.endswith("\n", 0, end):
+                end -= 1
+            return max(header.end(), end)
+        content_end = len(text[:end].rstrip())
+        if content_end <= header.end():
             return header.end()
-        line_end = text.find("\n", kept)
+        line_end = text.find("\n", content_end)
         line_end = end if line_end < 0 else line_end
         return line_end - 1 if text[line_end - 1] == "\r" else line_end
 
     def _alias(self, event: Any) -> Node:
-        known = self._anchors.get(event.anchor)
-        if known is None:
-            raise invalid(
-                f"The properties use the alias *{event.anchor}, which is not defined before it."
-            )
-        value, size = known
+        anchored = self._anchors.get(event.anchor)
+        if anchored is None:
+            raise invalid(f"The properties use the alias *{event.anchor} before its definition.")
+        value, size = anchored
         self._count += size
-        if self._count > _MOST_NODES:
-            self._too_much()
+        if self._count > _MAX_NODES:
+            self._refuse_size()
         return Node(event.start_mark.index, event.end_mark.index, value, "alias")
 
     def _list(self, event: Any, depth: int) -> Node:
@@ -246,7 +254,8 @@ class _Parser:
     def _original(self, text: str) -> str:
         return text.translate(_ORIGINALS) if self._swapped else text
 
-    def _too_much(self) -> NoReturn:
+    def _refuse_size(self) -> NoReturn:
         raise invalid(
-            f"The properties are nested deeper than {_DEEPEST} or hold more than {_MOST_NODES} values, aliases counted in full."
+            f"The properties are nested deeper than {_MAX_DEPTH} "
+            f"or hold more than {_MAX_NODES} values, with aliases expanded."
         )

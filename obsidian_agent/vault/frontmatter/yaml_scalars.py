@@ -1,12 +1,14 @@
-"""YAML scalars, and the blocks of properties that nearly every note has, recognised line by line: ten times faster than a parser.
+"""YAML scalars, and simple blocks of properties, which are read line by line.
 
-Reading follows the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as Obsidian does: ``yes``, ``on``, ``12:30`` and
-dates are text. Writing is safe under YAML 1.1 as well (https://yaml.org/type/), where those are not: a text that either version would
-take for something else is quoted.
+Reading follows the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as Obsidian
+does: ``yes``, ``on``, ``12:30`` and dates are text. Writing is also safe under YAML 1.1
+(https://yaml.org/type/), where they are not: text that either version would read as another type is
+quoted.
 
-A simple block is ``key: value`` lines whose value is one plain or quoted text without escapes, a list of such in brackets, or a list of
-such on the lines below; besides there are only blank lines and comments. Such a block means the same to YAML 1.1 and 1.2, and its
-properties do not depend on each other. What is not clearly of this kind is left to libyaml (yaml_nodes.py).
+A simple block consists of blank lines, comments and ``key: value`` lines. A value is a plain or
+quoted text without escapes, or a list of these, in brackets or on the lines below. Such a block has
+the same meaning in YAML 1.1 and 1.2, and reading it is ten times faster than parsing. Everything
+else is left to libyaml (yaml_nodes.py).
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ from obsidian_agent.expression import expression
 Scalar = str | int | float | bool | None
 Quote = Literal["'", '"', ""]
 
-_LONGEST_NUMBER = 300
+MAX_BLOCK_LENGTH = 1 << 20
+"""Characters of a block. A longer one is refused by everything that reads a block."""
+
+_MAX_NUMBER_LENGTH = 300
+_MAX_KEY_LENGTH = 200
 
 _WORDS: dict[str, bool | None] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
@@ -32,26 +38,27 @@ _NOT_TEXT_START = frozenset("0123456789+-.~nNtTfF")
 _INTEGER = expression(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = expression(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
-# What YAML 1.1 or 1.2 reads as something other than text when it stands there unquoted.
+# Unquoted text that YAML 1.1 or 1.2 reads as another type.
 _IMPLICIT = expression(
     r"""(?:~|null|true|false|yes|no|on|off|y|n|<<|=
     |[-+]?\.(?:inf|nan)
     |[-+]?0b[01_]+|[-+]?0o?[0-7_]+|[-+]?0x[0-9a-f_]+
     |[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?
     |[-+]?(?:\.[0-9_.]*|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:e[-+]?[0-9]+)?
-    |[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:(?:t|[ ]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?(?:[ ]*(?:z|[-+][0-9]{1,2}(?::?[0-9]{2})?))?)?
+    |[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:(?:t|[ ]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?
+     (?:[ ]*(?:z|[-+][0-9]{1,2}(?::?[0-9]{2})?))?)?
     )""",
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _DATE = expression(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?", re.ASCII)
 
-# Characters that must be escaped: not printable for YAML, or a line end for YAML 1.1 or for JavaScript.
+# Characters that must be escaped: unprintable in YAML, or a line end in YAML 1.1 or JavaScript.
 _UNPRINTABLE = "\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
 _BLANK = " \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _ESCAPED = expression(f'[{_UNPRINTABLE}"\\\\]')
 _HAS_UNPRINTABLE = expression(f"[{_UNPRINTABLE}]")
 _PLAIN_BLOCK = expression(
-    rf"""[^\s\-?:,\[\]{{}}\#&*!|>'"%@`{_UNPRINTABLE}]   # an indicator at the start would mean something
+    rf"""[^\s\-?:,\[\]{{}}\#&*!|>'"%@`{_UNPRINTABLE}]   # no indicator at the start
     (?>(?:[^\s:\#{_UNPRINTABLE}]|:(?=\S)|(?<=\S)\#|[{_BLANK}](?!\#))*)(?<!\s)""",
     re.VERBOSE,
 )
@@ -59,23 +66,54 @@ _FLOW_HAZARD = expression(r"[,\[\]{}:?#\"']")
 _SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
 
+# No simple line contains one of these. A separate expression, because excluding them from each
+# character class below would take as long to compile as everything else.
+_CONTROL = expression("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_END = r"\r?\n"
+_COMMENT = r"\#[^\n]*+"
+_REST = rf"(?:[ ]++(?:{_COMMENT})?)?{_END}"
+_FIRST = r"[^\s\-?:,\[\]{}\#&*!|>'\"%@`]"
+_PLAIN = rf"{_FIRST}(?>(?:[^\s:\#]|:(?=\S)|(?<=\S)\#|[ ]++(?=[^\s\#:]|:\S))*)"
+_DOUBLE = r'"[^"\\\t\n]*+"'
+_SINGLE = r"'[^'\t\n]*+'"
+_INNER = r"[^\s,\[\]{}:\#?\"']"
+_FLOW_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))"
+_FLOW = rf"\[[ ]*+(?:{_FLOW_ITEM}(?>(?:[ ]*+,[ ]*+{_FLOW_ITEM})*))?[ ]*+\]"
+_BLANK_LINE = expression(rf"[ ]*+(?:{_COMMENT})?{_END}")
+_ENTRY = expression(
+    rf"""(?P<key>\w(?>(?:[\w./]|[ \-]++(?=[\w./]))*))[ ]*+:
+    (?:[ ]++(?:(?P<plain>{_PLAIN})|(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<flow>{_FLOW})))?{_REST}""",
+    re.VERBOSE,
+)
+_FLOW_ITEMS = expression(
+    rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))"
+)
+_LINE_ITEM = expression(
+    rf"(?P<pad>[ ]*+)-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}"
+)
+
+_MAX_CACHED = 20_000
+_MAX_CACHED_LENGTH = 200
+"""Lines in the cache of classified lines, and characters of each."""
+
+
 def invalid(
     message: str,
-    hint: str | None = "Correct the properties by hand first; the note is left as it is.",
+    hint: str | None = "The note is unchanged. Correct its properties by hand first.",
 ) -> VaultError:
-    """The one error of properties that cannot be read or changed."""
+    """Return the error for properties that cannot be read or changed."""
     return VaultError(message, code="FRONTMATTER_INVALID", hint=hint)
 
 
 def resolve(text: str) -> Scalar:
-    """What an unquoted scalar means: null, a boolean, a number that JSON can hold, else the text itself."""
+    """Return the value of an unquoted scalar: null, a boolean, a finite number, else the text."""
     if not text:
         return None
     if text[0] not in _NOT_TEXT_START:
         return text
     if text in _WORDS:
         return _WORDS[text]
-    if len(text) > _LONGEST_NUMBER:
+    if len(text) > _MAX_NUMBER_LENGTH:
         return text
     if _INTEGER.fullmatch(text):
         return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
@@ -86,7 +124,7 @@ def resolve(text: str) -> Scalar:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a date or a date and time as Obsidian's date properties hold it, and exists in the calendar."""
+    """Return True for an existing date, or date and time, in the form of Obsidian's properties."""
     if not _DATE.fullmatch(text):
         return False
     try:
@@ -97,17 +135,20 @@ def is_date(text: str) -> bool:
 
 
 def is_plain(text: str, *, flow: bool = False) -> bool:
-    """Whether a text may stand without quotes and be read as itself by YAML 1.1 and 1.2; `flow`: inside brackets."""
+    """Return True if unquoted text is read as itself by YAML 1.1 and 1.2.
+
+    `flow` means inside of brackets.
+    """
     if not _PLAIN_BLOCK.fullmatch(text) or _IMPLICIT.fullmatch(text):
         return False
     return not (flow and _FLOW_HAZARD.search(text))
 
 
 def write_text(text: str, *, flow: bool = False, quote: Quote = "", dates: bool = False) -> str:
-    """A text as a scalar on one line.
+    """Return text as a scalar on one line.
 
-    `quote` is the style to use even where none is needed; `dates` lets a date stand plain, which YAML 1.1 reads as a date and
-    Obsidian as its text.
+    `quote` is the style to use even where no quotes are needed. `dates` leaves dates unquoted, which
+    YAML 1.1 reads as dates and Obsidian as text.
     """
     if not quote and (is_plain(text, flow=flow) or (dates and is_date(text))):
         return text
@@ -122,7 +163,7 @@ def write_text(text: str, *, flow: bool = False, quote: Quote = "", dates: bool 
 def write_scalar(
     value: Scalar, *, flow: bool = False, quote: Quote = "", dates: bool = False
 ) -> str:
-    """Any scalar on one line; null is written out. Raises ValueError for a number that JSON does not know."""
+    """Return any scalar on one line. Raises ValueError for a number that is not finite."""
     match value:
         case None:
             return "null"
@@ -151,118 +192,86 @@ def _escape(match: re.Match[str]) -> str:
     )
 
 
-LONGEST_BLOCK = 1 << 20
-"""Characters; a longer block is refused by everything that reads one."""
-
-_LONGEST_KEY = 200
-# No simple line holds one. Asked apart: each class of characters that named them would take as long to compile as all the rest.
-_CONTROL = expression("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
-_END = r"\r?\n"
-_COMMENT = r"\#[^\n]*+"
-_REST = rf"(?:[ ]++(?:{_COMMENT})?)?{_END}"
-_FIRST = r"[^\s\-?:,\[\]{}\#&*!|>'\"%@`]"
-_PLAIN = rf"{_FIRST}(?>(?:[^\s:\#]|:(?=\S)|(?<=\S)\#|[ ]++(?=[^\s\#:]|:\S))*)"
-_DOUBLE = r'"[^"\\\t\n]*+"'
-_SINGLE = r"'[^'\t\n]*+'"
-_INNER = r"[^\s,\[\]{}:\#?\"']"
-_FLOW_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))"
-_BLANK_LINE = expression(rf"[ ]*+(?:{_COMMENT})?{_END}")
-_ENTRY = expression(
-    rf"""(?P<key>\w(?>(?:[\w./]|[ \-]++(?=[\w./]))*))[ ]*+:
-    (?:[ ]++(?:(?P<plain>{_PLAIN})|(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<flow>\[[ ]*+(?:{_FLOW_ITEM}(?>(?:[ ]*+,[ ]*+{_FLOW_ITEM})*))?[ ]*+\]))
-    )?{_REST}""",
-    re.VERBOSE,
-)
-_FLOW_ITEMS = expression(
-    rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))"
-)
-_LINE_ITEM = expression(
-    rf"(?P<pad>[ ]*+)-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}"
-)
-
-
 def read(block: str) -> dict[str, Any] | None:
-    """The properties of a simple block, of equal keys the last one; None when the block is not simple."""
-    if len(block) > LONGEST_BLOCK:
+    """Return the properties of a simple block, or None. Of duplicate keys the last one counts."""
+    if len(block) > MAX_BLOCK_LENGTH:
         return None
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     items: list[Any] | None = None
-    above: str | None = None
+    key: str | None = None
     pad: str | None = None
     lines = block.split("\n")
     if lines.pop():
         return None
     for text in lines:
-        line = _known.get(text) or _judged(text)
+        line = _classified.get(text) or _classify(text)
         if line.kind == "entry":
             value = line.value
-            found[line.name] = value.copy() if type(value) is list else value
-            above = None
+            properties[line.name] = value.copy() if type(value) is list else value
+            key = None
         elif line.kind == "item":
-            # A list stands directly below its key, each item as far to the right as the first.
-            if above is None or (items is not None and line.name != pad):
+            # A list starts directly below its key, and all items have the same indentation.
+            if key is None or (items is not None and line.name != pad):
                 return None
             if items is None:
                 items, pad = [], line.name
-                found[above] = items
+                properties[key] = items
             items.append(line.value)
             continue
         elif line.kind == "key":
-            above = line.name
-            found[above] = None
+            key = line.name
+            properties[key] = None
         elif line.kind == "blank":
-            above = None
+            key = None
         else:
             return None
         items = None
-    return found
+    return properties
 
 
 class _Line(NamedTuple):
-    """A line on its own: an `entry` (key and value), a `key` whose value is below it, an `item` of a list, `blank` (or a comment), or
-    `other`. `name` is the key, or the blanks before an item."""
+    """A classified line of a block."""
 
-    kind: str
+    kind: Literal["entry", "key", "item", "blank", "other"]
+    """A `key` has its value on the lines below. Comments are `blank`."""
     name: str = ""
+    """The key, or the blanks before an item."""
     value: Any = None
 
 
 _OTHER: Final = _Line("other")
-_KEPT = 20_000
-_LONG = 200
 
-_known: dict[str, _Line] = {}
-"""What lines are, for those that were seen: most lines of properties are in very many notes."""
+_classified: dict[str, _Line] = {}
+"""A cache: most lines of properties occur in very many notes."""
 
 
-def _judged(text: str) -> _Line:
-    line = _OTHER if _CONTROL.search(text.removesuffix("\r")) else _judge(f"{text}\n")
-    if len(text) < _LONG:
-        if len(_known) >= _KEPT:
-            _known.clear()
-        _known[text] = line
+def _classify(text: str) -> _Line:
+    line = _OTHER if _CONTROL.search(text.removesuffix("\r")) else _match_line(f"{text}\n")
+    if len(text) < _MAX_CACHED_LENGTH:
+        if len(_classified) >= _MAX_CACHED:
+            _classified.clear()
+        _classified[text] = line
     return line
 
 
-def _judge(text: str) -> _Line:
+def _match_line(text: str) -> _Line:
     if _BLANK_LINE.fullmatch(text):
         return _Line("blank")
     if entry := _ENTRY.fullmatch(text):
         key = entry["key"]
-        if len(key) > _LONGEST_KEY:
+        if len(key) > _MAX_KEY_LENGTH:
             return _OTHER
         if entry["flow"] is not None:
-            return _Line(
-                "entry", key, [_value(item) for item in _FLOW_ITEMS.finditer(entry["flow"])]
-            )
-        return _Line(
-            "key" if entry["plain"] is entry["quoted"] is None else "entry", key, _value(entry)
-        )
+            items = [_value(item) for item in _FLOW_ITEMS.finditer(entry["flow"])]
+            return _Line("entry", key, items)
+        if entry["plain"] is entry["quoted"] is None:
+            return _Line("key", key, _value(entry))
+        return _Line("entry", key, _value(entry))
     if item := _LINE_ITEM.fullmatch(text):
         return _Line("item", item["pad"], _value(item))
     return _OTHER
 
 
-def _value(found: re.Match[str]) -> Any:
-    quoted = found["quoted"]
-    return resolve(found["plain"] or "") if quoted is None else quoted[1:-1]
+def _value(match: re.Match[str]) -> Any:
+    quoted = match["quoted"]
+    return resolve(match["plain"] or "") if quoted is None else quoted[1:-1]

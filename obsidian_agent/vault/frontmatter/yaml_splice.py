@@ -1,8 +1,9 @@
-"""The smallest edits of a YAML block that give properties new values: comments, spacing, order and quotes of everything else stay.
+"""Minimal edits of a YAML block that change properties and preserve everything else.
 
-Each function answers splices on the block's text: `(start, end, replacement)`. They never overlap within one property. Whether the
-result means what it should is for the caller to prove by parsing it (properties.py does). Properties that are written as one mapping in
-braces, as JSON, are edited one at a time, texts always in double quotes.
+Comments, spacing, order and quotes of all other properties stay. The functions return splices of the
+block's text, which do not overlap within a property. The caller must parse the result to verify it,
+as properties.py does. A block that is a single mapping in braces, as in JSON, is edited one property
+at a time, and new text gets double quotes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from obsidian_agent.vault.text import Edit
 from obsidian_agent.vault.text import apply as apply_edits
 
 if TYPE_CHECKING:
-    from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Entry, Node
+    from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Node, YamlEntry
 
 _COLON = expression(r"[ \t]*:")
 _PROPERTIES = expression(r"[ \t]*((?:[&!]\S*[ \t]*)+)")
@@ -34,41 +35,38 @@ _HEADER = expression(r"(?:[&!]\S*[ \t]+)*[|>][-+0-9]*")
 _BLOCK_TEXT = expression(r"[|>][-+0-9]*[ \t]*(?:\#.*)?\r?$", re.MULTILINE)
 _BELOW = expression(r"(?:[ \t]*\r?\n|[ \t]+#[^\n]*\n)*")
 _ONE_PIECE = frozenset(("plain", "'", '"', "flow", "alias"))
-_MOST_COMPARED = 4_000
-"""Items of two lists together; longer ones are compared at their beginnings alone, because finding what moved takes quadratic time."""
-
 _DASH_LINE = expression(r"^[ ]*-", re.MULTILINE)
-
+_BRACE_COLON = expression(r"\s*:[ \t]?")
+_MAX_COMPARED = 4_000
+"""Items of two lists together. Of longer lists only the common start is compared, because the
+comparison takes quadratic time."""
 
 Splice = Edit[str]
 
 
 class Layout(NamedTuple):
-    """What new lines of a block look like."""
+    """The layout of new lines of a block."""
 
     newline: str
     column: int
-    """Blanks before every key."""
+    """Number of blanks before each key."""
 
 
 def apply(text: str, splices: Iterable[Splice]) -> str:
-    """The text with all splices done. FRONTMATTER_INVALID when they overlap."""
+    """Apply splices. Raises `VaultError` FRONTMATTER_INVALID if they overlap."""
     try:
         return apply_edits(text, splices)
     except ValueError:
         raise invalid("The properties cannot be changed one by one.") from None
 
 
-# --- writing ------------------------------------------------------------------------------------------------------------------
-
-
 def write_key(key: str, *, quoted: bool = False) -> str:
-    """A property's name as YAML."""
+    """Return a property's name as YAML."""
     return write_text(key, flow=quoted, quote='"' if quoted else "")
 
 
 def write_flow(value: Any, *, quote: Quote = "", dates: bool = False) -> str:
-    """Any JSON value on one line, in brackets where it has parts. With `quote` every text (and key) is quoted: JSON, in short."""
+    """Return any JSON value on one line. With `quote` all texts and keys are quoted."""
     if isinstance(value, Mapping):
         pairs = (
             f"{write_text(key, flow=True, quote=quote)}: {write_flow(item, quote=quote)}"
@@ -81,7 +79,7 @@ def write_flow(value: Any, *, quote: Quote = "", dates: bool = False) -> str:
 
 
 def write_lines(value: Any, layout: Layout, indent: int, *, dates: bool = False) -> str:
-    """A list or map in block style, one part a line, each line with a line end in front."""
+    """Return a list or map in block style, one item per line, each preceded by a line end."""
     lead = layout.newline + " " * indent
     if isinstance(value, Mapping):
         return "".join(
@@ -91,7 +89,7 @@ def write_lines(value: Any, layout: Layout, indent: int, *, dates: bool = False)
 
 
 def write_entry(key: str, value: Any, layout: Layout) -> str:
-    """A new property at the end of a block: its lines, each with its line end behind. Dates stand plain, as Obsidian writes them."""
+    """Return the lines of a new property. Dates are unquoted, as Obsidian writes them."""
     name = " " * layout.column + write_key(key)
     if _has_lines(value):
         return f"{name}:{write_lines(value, layout, layout.column + 2, dates=True)}{layout.newline}"
@@ -114,11 +112,8 @@ def _inline(value: Any, *, quote: Quote = "", dates: bool = False) -> str:
     return write_scalar(value, quote=quote, dates=dates)
 
 
-# --- one property of a block mapping --------------------------------------------------------------------------------------------
-
-
-def replace(block: str, entry: Entry, value: Any, layout: Layout) -> list[Splice]:
-    """The property gets a value; its style (list in lines or in brackets, quotes) is kept where it fits the new value."""
+def replace(block: str, entry: YamlEntry, value: Any, layout: Layout) -> list[Splice]:
+    """Set a property, in its current style (block or flow list, quotes) if the value permits it."""
     colon = _colon(block, entry, layout)
     node = entry.node
     if isinstance(value, list | tuple):
@@ -127,57 +122,52 @@ def replace(block: str, entry: Entry, value: Any, layout: Layout) -> list[Splice
         if node.items is not None and node.style == "flow":
             return replace_flow_items(block, node, value)
         if value:
-            return _put_lines(
-                block,
-                colon,
-                node,
-                write_lines(value, layout, layout.column + 2, dates=_takes_dates(node)),
-            )
-    if isinstance(value, Mapping) and value and not (node.style == "flow" and node.items is None):
-        return _put_lines(
-            block, colon, node, write_lines(value, layout, _child_indent(block, node, layout))
-        )
-    return _put_inline(
-        block,
-        colon,
-        node,
-        "" if value is None else _inline(value, quote=_quote_of(node), dates=_takes_dates(node)),
-    )
+            dates = _has_plain_date(node)
+            lines = write_lines(value, layout, layout.column + 2, dates=dates)
+            return _replace_by_lines(block, colon, node, lines)
+    is_flow_map = node.style == "flow" and node.items is None
+    if isinstance(value, Mapping) and value and not is_flow_map:
+        lines = write_lines(value, layout, _child_indent(block, node, layout))
+        return _replace_by_lines(block, colon, node, lines)
+    text = ""
+    if value is not None:
+        text = _inline(value, quote=_quote_of(node), dates=_has_plain_date(node))
+    return _replace_inline(block, colon, node, text)
 
 
-def remove(block: str, entry: Entry, layout: Layout, above: int | None = None) -> Splice:
-    """The property's lines go, with what stands behind its value on the last one; comments on their own lines stay.
+def remove(block: str, entry: YamlEntry, layout: Layout, previous: int | None = None) -> Splice:
+    """Remove a property's lines, including a comment after its value. Other comments stay.
 
-    `above` is where the property above it begins: when that ends in a block of text, blank lines and indented comments below the removed
-    one go too, because they would become text.
+    `previous` is the start of the property above. If that ends in a block of text, blank lines and
+    indented comments below the removed property are removed as well: they would become text.
     """
     _colon(block, entry, layout)
     end = _next_line(block, max(entry.node.end, entry.key_end))
-    if above is not None and _BLOCK_TEXT.search(block, above, entry.start):
+    if previous is not None and _BLOCK_TEXT.search(block, previous, entry.start):
         below = _BELOW.match(block, end)
         end = below.end() if below else end
     return Splice(entry.start - layout.column, end, "")
 
 
-def _colon(block: str, entry: Entry, layout: Layout) -> int:
-    """The place behind the colon of a key that begins its own line; other keys are not for splicing."""
+def _colon(block: str, entry: YamlEntry, layout: Layout) -> int:
+    """Return the end of the colon of a key that starts its line. Other keys cannot be spliced."""
     start = entry.start - layout.column
-    found = _COLON.match(block, entry.key_end)
-    alone = (
+    colon = _COLON.match(block, entry.key_end)
+    starts_line = (
         start >= 0
         and (start == 0 or block[start - 1] == "\n")
         and not block[start : entry.start].strip(" ")
     )
-    if found is None or not alone:
+    if colon is None or not starts_line:
         raise invalid(
             f"The property “{entry.key}” is written in a way that cannot be changed safely."
         )
-    return found.end()
+    return colon.end()
 
 
-def _put_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
-    """Puts a one-line value (or nothing) in the place of the old one; a comment behind it stays."""
-    if node.style in _ONE_PIECE or _begins_at_dash(block, colon, node):
+def _replace_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
+    """Replace a value by one on a single line, or by nothing. A comment after it stays."""
+    if node.style in _ONE_PIECE or _starts_at_dash(block, colon, node):
         return [Splice(node.start, node.end, text) if text else Splice(colon, node.end, "")]
     if node.style in ("|", ">"):
         header_end, line_end = _header(block, node)
@@ -185,14 +175,14 @@ def _put_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
             Splice(node.start if text else colon, header_end, text),
             Splice(line_end, node.end, ""),
         ]
-    lead = _put_behind_colon(block, colon, _properties_end(block, colon, node), text)
+    lead = _insert_after_colon(block, colon, _properties_end(block, colon, node), text)
     if node.style == "empty":
         return [lead]
     return [lead, Splice(_line_end(block, colon), node.end, "")]
 
 
-def _begins_at_dash(block: str, dash_end: int, node: Node) -> bool:
-    """Whether a list or map begins in the line of the dash before it (``- - a``), with no anchor or tag between."""
+def _starts_at_dash(block: str, dash_end: int, node: Node) -> bool:
+    """Return True if a list or map starts on the line of its dash (``- - a``), without anchor."""
     return (
         node.style == "block"
         and node.start < _line_end(block, dash_end)
@@ -200,8 +190,11 @@ def _begins_at_dash(block: str, dash_end: int, node: Node) -> bool:
     )
 
 
-def _put_behind_colon(block: str, colon: int, old_end: int, text: str) -> Splice:
-    """Puts a one-line value behind a colon or dash where there is none but perhaps an anchor or tag; a comment keeps a blank before it."""
+def _insert_after_colon(block: str, colon: int, old_end: int, text: str) -> Splice:
+    """Insert a one-line value after a colon or dash, replacing an anchor or tag.
+
+    A comment keeps a blank before it.
+    """
     end = old_end
     while block.startswith((" ", "\t"), end):
         end += 1
@@ -212,8 +205,8 @@ def _put_behind_colon(block: str, colon: int, old_end: int, text: str) -> Splice
     return Splice(colon, end, value + (blanks[1:] if text else blanks))
 
 
-def _put_lines(block: str, colon: int, node: Node, lines: str) -> list[Splice]:
-    """Puts a value of several lines below the key; a comment behind the old value stays on the key's line."""
+def _replace_by_lines(block: str, colon: int, node: Node, lines: str) -> list[Splice]:
+    """Replace a value by lines below the key. A comment after it stays on the key's line."""
     if node.style in _ONE_PIECE:
         line_end = _line_end(block, node.end)
         return [Splice(colon, node.end, ""), Splice(line_end, line_end, lines)]
@@ -226,21 +219,21 @@ def _put_lines(block: str, colon: int, node: Node, lines: str) -> list[Splice]:
 
 
 def _header(block: str, node: Node) -> tuple[int, int]:
-    """Ends of a block scalar's indicator and of its line."""
-    found = _HEADER.match(block, node.start)
-    if found is None:
-        raise invalid("The properties hold a block of text whose beginning cannot be found.")
-    return found.end(), _line_end(block, found.end())
+    """Return the ends of a block scalar's indicator and of its line."""
+    header = _HEADER.match(block, node.start)
+    if header is None:
+        raise invalid("The properties hold a block of text whose start cannot be located.")
+    return header.end(), _line_end(block, header.end())
 
 
 def _properties_end(block: str, colon: int, node: Node) -> int:
-    """Behind the anchor and tag between a colon and a value on the lines below; the colon's place when there are none."""
-    found = _PROPERTIES.match(block, colon) if node.style == "block" else None
-    return colon + len(found.group().rstrip()) if found else colon
+    """Return the end of the anchor and tag between a colon and the lines of its value."""
+    properties = _PROPERTIES.match(block, colon) if node.style == "block" else None
+    return colon + len(properties.group().rstrip()) if properties else colon
 
 
 def _child_indent(block: str, node: Node, layout: Layout) -> int:
-    """Indentation of a map's lines: the one it has, else two."""
+    """Return the indentation of a map's lines: the current one, else two."""
     if node.style == "block" and node.items is None:
         line = block.rfind("\n", 0, node.start) + 1
         if not block[line : node.start].strip(" "):
@@ -249,7 +242,7 @@ def _child_indent(block: str, node: Node, layout: Layout) -> int:
 
 
 def _line_end(block: str, position: int) -> int:
-    """Where the line of `position` ends, before its line end."""
+    """Return the end of the line of `position`, without the line end."""
     end = block.find("\n", position)
     if end < 0:
         return len(block)
@@ -261,45 +254,39 @@ def _next_line(block: str, position: int) -> int:
     return len(block) if end < 0 else end + 1
 
 
-# --- items ------------------------------------------------------------------------------------------------------------------------
-
-
 def _replace_block_items(block: str, colon: int, node: Node, values: Sequence[Any]) -> list[Splice]:
-    """Edits a list in lines item by item: lines of items that stay are not touched."""
+    """Edit a block list item by item. Lines of unchanged items stay."""
     items = node.items or ()
     start = _first_dash(block, node)
     column = start - _line_start(block, start)
     dashes = [_dash(block, item, column) for item in items]
     newline = "\r\n" if block[_line_end(block, dashes[0])] == "\r" else "\n"
-    dates = _takes_dates(node)
+    dates = _has_plain_date(node)
     splices: list[Splice] = []
     for low, high, first, last in _differences([item.value for item in items], values):
         shared = min(high - low, last - first)
         for item, dash, value in zip(
             items[low : low + shared], dashes[low:], values[first : first + shared], strict=False
         ):
-            splices += _put_inline(
-                block, dash + 1, item, _inline(value, quote=_quote_of(item), dates=dates)
-            )
+            text = _inline(value, quote=_quote_of(item), dates=dates)
+            splices += _replace_inline(block, dash + 1, item, text)
         for item, dash in zip(items[low + shared : high], dashes[low + shared : high], strict=True):
-            splices.append(
-                Splice(_line_start(block, dash), _next_line(block, max(item.end, dash)), "")
-            )
+            line_end = _next_line(block, max(item.end, dash))
+            splices.append(Splice(_line_start(block, dash), line_end, ""))
         if new := values[first + shared : last]:
-            above = low + shared - 1
-            quote = _quote_of(items[max(0, above)])
-            place = (
-                _next_line(block, max(items[above].end, dashes[above]))
-                if above >= 0
-                else _line_start(block, dashes[0])
-            )
+            previous = low + shared - 1
+            quote = _quote_of(items[max(0, previous)])
+            if previous >= 0:
+                position = _next_line(block, max(items[previous].end, dashes[previous]))
+            else:
+                position = _line_start(block, dashes[0])
             lines = (
                 f"{' ' * column}- {_inline(value, quote=quote, dates=dates)}{newline}"
                 for value in new
             )
-            splices.append(Splice(place, place, "".join(lines)))
+            splices.append(Splice(position, position, "".join(lines)))
     if not values:
-        splices.append(_put_behind_colon(block, colon, _properties_end(block, colon, node), "[]"))
+        splices.append(_insert_after_colon(block, colon, _properties_end(block, colon, node), "[]"))
     return splices
 
 
@@ -308,21 +295,21 @@ def _line_start(block: str, position: int) -> int:
 
 
 def _first_dash(block: str, node: Node) -> int:
-    """The place of a list's first dash; an anchor or tag of the list stands on a line above."""
+    """Return the position of a list's first dash, which an anchor or tag may precede."""
     if block.startswith("-", node.start):
         return node.start
-    found = _DASH_LINE.search(block, node.start)
-    if found is None:
-        raise invalid("The properties hold a list whose beginning cannot be found.")
-    return found.end() - 1
+    dash_line = _DASH_LINE.search(block, node.start)
+    if dash_line is None:
+        raise invalid("The properties hold a list whose start cannot be located.")
+    return dash_line.end() - 1
 
 
 def _dash(block: str, item: Node, column: int) -> int:
-    """The place of an item's dash: in the list's column, in the item's line or above."""
+    """Return the position of an item's dash: in the list's column, on the item's line or above."""
     line = _line_start(block, item.start)
     while not (block.startswith("-", line + column) and not block[line : line + column].strip(" ")):
         if line == 0:
-            raise invalid("The properties hold a list item whose dash cannot be found.")
+            raise invalid("The properties hold a list item whose dash cannot be located.")
         line = _line_start(block, line - 1)
     return line + column
 
@@ -330,9 +317,9 @@ def _dash(block: str, item: Node, column: int) -> int:
 def replace_flow_items(
     block: str, node: Node, values: Sequence[Any], *, quote: Quote = ""
 ) -> list[Splice]:
-    """Edits a list in brackets: items before the first and behind the last difference are not touched, moved ones keep their spelling."""
+    """Edit a flow list. Items outside of the changed range stay, moved ones keep their spelling."""
     items = node.items or ()
-    spelled = {
+    spellings = {
         _identity(item.value): block[item.start : item.end]
         for item in items
         if item.end > item.start
@@ -340,49 +327,46 @@ def replace_flow_items(
     differences = _differences([item.value for item in items], values)
     if not differences:
         return []
-    low, high, first, last = (
-        differences[0][0],
-        differences[-1][1],
-        differences[0][2],
-        differences[-1][3],
-    )
-    near = quote or (_quote_of(items[max(0, low - 1)], flow=True) if items else "")
-    dates = _takes_dates(node)
+    low, _, first, _ = differences[0]
+    _, high, _, last = differences[-1]
+    if not quote and items:
+        quote = _quote_of(items[max(0, low - 1)], flow=True)
+    dates = _has_plain_date(node)
     new = ", ".join(
-        spelled.get(_identity(value)) or write_flow(value, quote=near, dates=dates)
+        spellings.get(_identity(value)) or write_flow(value, quote=quote, dates=dates)
         for value in values[first:last]
     )
     if not values or not items:
         opening = block.index("[", node.start)
         return [Splice(opening + 1, node.end - 1, new)]
     if low == high:
-        return [
-            Splice(items[low - 1].end, items[low - 1].end, f", {new}")
-            if low
-            else Splice(items[0].start, items[0].start, f"{new}, ")
-        ]
+        if low == 0:
+            return [Splice(items[0].start, items[0].start, f"{new}, ")]
+        return [Splice(items[low - 1].end, items[low - 1].end, f", {new}")]
     if first == last:
-        return [
-            Splice(items[low - 1].end, items[high - 1].end, "")
-            if low
-            else Splice(items[0].start, items[high].start, "")
-        ]
+        if low == 0:
+            return [Splice(items[0].start, items[high].start, "")]
+        return [Splice(items[low - 1].end, items[high - 1].end, "")]
     return [Splice(items[low].start, items[high - 1].end, new)]
 
 
 def _differences(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[int, int, int, int]]:
-    """Where two lists differ, in order: old items low to high became new items first to last."""
+    """Return the differences `(low, high, first, last)` of two lists, in order.
+
+    Each means that `old[low:high]` becomes `new[first:last]`.
+    """
     before, after = [_identity(value) for value in old], [_identity(value) for value in new]
-    alike = 0
-    while alike < min(len(before), len(after)) and before[alike] == after[alike]:
-        alike += 1
-    if alike == len(before) or alike == len(after):
-        return [(alike, len(before), alike, len(after))] if len(before) != len(after) else []
-    if len(before) + len(after) > _MOST_COMPARED:
-        return [(alike, len(before), alike, len(after))]
-    matcher = SequenceMatcher(None, before[alike:], after[alike:], autojunk=False)
+    common = 0
+    while common < min(len(before), len(after)) and before[common] == after[common]:
+        common += 1
+    if common == len(before) == len(after):
+        return []
+    is_prefix = common in (len(before), len(after))
+    if is_prefix or len(before) + len(after) > _MAX_COMPARED:
+        return [(common, len(before), common, len(after))]
+    matcher = SequenceMatcher(None, before[common:], after[common:], autojunk=False)
     return [
-        (alike + low, alike + high, alike + first, alike + last)
+        (common + low, common + high, common + first, common + last)
         for kind, low, high, first, last in matcher.get_opcodes()
         if kind != "equal"
     ]
@@ -392,32 +376,27 @@ def _identity(value: Any) -> str:
     return "t" + value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-# --- style ------------------------------------------------------------------------------------------------------------------------
-
-
 def _quote_of(node: Node, *, flow: bool = False) -> Quote:
-    """Return the quotes of a scalar that needs none there (`flow`: in brackets): a style that the new value follows."""
+    """Return the quotes of a scalar that needs none: a style that a new value follows.
+
+    `flow` means that the scalar is in brackets.
+    """
     if node.style in ("'", '"') and isinstance(node.value, str) and is_plain(node.value, flow=flow):
         return "'" if node.style == "'" else '"'
     return ""
 
 
-def _takes_dates(node: Node) -> bool:
-    """Whether a date may stand plain: the value is empty, or a plain date, or a list with one."""
+def _has_plain_date(node: Node) -> bool:
+    """Return True if dates may be unquoted: the value is empty, an unquoted date, or has one."""
     if node.items is not None:
-        return any(_takes_dates(item) for item in node.items if item.style == "plain")
-    return node.style == "empty" or (
-        node.style == "plain" and isinstance(node.value, str) and is_date(node.value)
-    )
+        return any(_has_plain_date(item) for item in node.items if item.style == "plain")
+    if node.style == "empty":
+        return True
+    return node.style == "plain" and isinstance(node.value, str) and is_date(node.value)
 
 
-# --- one property of a mapping in braces ----------------------------------------------------------------------------------------
-
-_BRACE_COLON = expression(r"\s*:[ \t]?")
-
-
-def replace_in_braces(block: str, entry: Entry, value: Any) -> list[Splice]:
-    """The property gets a value."""
+def replace_in_braces(block: str, entry: YamlEntry, value: Any) -> list[Splice]:
+    """Set a property of a mapping in braces."""
     node = entry.node
     if isinstance(value, list) and node.items is not None:
         return replace_flow_items(block, node, value, quote='"')
@@ -425,35 +404,34 @@ def replace_in_braces(block: str, entry: Entry, value: Any) -> list[Splice]:
     if node.style != "empty":
         return [Splice(node.start, node.end, text)]
     colon = _BRACE_COLON.match(block, entry.key_end)
-    return (
-        [Splice(colon.end(), colon.end(), text)]
-        if colon
-        else [Splice(entry.key_end, entry.key_end, f": {text}")]
-    )
+    if colon is None:
+        return [Splice(entry.key_end, entry.key_end, f": {text}")]
+    return [Splice(colon.end(), colon.end(), text)]
 
 
 def insert_in_braces(block: str, parsed: Block, key: str, value: Any) -> list[Splice]:
-    """A new property before the closing brace, laid out like the one before it."""
+    """Add a property before the closing brace, in the layout of the one before it."""
     text = write_key(key, quoted=True) + ": " + write_flow(value, quote='"')
     opening, closing = _braces(parsed)
     if not parsed.entries:
         return [Splice(opening + 1, closing - 1, text)]
     lead = block[opening + 1 : parsed.entries[0].start]
     last = parsed.entries[-1]
-    place = max(last.node.end, last.key_end)
-    return [Splice(place, place, f",{lead if lead and not lead.strip() else ' '}{text}")]
+    end = max(last.node.end, last.key_end)
+    separator = lead if lead and not lead.strip() else " "
+    return [Splice(end, end, f",{separator}{text}")]
 
 
 def remove_in_braces(parsed: Block, position: int) -> Splice:
-    """The property at a position goes, with one comma."""
+    """Remove the property at a position, with one comma."""
     entries = parsed.entries
     entry = entries[position]
     end = max(entry.node.end, entry.key_end)
     if position + 1 < len(entries):
         return Splice(entry.start, entries[position + 1].start, "")
     if position:
-        before = entries[position - 1]
-        return Splice(max(before.node.end, before.key_end), end, "")
+        previous = entries[position - 1]
+        return Splice(max(previous.node.end, previous.key_end), end, "")
     return Splice(entry.start, end, "")
 
 
