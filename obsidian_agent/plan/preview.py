@@ -14,14 +14,16 @@ import json
 import posixpath
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
 from obsidian_agent import budget
 from obsidian_agent.budget import OutOfBudget
 from obsidian_agent.dataclass import dataclass, field, replace
-from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError, VaultError
 from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.disclosure import with_disclosures
@@ -34,6 +36,7 @@ from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.vault.index.build import no_collection
+from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
     FileChange,
@@ -164,6 +167,7 @@ class _DryRun:
         )
         self._warn(policy.told)
         self._warn(links_astray(change_set, self.instances))
+        self._warn(divided_files(change_set.changes, self.overlay.before.view))
         flags = (
             *self.checked.flags,
             *opaque_flags(self.instances, self.context),
@@ -428,6 +432,22 @@ def links_astray(change_set: ChangeSet, instances: Sequence[Instance]) -> Iterat
                 yield Problem("LINKS_UNRESOLVED", message, path=path).at(
                     instance.step_id, instance.name
                 )
+
+
+def divided_files(changes: Sequence[NetChange], before: VaultView) -> Iterator[Problem]:
+    """Warn of files with several names of which more than one gets a content of its own."""
+    names = defaultdict[tuple[int, int], list[VaultPath]](list)
+    for change in budget.checked(changes):
+        if change.before is None or change.content is None:
+            continue
+        with suppress(VaultError):
+            if (file := before.stat(change.before).shared) is not None:
+                names[file].append(change.before)
+    for first, *others in names.values():
+        if others:
+            listed = ", ".join(path.text for path in (first, *others[:MOST_NAMES]))
+            message = f"{listed} are names of one file (hard links), and each is written by itself: they are separate files then."
+            yield Problem("DUPLICATE_PATH", message, path=first.text)
 
 
 def _astray(move: Move, name: str, target: str) -> bool:

@@ -587,3 +587,30 @@ def test_the_name_of_a_note_goes_without_its_extension_wherever_a_path_is_asked(
     assert result["effects"]["renamed"] == [{"from": "Notes/One.md", "to": "Notes/Three.md"}]
     refused = run.plan({"id": "read", "tool": "vault.readFile", "args": {"path": "Notes/Three"}})
     assert "Did you mean 'Notes/Three.md'?" in json.dumps(run.json("preview", refused)[1])
+
+
+def test_names_of_one_file_that_are_written_by_themselves_are_mentioned(
+    commands: MakeCommands,
+) -> None:
+    desk = commands({"a.md": "one\n", "c.md": "x\n"})
+    for name in ("b.md", "Folder/d.md"):
+        (desk.vault / name).parent.mkdir(exist_ok=True)
+        (desk.vault / name).hardlink_to(desk.vault / "a.md")
+
+    def appended(*names: str) -> list[tuple[str, str]]:
+        steps = [
+            {
+                "id": f"s{number}",
+                "tool": "vault.updateFile",
+                "args": {"path": name, "mode": "append", "content": name},
+            }
+            for number, name in enumerate(names)
+        ]
+        document = desk.json("preview", desk.plan(*steps))[1]
+        assert document["valid"]
+        return [(each["code"], each["message"]) for each in document["warnings"]]
+
+    ((code, message),) = appended("a.md", "c.md", "Folder/d.md")
+    assert code == "DUPLICATE_PATH"
+    assert message.startswith("Folder/d.md, a.md are names of one file (hard links)")
+    assert appended("a.md", "c.md") == []

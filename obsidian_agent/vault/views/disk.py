@@ -161,7 +161,8 @@ class DiskView(VaultView):
         info, born_ns = status
         if kind_of(info.st_mode) != "file":
             raise not_a_file(path)
-        return FileStat(info.st_size, info.st_mtime_ns / 1e6, born_ns / 1e6)
+        shared = (info.st_dev, info.st_ino) if info.st_nlink > 1 else None
+        return FileStat(info.st_size, info.st_mtime_ns / 1e6, born_ns / 1e6, shared)
 
     def children(self, folder: VaultPath) -> list[Entry]:
         return sorted(

@@ -16,11 +16,12 @@ EntryKind = Literal["file", "folder"]
 @dataclass(frozen=True, slots=True)
 class FileStat:
     """Size in bytes, times in milliseconds since the epoch. `created_ms` is the birth time where the platform knows it,
-    else the change time."""
+    else the change time. `shared` is the (device, inode) of a file with several names (hard links)."""
 
     size: int
     mtime_ms: float
     created_ms: float
+    shared: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
