@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from obsidian_agent.offline.note_set import KEYS, STATES
 from obsidian_agent.offline.recipe import SUBJECTS, packaged
 
-_INTRODUCTION = f"""# Recipes: what can be done without a model
+_INTRODUCTION = f"""# Recipes: everything that works without a model
 
-Made from the recipes that ship, by `make docs`; a test keeps it up to date.
+Written by `make docs` from the recipes that ship with the program; a test compares them.
 
-A recipe is a plan with inputs. Choose one from the menu, name it (`obsidian-agent recipe run NAME --param INPUT=VALUE`), or say a sentence: one
-that is an example below, word for word, is certain, with names of the vault as they are and everything else in quotes. Any other sentence
-gets the three likeliest recipes, filled in as far as it names things of the vault.
+A recipe is a plan with inputs. Choose one from the menu, name it (`obsidian-agent recipe run NAME --param INPUT=VALUE`), or
+write a sentence: one that is an example below, word for word, is certain, with names of the vault as they are and free text in
+quotes. Any other sentence gets the three likeliest recipes, filled in with the names that it contains.
 
-Where a recipe asks which notes, answer with a note, several with commas between them, a folder, a `#tag`, `*` for all, or a search such as
-`tag:#done folder:Projects [rating>=4] [due:] changed:<2026-01-01 -folder:Projects/Old`. Fields: {", ".join(f"`{key}:`" for key in KEYS)},
-and `[property]`, `[property:value]`, `[property>=value]`, `[property:]` (missing). `is:` takes {", ".join(STATES)}; `-` in front turns one round.
+Where a recipe asks for notes, answer with a note, several separated by commas, a folder, a `#tag`, `*` for all, or a search such as
+`tag:#done folder:Projects [rating>=4] [due:] changed:<2026-01-01 -folder:Projects/Old`.
+Fields: {", ".join(f"`{key}:`" for key in KEYS)}, and `[property]`, `[property:value]`, `[property>=value]`,
+`[property:]` (missing). `is:` takes {", ".join(STATES)}; `-` in front excludes.
 """
 
 
