@@ -26,6 +26,7 @@ from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.records import Effects as Effects
+from obsidian_agent.journal.records import StepOutcome
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview, Timings
 from obsidian_agent.tools.core.tool import Risk
@@ -48,6 +49,10 @@ class ExecutionResult:
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     effects: Effects = Effects()
+    steps: tuple[StepOutcome, ...] = ()
+    """Outcome of each step of the plan, as the journal has it."""
+    remaining: Effects = Effects()
+    """What the approved plan would still have done."""
     undo_available: bool = False
     timings: Timings = Timings()
 
@@ -247,7 +252,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """An instance is done; `paths` are the files it wrote, `elapsed_ms` what it took."""
+    """Every change of an instance is applied; `paths` are the files it wrote, `elapsed_ms` what it took."""
 
     step_id: str
     instance: str

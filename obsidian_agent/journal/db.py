@@ -95,9 +95,14 @@ def _allow_held_files(_: sqlite3.Connection) -> None:
     """Version 3: an action may say that an editor held its file open. Nothing is to be changed, but older programs would not understand it."""
 
 
+def _allow_step_numbers(_: sqlite3.Connection) -> None:
+    """Version 4: a cut may hold the actions and commands of its step. Earlier records stay as they are; older programs cannot read these."""
+
+
 _MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
     _chain_records,
     _allow_held_files,
+    _allow_step_numbers,
 )
 """Each leads from one version to the next, within one transaction; the first from version 1."""
 

@@ -21,9 +21,11 @@ from obsidian_agent.journal.records import (
     HistoryEntry,
     Kind,
     Record,
+    StepOutcome,
     StoredAction,
     StoredPlan,
     numbers,
+    step_outcomes,
     unpack_cuts,
     unpack_effects,
 )
@@ -156,6 +158,23 @@ class JournalReader:
         except (zlib.error, ValueError, TypeError) as error:
             raise damaged() from error
 
+    def step_outcomes(self, run_id: str) -> list[StepOutcome]:
+        """Return the outcome of each step of a run, as the vault stands after all undos of it. JournalError as for `plan_of`."""
+        with self._query(
+            f"SELECT effects, {_COLUMNS} FROM record WHERE run_id = ?", run_id
+        ) as rows:
+            found = next(iter(rows), None)
+        if found is None:
+            raise no_run(run_id)
+        record = read_record(found[1:])
+        effects = Effects() if found[0] is None else unpack_effects(found[0])
+        plan = self.plan_of(run_id)
+        texts = {
+            str(step.get("id")): str(step.get("preview") or step.get("tool") or step.get("id"))
+            for step in plan.document.get("steps", ())
+        }
+        return step_outcomes(plan.cuts, record.applied, record.reversed, effects.commands, texts)
+
     def load(self, record: Record) -> tuple[list[StoredAction], ImageSource]:
         """The actions of a record in order, and the contents kept with it and with the records that it takes back.
 
@@ -279,7 +298,13 @@ def read_record(row: Sequence[Any]) -> Record:
 def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
     left = record.applied is None or bool(record.in_effect)
     known = Effects() if effects is None else unpack_effects(effects)
-    undoable = bool(record.in_effect) and record.has_images
     return HistoryEntry(
-        record.run_id, record.time, record.goal, record.status, known, not left, undoable
+        run_id=record.run_id,
+        time=record.time,
+        goal=record.goal,
+        status=record.status,
+        effects=known,
+        undone=not left,
+        undoable=bool(record.in_effect) and record.has_images,
+        partly_undone=bool(record.in_effect and record.reversed),
     )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, assert_never
 
 from obsidian_agent.dataclass import asdict, dataclass
@@ -91,6 +92,8 @@ class HistoryEntry:
     effects: Effects
     undone: bool
     undoable: bool
+    partly_undone: bool = False
+    """Whether a part of what was applied is undone, and another part is in effect."""
 
 
 def bits(numbers: Iterable[int], count: int) -> bytes:
@@ -224,6 +227,27 @@ class Cut:
     step: str
     actions: int
     clean: bool
+    numbers: frozenset[int] | None = None
+    """Numbers of the actions that its changes reach the disk with, also those of later steps; None in journals of older versions."""
+    commands: tuple[str, ...] = ()
+    """Commands of Obsidian that it runs, by id."""
+
+
+StepState = Literal[
+    "applied", "partly applied", "not applied", "undone", "no changes", "interrupted"
+]
+"""`no changes`: the step has nothing to apply. `interrupted`: recovery decides what becomes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """Outcome of one step of a run: `in_effect` of its `changes` are in the vault now. `text` says what the step does."""
+
+    step: str
+    state: StepState
+    in_effect: int = 0
+    changes: int = 0
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,41 +262,121 @@ class StoredPlan:
     whole: bool
 
 
-def cuts_between(
-    steps: Sequence[str], actions: Sequence[int], joined: Iterable[tuple[int, int]]
-) -> list[Cut]:
-    """The cuts of a run whose instances belong to `steps` and have so many `actions` each, in the order of execution.
+@dataclass(frozen=True, slots=True)
+class StepShare:
+    """Part of an instance in its step: the numbers of its actions, and the commands it runs."""
 
-    `joined` are pairs of instances, the second of which changed further what the first had written.
+    step: str
+    numbers: range
+    commands: tuple[str, ...] = ()
+
+
+def cuts_between(shares: Sequence[StepShare], joined: Iterable[tuple[int, int]]) -> list[Cut]:
+    """Return the cuts of a run, given the share of each instance in the order of execution.
+
+    `joined` are pairs of instances: changes of the first reach the disk only with the actions of the second.
     """
-    order = list(dict.fromkeys(steps))
-    place = {step: number for number, step in enumerate(order)}
+    order = {step: at for at, step in enumerate(dict.fromkeys(share.step for share in shares))}
+    numbers: dict[str, set[int]] = {step: set() for step in order}
+    commands: dict[str, list[str]] = {step: [] for step in order}
     ends = dict.fromkeys(order, 0)
-    for step, count in zip(steps, actions, strict=True):
-        ends[step] += count
-    spans = {(place[steps[first]], place[steps[second]]) for first, second in joined}
-    unclean = {between for first, second in spans for between in range(first, second)}
+    for share in shares:
+        numbers[share.step].update(share.numbers)
+        commands[share.step] += share.commands
+        ends[share.step] += len(share.numbers)
+    unclean: set[int] = set()
+    for first, second in joined:
+        earlier, later = shares[first].step, shares[second].step
+        numbers[earlier].update(shares[second].numbers)
+        unclean.update(range(order[earlier], order[later]))
     cuts: list[Cut] = []
     total = 0
-    for number, step in enumerate(order):
+    for step, at in order.items():
         total += ends[step]
-        cuts.append(Cut(step, total, number not in unclean))
+        carried = frozenset(numbers[step])
+        cuts.append(Cut(step, total, at not in unclean, carried, tuple(commands[step])))
     return cuts
+
+
+def step_outcomes(
+    cuts: Sequence[Cut],
+    applied: Collection[int] | None,
+    undone: Collection[int] = (),
+    commands: Iterable[str] = (),
+    texts: Mapping[str, str] | None = None,
+) -> list[StepOutcome]:
+    """Return the outcome of each step, from the actions that were `applied` (None: interrupted) and `undone` since.
+
+    `commands` are the ids of the commands that ran, `texts` say what the steps do, by their ids.
+    """
+    ran = Counter(commands)
+    texts = texts or {}
+    outcomes: list[StepOutcome] = []
+    for at, cut in enumerate(cuts):
+        numbers = _numbers_until_clean(cuts, at) if cut.numbers is None else cut.numbers
+        changes = len(numbers) + len(cut.commands)
+        done = numbers.intersection(applied or ())
+        own = Counter(cut.commands) & ran
+        ran -= own
+        in_effect = len(done.difference(undone)) + own.total()
+        state = _step_state(in_effect, changes, was_undone=bool(done))
+        if applied is None and changes:
+            state = "interrupted"
+        text = texts.get(cut.step, cut.step)
+        outcomes.append(StepOutcome(cut.step, state, in_effect, changes, text))
+    return outcomes
+
+
+def _step_state(in_effect: int, changes: int, *, was_undone: bool) -> StepState:
+    if not changes:
+        return "no changes"
+    if in_effect == changes:
+        return "applied"
+    if in_effect:
+        return "partly applied"
+    return "undone" if was_undone else "not applied"
+
+
+def _numbers_until_clean(cuts: Sequence[Cut], at: int) -> frozenset[int]:
+    """Return the actions of a step in a journal that does not hold them: its own, and those of all steps up to a clean cut."""
+    start = cuts[at - 1].actions if at else 0
+    if cuts[at].actions == start and cuts[at].clean:
+        return frozenset()
+    end = next((cut.actions for cut in cuts[at:] if cut.clean), cuts[-1].actions)
+    return frozenset(range(start, end))
 
 
 def pack_cuts(cuts: Sequence[Cut]) -> bytes | None:
     """The stored form; None for none."""
-    return (
-        json.dumps([[cut.step, cut.actions, cut.clean] for cut in cuts]).encode() if cuts else None
-    )
+    rows = [
+        [cut.step, cut.actions, cut.clean, _ranges(cut.numbers or ()), cut.commands] for cut in cuts
+    ]
+    return json.dumps(rows).encode() if rows else None
+
+
+def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return numbers as half-open ranges."""
+    ranges: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if ranges and ranges[-1][1] == number:
+            ranges[-1] = (ranges[-1][0], number + 1)
+        else:
+            ranges.append((number, number + 1))
+    return ranges
 
 
 def unpack_cuts(stored: bytes | None) -> list[Cut]:
     """The cuts out of their stored form. ValueError, TypeError when it is damaged."""
-    return [
-        Cut(str(step), int(actions), bool(clean))
-        for step, actions, clean in json.loads(stored or b"[]")
-    ]
+    cuts: list[Cut] = []
+    for step, actions, clean, *rest in json.loads(stored or b"[]"):
+        numbers = None
+        commands: tuple[str, ...] = ()
+        if rest:
+            ranges, ids = rest
+            numbers = frozenset(number for start, end in ranges for number in range(start, end))
+            commands = tuple(map(str, ids))
+        cuts.append(Cut(str(step), int(actions), bool(clean), numbers, commands))
+    return cuts
 
 
 def cut_after(cuts: Sequence[Cut], step: str, run_id: str) -> Cut:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
@@ -34,7 +35,17 @@ from obsidian_agent.errors import (
     ToolError,
     VaultError,
 )
-from obsidian_agent.journal.records import Cut, Effects, NewRecord, Record, cuts_between, effects_of
+from obsidian_agent.journal.records import (
+    Cut,
+    Effects,
+    NewRecord,
+    Record,
+    StepOutcome,
+    StepShare,
+    cuts_between,
+    effects_of,
+    step_outcomes,
+)
 from obsidian_agent.journal.recovery import settle
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, Step
@@ -121,6 +132,7 @@ class _Execution:
         self._journal = journal
         self._running = InstanceRunner(preview, journal, emit, cancel, run_command)
         self._record: Record | None = None
+        self._cuts: list[Cut] = []
         self._ended = False
         self._journal_ms = 0.0
         self._apply_ms = 0.0
@@ -146,7 +158,8 @@ class _Execution:
                 if preflight.problems:
                     stale = any(problem.code == "CONFLICT" for problem in preflight.problems)
                     return self.result("conflict" if stale else "failed", *preflight.problems)
-                record = self._record = writer.commit(cuts=_cuts(preview, preflight.work))
+                self._cuts = _cuts(preview, preflight.work)
+                record = self._record = writer.commit(cuts=self._cuts)
             self._journal_ms = (perf_counter() - started) * 1000
             self._running.take(record, preflight.work)
             self.emit(RunStarted(record.run_id, len(preview.instances)))
@@ -176,15 +189,17 @@ class _Execution:
     def _read_only(self) -> ExecutionResult:
         """A plan that changes nothing is recorded where that can be done, so that it can become a macro; it needs no flush."""
         record: Record | None = None
+        nothing: list[list[Work]] = [[] for _ in self._preview.instances]
         with (
             suppress(JournalError),
             self._journal.lock(),
             self._journal.begin(_new_record(self._preview)) as writer,
         ):
-            record = writer.commit(durable=False)
+            self._cuts = _cuts(self._preview, nothing)
+            record = writer.commit(durable=False, cuts=self._cuts)
             self._journal.finish(record, "done", ())
         self._record = record
-        self._running.take(record, [[] for _ in self._preview.instances])
+        self._running.take(record, nothing)
         self.emit(RunStarted(record.run_id if record else "", len(self._preview.instances)))
         return self.result(self._running.go(None))
 
@@ -193,6 +208,29 @@ class _Execution:
         return effects_of(
             (one.action for work in running.work for one in work if one.number in running.applied),
             tuple(running.commands),
+        )
+
+    def _step_outcomes(self) -> tuple[StepOutcome, ...]:
+        running = self._running
+        texts = {step.id: step.preview or step.tool for step in self._preview.plan.steps}
+        return tuple(
+            step_outcomes(self._cuts, running.applied, commands=running.commands, texts=texts)
+        )
+
+    def _remaining(self) -> Effects:
+        """Return what the approved plan would still do."""
+        running = self._running
+        left = Counter(
+            command for one in self._preview.instances for command in _commands_of(one)
+        ) - Counter(running.commands)
+        return effects_of(
+            (
+                one.action
+                for work in running.work
+                for one in work
+                if one.number not in running.applied
+            ),
+            tuple(left.elements()),
         )
 
     def result(self, status: RunStatus, *problems: Problem) -> ExecutionResult:
@@ -210,6 +248,8 @@ class _Execution:
             errors=errors,
             warnings=(*self._preview.warnings, *running.warnings),
             effects=self._effects(),
+            steps=self._step_outcomes(),
+            remaining=self._remaining(),
             undo_available=self._ended and bool(running.applied),
             timings=replace(
                 self._preview.timings, journal_ms=self._journal_ms, apply_ms=self._apply_ms
@@ -218,11 +258,15 @@ class _Execution:
 
 
 def _cuts(preview: Preview, work: Sequence[Sequence[Work]]) -> list[Cut]:
-    return cuts_between(
-        [each.step_id for each in preview.instances],
-        [len(each) for each in work],
-        preview.change_set.joined,
-    )
+    shares: list[StepShare] = []
+    for instance, actions in zip(preview.instances, work, strict=True):
+        numbers = range(actions[0].number, actions[-1].number + 1) if actions else range(0)
+        shares.append(StepShare(instance.step_id, numbers, _commands_of(instance)))
+    return cuts_between(shares, preview.change_set.joined)
+
+
+def _commands_of(instance: Instance) -> tuple[str, ...]:
+    return (str(instance.args.get("id", "")),) if instance.opaque else ()
 
 
 def _new_record(preview: Preview) -> NewRecord:
@@ -270,7 +314,14 @@ class InstanceRunner:
         self.applied: set[int] = set()
         """Numbers of the actions in effect."""
         self.completed = 0
-        """Instances that ran to their end."""
+        """Instances of which every change is applied."""
+        self._waiting: dict[int, tuple[StepFinished, set[int]]] = {}
+        """Instances that ran, and the later ones that write what they changed."""
+        self._writers: dict[int, set[int]] = {}
+        self._contributors: dict[int, list[int]] = {}
+        for first, second in sorted(preview.change_set.joined):
+            self._writers.setdefault(first, set()).add(second)
+            self._contributors.setdefault(second, []).append(first)
         self.commands: list[str] = []
         self.errors: list[Problem] = []
         self.warnings: list[Problem] = []
@@ -295,10 +346,11 @@ class InstanceRunner:
             reason = self._reason_to_skip(instance, work)
             if reason is not None:
                 self._skip(instance, work, reason)
+                self._drop_waiting(number, instance.name)
                 continue
             step = self._steps[instance.step_id]
             try:
-                problem = self._do(instance, step, work, applier)
+                problem = self._do(number, step, work, applier)
             except _Cancelled:
                 return self._was_cancelled(number)
             if problem is None:
@@ -308,6 +360,7 @@ class InstanceRunner:
             if self._preview.plan.on_error(step) != "skip":
                 self._forget_from(number)
                 return status if status == "conflict" else "stopped"
+            self._drop_waiting(number, instance.name)
         return status
 
     def _with_trash(self, work: list[Work]) -> list[Work]:
@@ -325,9 +378,9 @@ class InstanceRunner:
         return [owed, *work]
 
     def _forget_from(self, number: int) -> None:
-        """What was not run has no output, whatever the preview expected of it."""
-        for instance in self._preview.instances[number:]:
-            self._put_output(instance, None)
+        """Drop the outputs that the preview expected of instances that did not run, or whose changes were not written."""
+        for left in (*self._waiting, *range(number, self._total)):
+            self._put_output(self._preview.instances[left], None)
 
     def _was_cancelled(self, number: int) -> RunStatus:
         self._forget_from(number)
@@ -360,17 +413,14 @@ class InstanceRunner:
         return False
 
     def _skip(self, instance: Instance, work: list[Work], reason: str) -> None:
-        self._settled += 1
         if instance.state == "ready":
             self._lose(instance, work)
-            self.warnings.append(
-                Problem(
-                    "SKIPPED",
-                    f"{instance.name} was skipped: {reason}.",
-                    instance.step_id,
-                    instance.name,
-                )
-            )
+            message = f"{instance.name} was skipped: {reason}."
+            self.warnings.append(Problem("SKIPPED", message, instance.step_id, instance.name))
+        self._emit_skipped(instance, reason)
+
+    def _emit_skipped(self, instance: Instance, reason: str) -> None:
+        self._settled += 1
         self._emit(StepSkipped(instance.step_id, instance.name, reason, self._settled, self._total))
 
     def _lose(self, instance: Instance, work: list[Work]) -> None:
@@ -393,9 +443,10 @@ class InstanceRunner:
     # --- doing -----------------------------------------------------------------------------------------------------------------
 
     def _do(
-        self, instance: Instance, step: Step, work: list[Work], applier: Applier | None
+        self, number: int, step: Step, work: list[Work], applier: Applier | None
     ) -> Problem | None:
-        """Do one instance; the problem when it failed for good."""
+        """Run instance `number`. Return the problem when it failed for good."""
+        instance = self._preview.instances[number]
         started = perf_counter()
         self._emit(StepStarted(instance.step_id, instance.name, step.preview or instance.tool))
         try:
@@ -412,16 +463,36 @@ class InstanceRunner:
             raise
         except ObsidianAgentError as error:
             return self._failed(instance, step, work, applier, error)
-        self._settled += 1
-        self.completed += 1
         elapsed = (perf_counter() - started) * 1000
         paths = tuple([_paths(one.action)[-1] for one in work])
-        self._emit(
-            StepFinished(
-                instance.step_id, instance.name, self._settled, self._total, elapsed, paths
-            )
-        )
+        finished = StepFinished(instance.step_id, instance.name, 0, self._total, elapsed, paths)
+        self._waiting[number] = (finished, set(self._writers.get(number, ())))
+        self._emit_finished(number)
         return None
+
+    def _emit_finished(self, number: int) -> None:
+        """Report the instances of which every change is applied now that instance `number` ran."""
+        for candidate in (*self._contributors.get(number, ()), number):
+            finished, writers = self._waiting.get(candidate, (None, set[int]()))
+            writers.discard(number)
+            if finished is not None and not writers:
+                del self._waiting[candidate]
+                self._settled += 1
+                self.completed += 1
+                self._emit(replace(finished, completed=self._settled))
+
+    def _drop_waiting(self, number: int, name: str) -> None:
+        """Report the instances whose changes are lost because instance `number`, which was to write them, did not run."""
+        for contributor in self._contributors.get(number, ()):
+            if self._waiting.pop(contributor, None) is None:
+                continue
+            instance = self._preview.instances[contributor]
+            reason = f"{name} was to write its changes and did not run"
+            message = f"{instance.name} is not applied: {reason}."
+            self.warnings.append(Problem("SKIPPED", message, instance.step_id, instance.name))
+            self._failed_steps.add(instance.step_id)
+            self._put_output(instance, None)
+            self._emit_skipped(instance, reason)
 
     def _failed(
         self,

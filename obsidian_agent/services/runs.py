@@ -12,7 +12,7 @@ from obsidian_agent.agent.privacy.record import Kind, Record, Verified
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
-from obsidian_agent.journal.records import Cut, HistoryEntry
+from obsidian_agent.journal.records import Cut, HistoryEntry, StepOutcome
 from obsidian_agent.journal.recovery import InterruptedRun, Recovery, interrupted, recover
 from obsidian_agent.journal.state_folder import MovedVault
 from obsidian_agent.journal.undo import UndoResult, redo, undo, undo_content, undo_preview
@@ -131,6 +131,11 @@ class Runs:
         """The steps of a run, in order, each with whether the run can be taken back to its end."""
         with self.journal() as journal:
             return journal.plan_of(run_id).cuts
+
+    def step_outcomes(self, run_id: str) -> list[StepOutcome]:
+        """Return the outcome of each step of a run, as the vault stands after all undos of it."""
+        with self.journal() as journal:
+            return journal.step_outcomes(run_id)
 
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
         """Redo what was undone last, or what is left of it, unless a later run changed the vault. Otherwise as `undo`."""

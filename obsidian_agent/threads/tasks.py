@@ -1,16 +1,18 @@
 """Tasks of a conversation: those that were written down in it, and the plans that it made, with how far each has come.
 
-One list for both, and no store of its own: found in what the thread says, ticked in the thread's own file.
+One list for both, and no store of its own: found in what the thread says, ticked in the thread's own file. What became of a step is read
+from the journal.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent.dataclass import dataclass, replace
+from obsidian_agent.journal.records import StepOutcome, StepState
 from obsidian_agent.threads.state import Said, ThreadState
 
 MOST_TASKS: Final = 200
@@ -26,7 +28,12 @@ _ANNOUNCED: Final = re.compile(
 )
 _FENCE: Final = re.compile(r"^\s*(`{3,}|~{3,})")
 
-StepState = Literal["open", "done", "failed", "skipped"]
+PlanStepState = StepState | Literal["open", "unknown"]
+"""State of a step of a plan: `open` before any run, `unknown` when the journal has no record of its run."""
+
+
+OutcomesOf = Callable[[str], Sequence[StepOutcome]]
+"""Gives the outcome of each step of a run; nothing when the journal does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +48,21 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """A plan of the conversation as a list of tasks. `run_id` and `status` are of its last run, None and "" before one."""
+    """A plan of the conversation as a list of tasks. `run_id` and `status` are of its last run, None and "" before one.
+
+    The states of its steps are those of the journal, so an undo changes them.
+    """
 
     goal: str
-    steps: tuple[tuple[str, StepState], ...]
+    steps: tuple[tuple[str, PlanStepState], ...]
     plan: Mapping[str, Any]
     run_id: str | None = None
     status: str = ""
 
     @property
-    def progress(self) -> float:
-        """Steps done, from 0.0 to 1.0."""
-        return (
-            sum(1 for _, state in self.steps if state == "done") / len(self.steps)
-            if self.steps
-            else 0.0
-        )
+    def completed(self) -> int:
+        """Number of steps that have nothing left to apply."""
+        return sum(state in ("applied", "no changes") for _, state in self.steps)
 
 
 def tasks_of(state: ThreadState) -> list[Task]:
@@ -97,61 +103,64 @@ def tasks_in(text: str) -> Iterator[tuple[str, bool]]:
             announced = _ANNOUNCED.search(line) is not None
 
 
-def plans_of(state: ThreadState) -> list[TaskPlan]:
-    """The plans of a thread, the newest last, each with what came of it."""
-    found: list[TaskPlan] = []
+def plans_of(state: ThreadState, outcomes_of: OutcomesOf) -> list[TaskPlan]:
+    """Return the plans of a thread, the newest last, with the outcome of their steps."""
+    plans: list[TaskPlan] = []
+    runs: list[list[Said]] = []
     for said in state.said:
         if said.role == "plan":
-            found.append(_plan(said))
-        elif said.role == "run" and found:
-            found[-1] = _run(found[-1], said)
-    return found
+            plans.append(_plan(said))
+            runs.append([])
+        elif said.role == "run" and plans:
+            runs[-1].append(said)
+    return [
+        _with_runs(plan, of_plan, outcomes_of) for plan, of_plan in zip(plans, runs, strict=True)
+    ]
 
 
 def _plan(said: Said) -> TaskPlan:
     document = said.data.get("plan")
     steps = document.get("steps") if isinstance(document, dict) else None
     listed: Sequence[Any] = steps if isinstance(steps, list) else ()
-    named = tuple((_step(step), _OPEN) for step in listed if isinstance(step, dict))
-    return TaskPlan(said.text, named, document if isinstance(document, dict) else {})
-
-
-_OPEN: Final[StepState] = "open"
+    open_steps: list[tuple[str, PlanStepState]] = [
+        (_step(step), "open") for step in listed if isinstance(step, dict)
+    ]
+    return TaskPlan(said.text, tuple(open_steps), document if isinstance(document, dict) else {})
 
 
 def _step(step: Mapping[str, Any]) -> str:
     return _short(str(step.get("preview") or step.get("tool") or step.get("id") or "?"))
 
 
-def _run(plan: TaskPlan, said: Said) -> TaskPlan:
-    """A plan after its run: all steps done, or those before the first that failed."""
-    problems = said.data.get("problems")
-    failed = (
-        {each.get("stepId") for each in problems if isinstance(each, dict)}
-        if isinstance(problems, list)
-        else set()
+def _with_runs(plan: TaskPlan, runs: Sequence[Said], outcomes_of: OutcomesOf) -> TaskPlan:
+    """Return a plan with the outcome of its steps. A plan that runs in stages has a run for each of them."""
+    ids = [run_id for said in runs if isinstance(run_id := said.data.get("runId"), str)]
+    if not runs:
+        return plan
+    if not ids:
+        return replace(plan, status=str(runs[-1].data.get("status", "")))
+    states: dict[str, StepState] = {}
+    for run_id in ids:
+        for outcome in outcomes_of(run_id):
+            if states.get(outcome.step) not in ("applied", "partly applied"):
+                states[outcome.step] = outcome.state
+    missing: PlanStepState = "not applied" if states else "unknown"
+    listed = plan.plan.get("steps")
+    named = [step for step in listed if isinstance(step, dict)] if plan.steps and listed else []
+    steps = tuple(
+        (text, states.get(str(step.get("id")), missing))
+        for step, (text, _) in zip(named, plan.steps, strict=True)
     )
-    ids = [str(step.get("id")) for step in plan.plan.get("steps", ()) if isinstance(step, dict)]
-    success = said.data.get("success") is True
-    states: list[StepState] = []
-    broken = False
-    for identity in ids:
-        if success:
-            states.append("done")
-        elif identity in failed:
-            states.append("failed")
-            broken = True
-        else:
-            states.append("skipped" if broken or not failed else "done")
-    run_id = said.data.get("runId")
-    steps = tuple((text, state) for (text, _), state in zip(plan.steps, states, strict=False))
-    return TaskPlan(
-        plan.goal,
-        steps,
-        plan.plan,
-        run_id if isinstance(run_id, str) else None,
-        str(said.data.get("status", "")),
-    )
+    status = str(runs[-1].data.get("status", ""))
+    return TaskPlan(plan.goal, steps, plan.plan, ids[-1], _status_now(status, steps))
+
+
+def _status_now(status: str, steps: Iterable[tuple[str, PlanStepState]]) -> str:
+    """Return the status of a run, or that it is undone since."""
+    states = {state for _, state in steps} - {"no changes", "not applied"}
+    if "undone" not in states and not (status == "done" and "partly applied" in states):
+        return status
+    return "undone" if states == {"undone"} else "partly undone"
 
 
 def _short(text: str) -> str:

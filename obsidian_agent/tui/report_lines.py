@@ -12,10 +12,24 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.events import ExecutionResult, TokensUsed
     from obsidian_agent.app_services import Kept
     from obsidian_agent.integrations.community_plugins import FoundPlugins
+    from obsidian_agent.journal.records import StepOutcome
     from obsidian_agent.services.model_turns import RequestPreview
+    from obsidian_agent.threads.tasks import PlanStepState
 
 Line = tuple[str, str]
 """A line and its style."""
+
+STEP_SIGNS: Mapping[PlanStepState, tuple[str, str]] = {
+    "applied": ("✓", "$success"),
+    "partly applied": ("◐", "$warning"),
+    "not applied": ("○", "$warning"),
+    "undone": ("↶", "$secondary"),
+    "no changes": ("·", "$quiet"),
+    "interrupted": ("▲", "$error"),
+    "open": ("○", "$quiet"),
+    "unknown": ("?", "$quiet"),
+}
+"""Sign and style of the outcome of a step, wherever it is shown."""
 
 Speaker = Literal["you", "agent", "note", "good", "bad"]
 """Whose words an entry of the conversation is, or how a remark is meant."""
@@ -241,4 +255,10 @@ def result_in_words(result: ExecutionResult) -> str:
     done = ", ".join(parts).capitalize() if parts else "No file was changed"
     if result.status in ("done", "recovered"):
         return f"{done}."
-    return f"{done}. {result.completed_steps:,} of {result.total_steps:,} steps were done."
+    return f"{done}. {result.completed_steps:,} of {result.total_steps:,} steps are applied."
+
+
+def step_in_words(step: StepOutcome) -> str:
+    """Return a step with its outcome: `◐ Tag the notes: partly applied, 120 of 390`."""
+    part = f", {step.in_effect:,} of {step.changes:,}" if step.state == "partly applied" else ""
+    return f"{STEP_SIGNS[step.state][0]} {step.text}: {step.state}{part}"

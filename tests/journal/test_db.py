@@ -46,6 +46,8 @@ def test_a_journal_of_the_first_version_is_read_and_can_be_undone(old: Path) -> 
         assert (last.undoable, wrong.undone, first.undoable) == (True, True, True)
         assert journal.examine(contents=True) == []
         assert journal.plan_of(last.run_id).cuts == [Cut("s0", 1, True), Cut("s1", 2, True)]
+        states = [step.state for step in journal.step_outcomes(last.run_id)]
+        assert states == ["applied", "applied"]
         assert journal.plan_of(last.run_id).document.keys() == {
             "version",
             "goal",

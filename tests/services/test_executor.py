@@ -653,3 +653,98 @@ def test_outputs_of_a_foreach_keep_their_places(
     )
     assert result.outputs["a"] == [{"n": 0}, None, {"n": 2}]
     assert preview.outputs != {}
+
+
+class TestOutcomes:
+    """Steps whose changes are written by a later step, as when notes are tagged and then renamed."""
+
+    @staticmethod
+    def joined() -> Preview:
+        """The first step changes one.md and two.md, which the second and third write; the fourth writes three.md."""
+        preview = previewed([], *EDITS)
+        pairs = frozenset({(0, 1), (0, 2)})
+        return replace(preview, change_set=replace(preview.change_set, joined=pairs))
+
+    def test_a_cancelled_run_claims_only_what_is_written(self, desk: Desk) -> None:
+        cancel = threading.Event()
+        preview = self.joined()
+
+        def heard(event: RunEvent) -> None:
+            desk.events.append(event)
+            if isinstance(event, StepFinished):
+                cancel.set()
+
+        result = execute(preview, desk.store, desk.journal, emit=heard, cancel=cancel)
+        assert [event.instance for event in desk.heard(StepFinished)] == ["s1"]
+        assert desk.written() == ["one.md"]
+        assert (result.status, result.completed_steps, result.total_steps) == ("cancelled", 1, 4)
+        states = [(step.step, step.state, step.in_effect, step.changes) for step in result.steps]
+        assert states == [
+            ("s0", "partly applied", 1, 2),
+            ("s1", "applied", 1, 1),
+            ("s2", "not applied", 0, 1),
+            ("s3", "not applied", 0, 1),
+        ]
+        assert result.remaining.modified == ("three.md", "two.md")
+        assert result.outputs == {"s0": None, "s1": {"of": "s1"}, "s2": None, "s3": None}
+        assert result.run_id is not None
+        assert desk.journal.step_outcomes(result.run_id) == list(result.steps)
+
+    def test_a_step_is_finished_when_the_last_of_its_changes_is_written(self, desk: Desk) -> None:
+        result = desk.run(self.joined())
+        finished = [(event.instance, event.completed) for event in desk.heard(StepFinished)]
+        assert finished == [("s1", 1), ("s0", 2), ("s2", 3), ("s3", 4)]
+        assert result.completed_steps == 4
+        assert {step.state for step in result.steps} == {"applied"}
+        assert not result.remaining.anything
+
+    def test_the_outcomes_follow_undo_and_redo(self, desk: Desk) -> None:
+        result = desk.run(self.joined())
+        assert result.run_id is not None
+
+        def states() -> list[str]:
+            return [step.state for step in desk.journal.step_outcomes(result.run_id or "")]
+
+        undo(desk.journal, desk.store, result.run_id, to_step="s2")
+        assert states() == ["applied", "applied", "applied", "undone"]
+        (desk.root / "one.md").write_bytes(b"edited since\n")
+        undo(desk.journal, desk.store, result.run_id)
+        assert states() == ["partly applied", "applied", "undone", "undone"]
+        undo(desk.journal, desk.store, result.run_id, force=["one.md"])
+        assert states() == ["undone"] * 4
+
+    def test_a_step_whose_changes_are_lost_with_another_is_not_applied(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        failing(monkeypatch, "two.md", 9)
+        steps = [step("s0"), step("s1"), step("s2", onError="skip"), step("s3", dependsOn=["s0"])]
+        preview = previewed([], *EDITS, steps=steps)
+        pairs = frozenset({(0, 1), (0, 2)})
+        result = desk.run(replace(preview, change_set=replace(preview.change_set, joined=pairs)))
+        assert desk.written() == ["one.md"]
+        assert [event.instance for event in desk.heard(StepSkipped)] == ["s0", "s3"]
+        assert result.completed_steps == 1
+        assert [step.state for step in result.steps] == [
+            "partly applied",
+            "applied",
+            "not applied",
+            "not applied",
+        ]
+
+    def test_a_command_that_ran_is_applied(self, desk: Desk) -> None:
+        preview = previewed([], [], EDITS[0])
+        opaque = [
+            replace(instance, opaque=True, args={"id": f"app:{number}"})
+            for number, instance in enumerate(preview.instances[:2])
+        ]
+        preview = replace(preview, instances=(*opaque, preview.instances[2]))
+
+        def command(name: str) -> dict[str, Any]:
+            return {"id": name, "executed": name == "app:0"}
+
+        result = desk.run(preview, run_command=command)
+        states = [step.state for step in result.steps]
+        assert states == ["applied", "not applied", "not applied"]
+        assert result.remaining.commands == ("app:1",)
+        assert result.run_id is not None
+        assert desk.journal.step_outcomes(result.run_id) == list(result.steps)

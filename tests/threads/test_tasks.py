@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.journal.records import StepOutcome, StepState
 from obsidian_agent.threads.state import ThreadState, thread_of
-from obsidian_agent.threads.tasks import plans_of, tasks_in, tasks_of
+from obsidian_agent.threads.tasks import OutcomesOf, plans_of, tasks_in, tasks_of
 
 HEAD = {"k": "thread", "format": 1, "id": "00112233aabbccdd", "created": "t"}
 PLAN = {
@@ -84,22 +85,52 @@ def test_a_tick_stays() -> None:
     assert [each.done for each in tasks_of(undone)] == [False]
 
 
+def outcomes(*states: StepState) -> OutcomesOf:
+    """The same outcomes of the steps for every run."""
+    names = ("one", "two", "three")
+    found = [StepOutcome(name, state) for name, state in zip(names, states, strict=False)]
+    return lambda _: found
+
+
+PROPOSED = {"k": "said", "role": "plan", "text": "Tidy up", "data": {"plan": PLAN}}
+
+
 def test_a_plan_is_a_list_of_tasks_too() -> None:
-    proposed = {"k": "said", "role": "plan", "text": "Tidy up", "data": {"plan": PLAN}}
-    (plan,) = plans_of(thread(proposed))
-    assert [text for text, _ in plan.steps] == ["Do one", "Do two", "Do three"]
-    assert (plan.progress, plan.run_id) == (0.0, None)
-    (done,) = plans_of(thread(proposed, run(runId="r1", status="done", success=True, problems=[])))
-    assert (done.progress, done.run_id, done.status) == (1.0, "r1", "done")
-    failed = run(
-        runId="r2",
-        status="failed",
-        success=False,
-        problems=[{"code": "X", "message": "x", "stepId": "two"}],
-    )
-    (half,) = plans_of(thread(proposed, failed))
-    assert [state for _, state in half.steps] == ["done", "failed", "skipped"]
-    assert 0 < half.progress < 1
+    (plan,) = plans_of(thread(PROPOSED), outcomes())
+    assert plan.steps == (("Do one", "open"), ("Do two", "open"), ("Do three", "open"))
+    assert (plan.completed, plan.run_id) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("status", "states", "completed", "now"),
+    [
+        ("done", ("applied", "no changes", "applied"), 3, "done"),
+        ("cancelled", ("not applied", "partly applied", "not applied"), 0, "cancelled"),
+        ("done", ("undone", "no changes", "undone"), 1, "undone"),
+        ("cancelled", ("undone", "not applied", "not applied"), 0, "undone"),
+        ("done", ("applied", "undone", "undone"), 1, "partly undone"),
+        ("done", ("partly applied", "no changes", "applied"), 2, "partly undone"),
+        ("done", (), 0, "done"),
+    ],
+)
+def test_the_steps_of_a_plan_are_as_the_journal_has_them(
+    status: str, states: tuple[StepState, ...], completed: int, now: str
+) -> None:
+    ran = run(runId="r1", status=status, success=status == "done", problems=[])
+    (plan,) = plans_of(thread(PROPOSED, ran), outcomes(*states))
+    assert [state for _, state in plan.steps] == [*(states or ["unknown"] * 3)]
+    assert (plan.completed, plan.run_id, plan.status) == (completed, "r1", now)
+
+
+def test_a_plan_that_ran_in_stages_has_the_outcomes_of_all_of_them() -> None:
+    stages = {
+        "r1": [StepOutcome("one", "applied", 1, 1)],
+        "r2": [StepOutcome("one", "no changes"), StepOutcome("two", "applied", 1, 1)],
+    }
+    runs = [run(runId=name, status="done", success=True, problems=[]) for name in stages]
+    (plan,) = plans_of(thread(PROPOSED, *runs), lambda name: stages[name])
+    assert [state for _, state in plan.steps] == ["applied", "applied", "not applied"]
+    assert plan.run_id == "r2"
 
 
 def test_odd_records_do_no_harm() -> None:
@@ -108,4 +139,4 @@ def test_odd_records_do_no_harm() -> None:
         {"k": "said", "role": "plan", "text": "x", "data": {"plan": {"steps": "no"}}},
         run(problems=3),
     )
-    assert [plan.steps for plan in plans_of(state)] == [()]
+    assert [plan.steps for plan in plans_of(state, outcomes())] == [()]

@@ -33,7 +33,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
-from obsidian_agent.journal.records import Cut, HistoryEntry
+from obsidian_agent.journal.records import Cut, HistoryEntry, StepOutcome
 from obsidian_agent.journal.recovery import InterruptedPath, InterruptedRun, Recovery
 from obsidian_agent.journal.undo import UndoResult
 from obsidian_agent.offline.names import Surroundings
@@ -181,6 +181,13 @@ class FakeRuns:
         return [
             Cut(step.id, number, clean=step.id != "links")
             for number, step in enumerate(plan_of().steps, 1)
+        ]
+
+    def step_outcomes(self, run_id: str) -> list[StepOutcome]:
+        undone = any(call[0] == "undo" for call in self.calls)
+        return [
+            StepOutcome(step.id, "undone" if undone else "applied", 0 if undone else 1, 1, step.id)
+            for step in plan_of().steps
         ]
 
     def undo(

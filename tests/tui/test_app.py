@@ -280,7 +280,7 @@ async def test_the_log_names_what_happened_in_words() -> None:
         await app.press("a")
         log = app.main.query_one(RunLog)
         words = [log.draw_row(row, 80).plain.split()[1] for row in log.rows]
-        assert words == ["done", "again", "done", "skipped", "failed"]
+        assert words == ["applied", "again", "applied", "skipped", "failed"]
 
 
 async def test_cancelling_a_run_stops_after_the_current_file_and_shows_a_result() -> None:
@@ -394,7 +394,7 @@ async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
         assert isinstance(app.app.screen, Conflicts)
         await app.press("s", "f", "ctrl+s")
         assert session.called("redo") == [(), (frozenset({"C.md"}), frozenset({"B.md"}))]
-        assert "Left alone: B.md" in app.screen()
+        assert "Skipped: B.md" in app.screen()
 
 
 async def test_saving_a_run_with_a_parameter() -> None:
@@ -824,7 +824,9 @@ async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
         await app.planned()
         await app.press("a")
         await app.press("u")
-        assert len(app.main.query_one(ResultList).rows) == 0
+        rows = app.main.query_one(ResultList).rows
+        assert rows
+        assert all(row.word == "step" and row.path is None for row in rows)
 
 
 async def test_a_saved_action_runs_with_its_displayed_values_changed_or_not() -> None:

@@ -12,20 +12,18 @@ from textual.content import Content
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import JournalError
 from obsidian_agent.tui.bindings import binding, bindings
+from obsidian_agent.tui.report_lines import STEP_SIGNS
 from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
+    from obsidian_agent.journal.records import StepOutcome
     from obsidian_agent.threads.manager import ThreadManager
-    from obsidian_agent.threads.tasks import Task, TaskPlan
+    from obsidian_agent.threads.tasks import PlanStepState, Task, TaskPlan
 
-_STATES = {
-    "open": ("○", "$quiet"),
-    "done": ("✓", "$success"),
-    "failed": ("✗", "$error"),
-    "skipped": ("↷", "$warning"),
-}
+_TICKS = {True: ("✓", "$success"), False: ("○", "$quiet")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class StepLine:
     """A step of a plan."""
 
     text: str
-    state: str
+    state: PlanStepState
 
 
 class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
@@ -60,20 +58,25 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
             case str():
                 return Content.styled(row, "bold $primary")
             case StepLine():
-                sign, style = _STATES[row.state]
+                sign, style = STEP_SIGNS[row.state]
                 return Content.assemble(
-                    (f"     {sign} ", style), (terminal_text.shortened(row.text, 200), "$quiet")
+                    (f"     {sign} ", style),
+                    (terminal_text.shortened(row.text, 200), "$quiet"),
+                    ("" if row.state == "open" else f"  {row.state}", style),
                 )
             case TaskPlan():
-                done = sum(state == "done" for _, state in row.steps)
+                complete = row.completed == len(row.steps)
                 status = terminal_text.line(row.status) if row.run_id else "not applied"
                 return Content.assemble(
-                    (f" {done}/{len(row.steps)} ", "$success" if row.progress == 1 else "$warning"),
+                    (
+                        f" {row.completed}/{len(row.steps)} ",
+                        "$success" if complete else "$warning",
+                    ),
                     (terminal_text.shortened(row.goal, 200), "$foreground"),
                     (f"  {status}", "$quiet"),
                 )
             case Task():
-                sign, style = _STATES["done" if row.done else "open"]
+                sign, style = _TICKS[row.done]
                 return Content.assemble(
                     (f" {sign} ", style),
                     (
@@ -163,9 +166,15 @@ def rows_of(threads: ThreadManager, thread_id: str) -> Sequence[str | TaskPlan |
     """The plans of a conversation, newest first, with their steps, then its tasks. May block."""
     from obsidian_agent.threads.tasks import plans_of, tasks_of
 
+    def outcomes_of(run_id: str) -> Sequence[StepOutcome]:
+        try:
+            return threads.session.runs.step_outcomes(run_id)
+        except JournalError:
+            return ()
+
     state = threads.open(thread_id).state
     rows: list[str | TaskPlan | StepLine | Task] = []
-    if plans := plans_of(state):
+    if plans := plans_of(state, outcomes_of):
         rows.append(f"Plans ({len(plans)})")
         for plan in reversed(plans):
             rows += [plan, *(StepLine(text, step) for text, step in plan.steps)]

@@ -40,6 +40,7 @@ _STYLES = {
     "stopped": "$error",
     "conflict": "$warning",
     "cancelled": "$warning",
+    "partly undone": "$warning",
 }
 
 
@@ -58,12 +59,13 @@ class HistoryList(VirtualList["HistoryEntry"]):
 
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
         undone = row.undone and row.effects.anything
-        status, style = (
-            ("undone", "$quiet") if undone else (row.status, _STYLES.get(row.status, "$quiet"))
-        )
+        status: str = row.status
+        if row.effects.anything and (row.undone or row.partly_undone):
+            status = "undone" if row.undone else "partly undone"
+        style = _STYLES.get(status, "$quiet")
         return Content.assemble(
             (f" {terminal_text.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
-            (f"{terminal_text.line(status):<10}", style),
+            (f"{terminal_text.line(status):<14}", style),
             (
                 terminal_text.shortened(row.goal, 200),
                 "$foreground" if not undone else "$quiet strike",
@@ -227,22 +229,27 @@ class UndoActions(Workspace):
         def undo(force: Collection[str], skip: Collection[str]) -> UndoResult:
             return runs.undo(run_id, force, skip, to_step)
 
-        shown = self.panes.work.result
-        whole = await self._restore("Undone", undo, partial(runs.conflict_diff, run_id))
-        if (
-            whole
-            and to_step is None
-            and shown.result is not None
-            and run_id in (None, shown.result.run_id)
-        ):
-            shown.mark_undone()
+        await self._restore("Undone", undo, partial(runs.conflict_diff, run_id))
 
-    async def _restore(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> bool:
-        """Restore what can be restored, ask about the rest, and force what the person says; whether nothing was left."""
+    async def _restore(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> None:
+        """Restore what can be restored, ask about the rest, and force what the user chooses."""
+        try:
+            await self._restore_all(verb, restore, diff)
+        finally:
+            await self._update_result()
+
+    async def _update_result(self) -> None:
+        """Show in the result pane which steps of its run are in effect now."""
+        result = self.panes.work.result.result
+        if result is not None and result.run_id is not None:
+            steps = await asyncio.to_thread(self.session.runs.step_outcomes, result.run_id)
+            self.panes.work.result.update_steps(steps)
+
+    async def _restore_all(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> None:
         report = await asyncio.to_thread(restore, (), ())
         self._say_report(verb, report)
         if not report.conflicts:
-            return not report.errors
+            return
 
         async def load(path: str) -> str:
             return await asyncio.to_thread(diff, path)
@@ -256,8 +263,7 @@ class UndoActions(Workspace):
         )
         if kept:
             more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
-            self.say("note", f"Left alone: {', '.join(sorted(kept)[:_NAMED])}{more}.")
-        return not kept and not report.errors
+            self.say("note", f"Skipped: {', '.join(sorted(kept)[:_NAMED])}{more}.")
 
     def _say_report(self, verb: str, report: UndoResult) -> None:
         self.vault_changed()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
@@ -15,7 +16,7 @@ from textual.widgets import ProgressBar, Static
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import bindings, shown
-from obsidian_agent.tui.report_lines import result_in_words
+from obsidian_agent.tui.report_lines import result_in_words, step_in_words
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.row_list import VirtualList
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
         StepStarted,
     )
     from obsidian_agent.errors import Problem
+    from obsidian_agent.journal.records import StepOutcome
 
 
-LogKind = Literal["done", "failed", "skipped", "retry"]
+LogKind = Literal["applied", "failed", "skipped", "retry"]
 
 _SIGNS: dict[LogKind, tuple[str, str]] = {
-    "done": ("✓ done   ", "$success"),
+    "applied": ("✓ applied", "$success"),
     "failed": ("✗ failed ", "$error"),
     "skipped": ("↷ skipped", "$quiet"),
     "retry": ("⟳ again  ", "$warning"),
@@ -135,7 +137,7 @@ class ProgressPane(Vertical):
             if paths
             else event.instance
         )
-        self._log.append(LogRow("done", event.instance, text, f"{event.elapsed_ms:.0f} ms"))
+        self._log.append(LogRow("applied", event.instance, text, f"{event.elapsed_ms:.0f} ms"))
 
     def step_skipped(self, event: StepSkipped) -> None:
         self._completed, self._total = event.completed, event.total
@@ -229,7 +231,11 @@ _HEADS = {
     "conflict": ("▲ Conflict: a file changed since the preview", "$warning"),
     "refused": ("✗ Refused, nothing was changed", "$error"),
 }
+_UNDONE = ("↶ Undone", "$secondary")
+_PARTLY_UNDONE = ("↶ Partly undone", "$warning")
 _WORD_STYLES = {
+    "step": "$primary",
+    "left": "$warning",
     "new": "$success",
     "edit": "$warning",
     "delete": "$error",
@@ -239,12 +245,11 @@ _WORD_STYLES = {
     "error": "$error",
     "warning": "$warning",
 }
-_NOTES = frozenset({"new", "edit", "rename"})
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """A file, error or warning; Enter opens `path`, or shows the `whole` text."""
+    """A problem, a step, a changed file or a change that is left; Enter opens `path`, or shows the `whole` text."""
 
     word: str
     text: str
@@ -300,32 +305,41 @@ class ResultPane(Vertical):
         word, style = _HEADS[result.status]
         problems = [_problem_row("error", problem) for problem in result.errors]
         problems += [_problem_row("warning", problem) for problem in result.warnings]
-        self._head(
-            Content.assemble(
-                (word, f"{style} bold"), "\n", (result_in_words(result), "$foreground")
-            )
+        self._draw(
+            (word, style),
+            result_in_words(result),
+            [
+                *problems,
+                *_step_rows(result.steps),
+                *_file_rows(result.effects),
+                *_left_rows(result.remaining),
+            ],
+        )
+
+    def update_steps(self, steps: Sequence[StepOutcome]) -> None:
+        """Show what an undo or redo made of the run, from the outcome of its steps."""
+        result = self.result
+        if result is None:
+            return
+        if tuple(steps) == result.steps:
+            self.show(result)
+            return
+        states = {step.state for step in steps}
+        self._undone = "undone" in states and states <= {"undone", "not applied", "no changes"}
+        if self._undone:
+            self._draw(_UNDONE, "The files are as they were before the run.", _step_rows(steps))
+        else:
+            self._draw(_PARTLY_UNDONE, "A part of the run is in effect.", _step_rows(steps))
+
+    def _draw(self, head: tuple[str, str], text: str, rows: Sequence[ResultRow]) -> None:
+        word, style = head
+        self.query_one("#result-head", Static).update(
+            Content.assemble((word, f"{style} bold"), "\n", (text, "$foreground"))
         )
         listing = self.query_one(ResultList)
         listing.empty = "Nothing was changed."
-        listing.set_rows([*problems, *_file_rows(result.effects)], 0)
+        listing.set_rows(rows, 0)
         self._draw_status()
-
-    def mark_undone(self) -> None:
-        """The run was undone."""
-        self._undone = True
-        self._head(
-            Content.assemble(
-                ("↶ Undone", "$secondary bold"),
-                ("\nThe files are as they were before the run.", "$foreground"),
-            )
-        )
-        listing = self.query_one(ResultList)
-        listing.empty = ""
-        listing.set_rows([], 0)
-        self._draw_status()
-
-    def _head(self, content: Content) -> None:
-        self.query_one("#result-head", Static).update(content)
 
     def _draw_status(self) -> None:
         rows = self.query_one(ResultList).rows
@@ -387,6 +401,18 @@ def _problem_row(word: str, problem: Problem) -> ResultRow:
 def _placed(step_id: str | None, path: str | None, message: str) -> str:
     where = " · ".join(part for part in (step_id, path) if part and part not in message)
     return f"{where}: {message}" if where else message
+
+
+def _step_rows(steps: Sequence[StepOutcome]) -> list[ResultRow]:
+    """Return a row for each step, unless everything is applied."""
+    if all(step.state in ("applied", "no changes") for step in steps):
+        return []
+    return [ResultRow("step", step_in_words(step)) for step in steps]
+
+
+def _left_rows(remaining: Effects) -> list[ResultRow]:
+    """Return a row for each change that the run did not make."""
+    return [ResultRow("left", f"{row.word} {row.text}") for row in _file_rows(remaining)]
 
 
 def _file_rows(effects: Effects) -> list[ResultRow]:

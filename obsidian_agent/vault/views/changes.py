@@ -156,7 +156,7 @@ class NetChange:
 class ChangeSet:
     """Everything a plan does to the vault: `operations` in the order of execution, `changes` as the net effect, sorted by path.
 
-    `joined` are pairs of instances, the second of which changed, moved or took away what the first had written.
+    `joined` are pairs of instances: what the first made of a file reaches the disk only with the operations of the second.
     """
 
     operations: tuple[OwnedOperation, ...] = ()

@@ -61,6 +61,7 @@ class OverlayVault(VaultView):
         self._log = StructureLog(self._rollback)
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._joined: dict[tuple[int, int], None] = {}
+        """Pairs of instances, the second of which deleted what the first had written."""
         self._trashed: dict[str, None] = {}
         self._linked: dict[tuple[str, int], None] = {}
         """Files that were changed by way of a link, each with the instance that did."""
@@ -265,7 +266,9 @@ class OverlayVault(VaultView):
                 hint="Choose another name.",
             )
         path = self._in_existing_spelling(change.path, instance)
-        self._entries.put(Node(path, "file", None, change.content, instance), new=True)
+        self._entries.put(
+            Node(path, "file", None, change.content, instance, frozenset({instance})), new=True
+        )
 
     def _modify(self, change: ModifyFile, instance: int) -> None:
         entry = self.locate(change.path)
@@ -298,10 +301,19 @@ class OverlayVault(VaultView):
             )
         if node is None:
             self.before.hash_of(entry.path)
-            self._entries.put(Node(entry.path, "file", entry.path, change.content, instance))
+            writers = frozenset({instance})
+            self._entries.put(
+                Node(entry.path, "file", entry.path, change.content, instance, writers)
+            )
         else:
-            self._join(node, instance)
-            self._entries.put(replace(node, content=change.content, touched=instance))
+            self._entries.put(
+                replace(
+                    node,
+                    content=change.content,
+                    touched=instance,
+                    writers=node.writers | {instance},
+                )
+            )
 
     def _rename(self, change: RenameEntry, instance: int) -> None:
         entry = self.locate(change.path)
@@ -343,12 +355,14 @@ class OverlayVault(VaultView):
     def _move_file(self, path: VaultPath, target: VaultPath, instance: int) -> None:
         node = self._entries.get(path)
         origin = node.origin if node else path
-        self._join(node, instance)
         if origin is not None:
             self._log.add(self._move_of(path, target, origin, folder=False), instance)
         content = node.content if node else None
+        writers = node.writers if node else frozenset()
         self._entries.drop(path)
-        self._entries.put(Node(target, "file", origin, content, instance), new=origin is None)
+        self._entries.put(
+            Node(target, "file", origin, content, instance, writers), new=origin is None
+        )
 
     def _move_folder(self, path: VaultPath, target: VaultPath, instance: int) -> None:
         below, origin = list(self.walk(path)), self.origin(path)
@@ -358,11 +372,10 @@ class OverlayVault(VaultView):
             node = self._entries.get(entry.path)
             origin = node.origin if node else entry.path
             content = node.content if node else None
-            self._join(node, instance)
+            writers = node.writers if node else frozenset()
+            moved = entry.path.rebased(path, target)
             self._entries.drop(entry.path)
-            self._entries.put(
-                Node(entry.path.rebased(path, target), entry.kind, origin, content, instance)
-            )
+            self._entries.put(Node(moved, entry.kind, origin, content, instance, writers))
 
     def _delete(self, path: VaultPath, instance: int) -> None:
         entry = self.locate(path)
@@ -371,7 +384,9 @@ class OverlayVault(VaultView):
         folder = entry.kind == "folder"
         below = list(self.walk(entry.path)) if folder else []
         for item in [entry, *below]:
-            self._join(self._entries.get(item.path), instance)
+            node = self._entries.get(item.path)
+            for writer in (node.writers if node else frozenset()) - {instance}:
+                self._rollback.put(self._joined, (writer, instance), None)
         origin = self.origin(entry.path)
         files = sum(1 for item in below if item.kind == "file")
         if origin is None and folder and self._forget_new_folder(entry.path, below):
@@ -407,15 +422,6 @@ class OverlayVault(VaultView):
             (None, None) if origin is None else self.before.bound(origin, folder=folder)
         )
         return Move(path, target, folder, before, trash, inventory)
-
-    def _join(self, node: Node | None, instance: int) -> None:
-        """Note that an instance changes further what another one made, of which the operations keep the end only."""
-        if (
-            node is not None
-            and node.touched != instance
-            and (node.content is not None or node.origin is None)
-        ):
-            self._rollback.put(self._joined, (node.touched, instance), None)
 
     def _forget_new_folder(self, folder: VaultPath, below: list[Entry]) -> bool:
         """Take a folder that this plan made, and that nothing of the vault went through, out of the books instead of trashing it."""
@@ -482,7 +488,8 @@ class OverlayVault(VaultView):
         changes = net_changes(
             files, folders, self._log.folder_moves, self._log.deletions, self.before.known_hash
         )
-        return ChangeSet(tuple(operations), changes, frozenset(self._joined))
+        joined = {(w, n.touched) for n in self._entries.nodes for w in n.writers - {n.touched}}
+        return ChangeSet(tuple(operations), changes, frozenset(joined.union(self._joined)))
 
     def _in_existing_spelling(self, path: VaultPath, instance: int) -> VaultPath:
         """The path below its parents as the vault spells them; missing parents are made."""

@@ -152,6 +152,8 @@ class Node:
     origin: VaultPath | None
     content: bytes | None
     touched: int
+    writers: frozenset[int] = frozenset()
+    """Instances whose changes are in `content`; it is written with the operations of `touched`."""
 
     @property
     def entry(self) -> Entry:
