@@ -14,7 +14,7 @@ from obsidian_agent import __version__
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, build_parser, whole_number
-from obsidian_agent.cli.session_factory import open_session, open_vault, wiring_of
+from obsidian_agent.cli.session_factory import open_session, open_vault, state_inside, wiring_of
 from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.errors import ConfigError, JournalError, ObsidianAgentError, VaultError
 from obsidian_agent.terminal_text import counted
@@ -252,7 +252,7 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
         yield _try("interrupted runs", lambda: _none_interrupted(runs))
         yield _try("journal and disk", lambda: _last_run(runs))
         yield _try("temporary files", lambda: _no_leftovers(store.real_path))
-        if (inside := state_folder.inside_vault(state, store)) is not None:
+        if (inside := state_inside(state, store.real_path)) is not None:
             detail = f"{inside} in the vault: hidden from plans, but copied with the vault"
             yield Check("state outside the vault", False, detail)
         folder = state_folder.find(state, store)

@@ -77,17 +77,41 @@ def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveS
 
 def open_vault(options: argparse.Namespace) -> VaultStore:
     """Open the vault that the options name. Raises `ConfigError` where the state folder would be visible in it."""
-    from obsidian_agent.journal.state_folder import inside_vault
     from obsidian_agent.state_files import directories
     from obsidian_agent.vault.filesystem.store import VaultStore
 
     store = VaultStore.open(find_vault(options.vault))
     try:
-        inside_vault(directories(options.state_dir, options.config).state, store)
+        state_inside(directories(options.state_dir, options.config).state, store.real_path)
     except ConfigError:
         store.close()
         raise
     return store
+
+
+def state_inside(state: Path, vault: str) -> str | None:
+    """Return the path of the state folder in the vault; `None` if it lies elsewhere.
+
+    Raises `ConfigError` where plans, models and the index would reach it. They reach no hidden folder.
+    """
+    import os
+    from pathlib import Path
+
+    from obsidian_agent.vault.paths.path import protected
+
+    real = Path(os.path.realpath(state))
+    for folder in (real, *real.parents):
+        if folder.exists() and folder.samefile(vault):
+            break
+    else:
+        return None
+    inside = real.relative_to(folder)
+    if not any(map(protected, inside.parts)):
+        raise ConfigError(
+            f"The state folder {state} lies in the vault, where plans and models reach it.",
+            hint="Give a folder outside the vault: --state-dir, or OBSIDIAN_AGENT_STATE_DIR.",
+        )
+    return inside.as_posix()
 
 
 def open_session(options: argparse.Namespace) -> Session:

@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from obsidian_agent.dataclass import asdict, dataclass
-from obsidian_agent.errors import ConfigError, JournalError, ObsidianAgentError, VaultError
+from obsidian_agent.errors import JournalError, ObsidianAgentError, VaultError
 from obsidian_agent.journal import db, integrity
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.walk import close_quietly
-from obsidian_agent.vault.paths.path import APP_FOLDER, clean_component, custom_path, protected
+from obsidian_agent.vault.paths.path import APP_FOLDER, clean_component, custom_path
 
 JOURNAL_FILE: Final = "journal.db"
 ID_FILE: Final = "vault.json"
@@ -61,27 +61,6 @@ def vault_key(real_path: str) -> str:
     """The name of a vault's folder in the state folder: readable, and unlike that of every other path."""
     digest = hashlib.sha256(os.fsencode(real_path)).hexdigest()[:12]
     return f"{digest}-{clean_component(os.path.basename(real_path))[:40]}"
-
-
-def inside_vault(state: Path, store: VaultStore) -> str | None:
-    """Return the path of the state folder in the vault; `None` if it lies elsewhere.
-
-    Raises `ConfigError` where plans, models and the index would reach it. They reach no hidden folder.
-    """
-    real = Path(os.path.realpath(state))
-    for folder in (real, *real.parents):
-        with suppress(OSError):
-            if folder.samefile(store.real_path):
-                inside = real.relative_to(folder)
-                break
-    else:
-        return None
-    if not any(map(protected, inside.parts)):
-        raise ConfigError(
-            f"The state folder {state} lies in the vault, where plans and models reach it.",
-            hint="Give a folder outside the vault: --state-dir, or OBSIDIAN_AGENT_STATE_DIR.",
-        )
-    return inside.as_posix()
 
 
 def find(state: Path, store: VaultStore) -> Path:

@@ -77,7 +77,15 @@ class Runs:
 
     def adopt(self) -> MovedVault | None:
         """Take the history of a vault that was moved along to where it is now; None when there is none to take."""
-        return state_folder.adopt(self._state, self._store)
+        if self.moved() is None:
+            return None
+        record = self._record
+        entries = record.set_aside()
+        try:
+            return state_folder.adopt(self._state, self._store)
+        finally:
+            if entries:
+                record.append(entries)
 
     def start_anew(self) -> None:
         """Leave the history of a vault that was moved where it is."""

@@ -16,6 +16,7 @@ from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.journal.undo import undo
 from obsidian_agent.journal.writer import Journal
+from obsidian_agent.services.runs import Runs
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, picture, previewed, run
 
@@ -51,6 +52,7 @@ def work(tmp_path: Path) -> Callable[[str, str], None]:
             Journal.open(tmp_path / "state", store) as journal,
         ):
             result = run(previewed(create(name, b"x"), goal=f"Make {name}"), store, journal)
+            Runs(store, tmp_path / "state").note("run", runId=result.run_id)
             if result.errors:
                 raise JournalError(result.errors[0].message, code=result.errors[0].code)
 
@@ -109,6 +111,19 @@ def test_a_moved_vault_is_told_and_takes_its_history_along(
     assert goals(call, "b") == ["Make three.md", "Make two.md", "Make one.md"]
     assert call("b", "doctor")[0] == 0
     assert call("b", "doctor", "--adopt")[0] == 2
+
+
+def test_the_record_goes_along_and_goes_on_with_what_was_noted_at_the_new_place(
+    work: Work, call: Call, tmp_path: Path
+) -> None:
+    work("a", "one.md")
+    (tmp_path / "a").rename(tmp_path / "b")
+    code, _ = call("b", "rename", "one.md", "two.md", "--yes")
+    assert code == 1, "the vault was moved"
+    assert call("b", "doctor", "--adopt")[0] == 0
+    assert call("b", "audit", "--verify") == (0, {"ok": True, "entries": 2})
+    kinds = [each["kind"] for each in call("b", "audit")[1]["entries"]]
+    assert sorted(kinds) == ["approval", "run"]
 
 
 def test_threads_go_along_and_what_was_begun_at_the_new_place_stays(

@@ -144,6 +144,14 @@ class Record:
                 )
         return found
 
+    def set_aside(self) -> list[dict[str, Any]]:
+        """Rename the files of the record, so that another one can take their place. Return the entries without their numbers."""
+        entries = [{key: each[key] for key in each if key != "n"} for each in self.entries()]
+        for file in (*self._older(), self.file, self.head):
+            with contextlib.suppress(FileNotFoundError):
+                file.replace(file.with_name(f"set-aside-{file.name}"))
+        return entries
+
     def verify(self, runs: Sequence[str] = ()) -> Verified:
         """Check every line, that the last one is the last that was written, and that each of the journal's `runs` (ids) has an entry."""
         checked = self._verify_chain()
