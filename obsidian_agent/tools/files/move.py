@@ -88,7 +88,7 @@ def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdat
     """The updates that keep the meaning of every link when `entry` becomes `target`. ToolError when a link cannot keep it."""
     index = ctx.view.index
     moves = moves_of_rename(ctx.view, entry, target)
-    done = relink(ctx.view, index, moves, ctx.run.link_style)
+    done = relink(ctx.view, index, moves, ctx.run.link_style, ctx.run.vault_name)
     changes = tuple(ModifyFile(file.path, file.content) for file in done.files)
     return LinkUpdates(
         changes, done.links, (*done.problems, *_bases(ctx, moves, entry), *_unread(index))

@@ -321,7 +321,7 @@ def moved_ids(ids: Iterable[int], places: array[int]) -> Iterator[int]:
 
 Buffer: TypeAlias = bytes | memoryview
 
-MAGIC: Final = b"obsidian-agent index 4\n"
+MAGIC: Final = b"obsidian-agent index 5\n"
 """The last digit counts changes of the format."""
 
 KIND: Final = f"{sys.byteorder} {marshal.version}"

@@ -252,6 +252,8 @@ def _target(link: Link, target: str, old: bytes) -> str | None:
         return _destination(target, old, angle=link.form == "angle")
     if link.kind == "html":
         return _attribute(target, old)
+    if link.kind == "uri":
+        return quote(target, safe="/" if b"/" in old else "")
     if _NOT_IN_WIKILINK.search(target) or target.endswith(("\\", "]")):
         return None
     return _quoted(link, target)

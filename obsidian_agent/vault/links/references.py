@@ -1,4 +1,5 @@
-"""References of a note to files that are no links of Obsidian's graph: what a definition (`[label]: Note.md`) and an attribute of HTML name.
+"""References of a note to files that are no links of Obsidian's graph: what a definition (`[label]: Note.md`), an attribute of HTML and an
+address of Obsidian (`obsidian://open?vault=Notes&file=Note`) name.
 
 They lead somewhere in a preview or in another program, so a rename keeps their meaning, with the rules of Markdown links. Where they can stand is
 told by a reader of CommonMark (markdown-it-py) and one of HTML; only notes in which a quick look finds something go through them.
@@ -7,7 +8,7 @@ told by a reader of CommonMark (markdown-it-py) and one of HTML; only notes in w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -36,6 +37,12 @@ _VALUE: Final = r"""\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))"""
 _NAMING: Final = expression(rf"\b(?:href|src){_VALUE}", re.IGNORECASE)
 _ATTRIBUTE: Final = expression(rf"""[\s/]*+([^\s"'<>/=]+)(?:{_VALUE})?""")
 _TAG_NAME: Final = expression(r"<[^\s/>]*")
+_ADDRESS_SIGN: Final = expression(rb"obsidian://", re.IGNORECASE)
+_ADDRESS: Final = expression(
+    r"obsidian://[a-z-]+/?\?((?:[^\s<>\"`|\\()\[\]{}]|\([^\s<>\"`|\\()]*\))*)", re.IGNORECASE
+)
+"""The parameters of an address; brackets are balanced, as in the destination of a Markdown link."""
+_PARAMETER: Final = expression(r"(?<=[?&;])([a-z]+)=([^&]*)", re.IGNORECASE)
 _LINE_END: Final = expression(r"\r\n?|\n")
 _SUBPATH: Final = expression(r"(?<!&)#|%23")
 
@@ -56,10 +63,10 @@ def references_in(data: bytes) -> References:
     attributes = _ASSIGNED.search(data) is not None and (
         (lowered := data.lower()).find(b"href") >= 0 or lowered.find(b"src") >= 0
     )
-    if not labels and not attributes:
+    if not labels and not attributes and not _ADDRESS_SIGN.search(data):
         return NONE
     note = _Note(data.decode(errors="replace"))
-    seen = tuple(note.seen(attributes=attributes))
+    seen = (*note.seen(attributes=attributes), *note.addresses())
     if not seen or len(note.text) > LONGEST:
         return References(seen, sure=not seen)
     return References(tuple(sorted(note.read(), key=lambda link: link.target_start)))
@@ -88,10 +95,13 @@ class _Note:
         base = front.body_start if front else len(BOM) if text.startswith(BOM) else 0
         lines = [base, *(end.end() for end in _LINE_END.finditer(text, base)), len(text)]
         found: dict[str, Any] = {}
+        code: list[tuple[int, int]] = []
         for token in _reader().parse(text[base:], found):
             if token.map is None:
                 continue
             start, end = lines[token.map[0]], lines[min(token.map[1], len(lines) - 1)]
+            if token.type == "fence":
+                code.append((start, end))
             if token.type == "html_block":
                 yield from self._tags(start, end, start)
             block = start
@@ -102,10 +112,36 @@ class _Note:
                     start = place.end()
                     if child.type == "html_inline":
                         yield from self._tags(*place.span(), block)
+                    else:
+                        code.append(place.span())
         for definition in (*found.get("references", {}).values(), *found.get("duplicate_refs", ())):
             opening = _OPENING.match(text, lines[definition["map"][0]])
             if opening and (place := _DEFINITION.match(text, opening.end())):
                 yield from self._definition(place)
+        yield from self.addresses(code)
+
+    def addresses(self, code: Sequence[tuple[int, int]] = ()) -> Iterator[Link]:
+        """The addresses of Obsidian that name a file, outside of `code`. Their `display` is the name of the vault."""
+        for found in _ADDRESS.finditer(self.text):
+            if any(start <= found.start() < end for start, end in code):
+                continue
+            vault: str | None = None
+            file: re.Match[str] | None = None
+            for parameter in _PARAMETER.finditer(self.text, found.start(1), found.end(1)):
+                name = parameter[1].lower()
+                if name == "vault":
+                    vault = decoded(parameter[2].encode("utf-8", "replace"))
+                elif name in ("file", "filepath"):
+                    file = parameter
+            piece = "" if file is None else _SUBPATH.split(file[2], maxsplit=1)[0].rstrip(".,;:!?'")
+            path = decoded(piece.encode("utf-8", "replace"))
+            if file is not None and path.strip() and path == path.strip():
+                start, first, end, line = self._places(
+                    *found.span()[:1], file.start(2), found.end()
+                )
+                last = first + len(piece.encode())
+                subpath = decoded(file[2][len(piece) :].encode("utf-8", "replace"))
+                yield Link("uri", path, subpath, vault, start, end, first, last, line)
 
     def _tags(self, start: int, end: int, block: int) -> Iterator[Link]:
         """What the tags of HTML between two places name, in a block that begins at a third."""

@@ -20,9 +20,10 @@ LinkKind = Literal[
     "base",
     "definition",
     "html",
+    "uri",
 ]
 """`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a canvas, a file that a base names; and what
-is no link of the graph (`references.py`): `[t]: a.md`, `<a href="a.md">`."""
+is no link of the graph (`references.py`): `[t]: a.md`, `<a href="a.md">`, `obsidian://open?file=a`."""
 
 LinkForm = Literal["plain", "angle", "table", "single-quoted", "double-quoted", "json"]
 """What the target's text is written in: nothing special; `<...>`; a table, whose pipe is `\\|`; a quoted YAML or JSON string."""
@@ -60,8 +61,8 @@ class Link(NamedTuple):
 
     @property
     def is_reference(self) -> bool:
-        """Whether it is no link of the graph, but a definition or an attribute of HTML."""
-        return self.kind == "definition" or self.kind == "html"
+        """Whether it is no link of the graph, but a definition, an attribute of HTML or an address of Obsidian."""
+        return self.kind == "definition" or self.kind == "html" or self.kind == "uri"
 
     @property
     def is_markdown(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import tee
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
@@ -42,6 +42,9 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import Edit, apply, decode
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
+
+_ROOT_NOTE: Final = paths.parse("address of Obsidian", PathUse.READ)
+"""A place in the root of the vault."""
 
 
 @dataclass(frozen=True)
@@ -297,9 +300,13 @@ class Relinked:
 
 
 def relink(
-    view: VaultView, index: VaultIndex, moves: FileMoves, style: LinkStyle = DEFAULT_STYLE
+    view: VaultView,
+    index: VaultIndex,
+    moves: FileMoves,
+    style: LinkStyle = DEFAULT_STYLE,
+    vault: str = "",
 ) -> Relinked:
-    """The link updates of moves that remove nothing. `view` and `index` are those of the vault before them.
+    """The link updates of moves that remove nothing. `view` and `index` are those of the vault before them, `vault` is its name.
 
     Raises ToolError when a link cannot be written so that it keeps its meaning.
     """
@@ -324,25 +331,40 @@ def relink(
             else links_where(source, data, changes.may_change)
         )
         references = references_in(data) if source.is_note else NONE
+        addresses = [
+            link for link in references.links if link.kind == "uri" and _is_in(link, vault)
+        ]
+        addressed = changes.of_targets(dict.fromkeys(link.target for link in addresses), _ROOT_NOTE)
         concerned = changes.of_targets(dict.fromkeys(link.target for link in links), source)
         referred = (
-            changes.of_references(dict.fromkeys(link.target for link in references.links), source)
+            changes.of_references(
+                dict.fromkeys(link.target for link in references.links if link.kind != "uri"),
+                source,
+            )
             if references.links
             else {}
         )
-        if referred and not references.sure:
-            problems.append(_only_seen(path, references, referred))
-            references, referred = NONE, {}
-        if not concerned and not referred:
+        if (referred or addressed) and not references.sure:
+            problems.append(_only_seen(path, references, {**addressed, **referred}))
+            references, referred, addressed = NONE, {}, {}
+        if not concerned and not referred and not addressed:
             continue
+        named = tuple(
+            link for link in references.links if link.kind != "uri" or _is_in(link, vault)
+        )
         rewriting = _Rewriting(
-            source, path, data, links + references.links, concerned, referred, wording
+            source, path, data, links + named, concerned, referred, addressed, wording
         )
         content = rewriting.run()
         problems += rewriting.problems
         if content != data:
             files.append(RelinkedFile(path, content, len(rewriting.rewritten)))
     return Relinked(tuple(sorted(files, key=lambda file: file.path)), tuple(problems))
+
+
+def _is_in(link: Link, vault: str) -> bool:
+    """Return whether an address of Obsidian is one of the vault with this name."""
+    return link.display is None or link.display == vault
 
 
 def _written_over(view: VaultView, source: VaultPath, path: VaultPath) -> bytes:
@@ -385,10 +407,11 @@ class _Wording:
         """The texts that mean `wanted` in the file at `path`, the one that is most like the old text, in `source`, first."""
         if link.kind == "canvas":
             return (wanted.text,) if self.after.resolve(wanted.text, path) == wanted else ()
-        key = link.target, wanted.text, source.parent.text, path.parent.text, link.is_reference
+        relative = link.is_reference and link.kind != "uri"
+        key = link.target, wanted.text, source.parent.text, path.parent.text, relative
         if key not in self._known:
             # Other programs follow a reference too, and know no other way than the relative path.
-            style = LinkStyle("relative") if link.is_reference else self._style
+            style = LinkStyle("relative") if relative else self._style
             shape = shape_of(link.target, before, source, style)
             found = spellings(shape, wanted, path, style)
             self._known[key] = (
@@ -420,6 +443,7 @@ class _Rewriting:
         links: tuple[Link, ...],
         concerned: Mapping[str, Change],
         referred: Mapping[str, Change],
+        addressed: Mapping[str, Change],
         wording: _Wording,
     ) -> None:
         self._source = source
@@ -430,6 +454,7 @@ class _Rewriting:
         self._canvas = source.suffix == CANVAS
         self._concerned = concerned
         self._referred = referred
+        self._addressed = addressed
         self.rewritten: dict[int, str] = {}
         """The new targets, by the place where the old one begins."""
         self.problems: list[Problem] = []
@@ -438,7 +463,7 @@ class _Rewriting:
         """The new bytes of the file."""
         edits: list[Edit[bytes]] = []
         for link in self._links:
-            change = (self._referred if link.is_reference else self._concerned).get(link.target)
+            change = self._changes(link).get(link.target)
             if (
                 change is not None
                 and change.wanted is not None
@@ -454,8 +479,15 @@ class _Rewriting:
             self._prove(content)
         return content
 
+    def _changes(self, link: Link) -> Mapping[str, Change]:
+        if link.kind == "uri":
+            return self._addressed
+        return self._referred if link.is_reference else self._concerned
+
     def _edits(self, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit[bytes]]:
-        for target in self._wording.of(link, before, wanted, self._source, self._path):
+        # Obsidian looks an address up as a link of a note in the root.
+        places = (self._source, self._path) if link.kind != "uri" else (_ROOT_NOTE, _ROOT_NOTE)
+        for target in self._wording.of(link, before, wanted, *places):
             edit = target_edit(self._data, link, target, canvas=self._canvas)
             if edit is not None and edit.new == self._data[edit.start : edit.end]:
                 return ()

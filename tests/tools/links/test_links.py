@@ -371,3 +371,79 @@ def test_tasks_and_lines_take_their_links_along(bench):
         vault.run("vault.takeLines", path="Deep/a.md", text="task", into="c.md")["text"]
         == "- [ ] [task](x.png) ^two"
     )
+
+
+# --- addresses of Obsidian ---------------------------------------------------------------------------------------------
+
+OPEN = "obsidian://open?vault=vault0&file="
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"[x]({OPEN}Old)", f"[x]({OPEN}New%20one)"),
+        ("obsidian://open?file=Old.md", "obsidian://open?file=New%20one.md"),
+        (f"<{OPEN}Old%23Head&append>", f"<{OPEN}New%20one%23Head&append>"),
+        (f"<{OPEN}Old#Head>", f"<{OPEN}New%20one#Head>"),
+        (
+            "<a href='obsidian://open?vault=vault0&amp;file=Old'>x</a>",
+            "<a href='obsidian://open?vault=vault0&amp;file=New%20one'>x</a>",
+        ),
+        (f"---\nuri: {OPEN}Old\n---\n", f"---\nuri: {OPEN}New%20one\n---\n"),
+        (f"[r]: {OPEN}Old\n", f"[r]: {OPEN}New%20one\n"),
+        ("obsidian://adv-uri?filepath=Old.md&line=3, x", "obsidian://adv-uri?filepath=New%20one.md&line=3, x"),
+        (f"See {OPEN}Old.", f"See {OPEN}New%20one."),
+        ("OBSIDIAN://OPEN?FILE=old", "OBSIDIAN://OPEN?FILE=New%20one"),
+        (f"| a |\n|---|\n| {OPEN}Old |\n", f"| a |\n|---|\n| {OPEN}New%20one |\n"),
+        (f"ü [[Old]] `code` {OPEN}Old", f"ü [[New one]] `code` {OPEN}New%20one"),
+    ],
+)  # fmt: skip
+def test_an_address_of_a_renamed_note_follows(bench, before, after):
+    vault = bench({"Old.md": "# Head", "Folder/n.md": before})
+    vault.run("vault.rename", **{"from": "Old.md", "to": "New one.md"})
+    assert vault.text("Folder/n.md") == after
+    assert vault.warnings == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "obsidian://open?vault=Other&file=Old",
+        f"`{OPEN}Old`",
+        f"```\n{OPEN}Old\n```",
+        f"{OPEN}Older",
+        "obsidian://search?query=Old",
+        "obsidian://open?path=/home/Old.md",
+        f"{OPEN}%ff%00Old",
+    ],
+)
+def test_an_address_of_something_else_stays(bench, text):
+    vault = bench({"Old.md": "", "Folder/n.md": text})
+    vault.run("vault.rename", **{"from": "Old.md", "to": "New one.md"})
+    assert vault.text("Folder/n.md") == text
+
+
+def test_an_address_with_a_folder_follows_a_move_and_a_name_alone_stays(bench):
+    vault = bench({"A/Old.md": "", "n.md": f"{OPEN}A%2FOld {OPEN}A/Old {OPEN}Old"})
+    vault.run("vault.rename", **{"from": "A", "to": "B & (c)"})
+    encoded = "B%20%26%20%28c%29"
+    assert vault.text("n.md") == f"{OPEN}{encoded}%2FOld {OPEN}{encoded}/Old {OPEN}Old"
+
+
+def test_an_address_is_looked_up_from_the_root(bench):
+    """A note in the folder of the address is not nearer to it."""
+    vault = bench({"Old.md": "", "Folder/Old.md": "", "Folder/n.md": f"{OPEN}Old [[Folder/Old]]"})
+    vault.run("vault.rename", **{"from": "Folder/Old.md", "to": "Folder/New.md"})
+    assert vault.text("Folder/n.md") == f"{OPEN}Old [[Folder/New]]"
+
+
+def test_a_deletion_counts_addresses(bench):
+    vault = bench({"Old.md": "", "n.md": f"{OPEN}Old"})
+    vault.run("vault.delete", path="Old.md")
+    assert vault.warnings == ["LINKS_UNRESOLVED"]
+
+
+def test_an_address_in_a_note_too_long_to_be_read_is_mentioned(bench):
+    vault = bench({"Old.md": "", "n.md": "x" * LONGEST + f"\n{OPEN}Old\n"})
+    vault.run("vault.rename", **{"from": "Old.md", "to": "New.md"})
+    assert vault.warnings == ["REFERENCE_NOT_UPDATED"]
