@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -213,3 +214,14 @@ async def test_who_can_be_asked_is_asked_for_the_plan_too(
     assert [request.kind for request in questions] == ["selection"]
     assert questions[0].items[0].previews == (TEXT,)
     assert leaked(service) == (list(WORDS) if answer == "once" else [])
+
+
+@pytest.mark.parametrize("name", ["do", "plan", "ask"])
+def test_another_agent_gets_no_byte_either(here: Any, tmp_path: Path, name: str) -> None:
+    agent = Path(__file__).parent.parent / "acp_agent.py"
+    prompts = tmp_path / "prompts"
+    here.config.write_text(f'[agents]\nscript = "{sys.executable} {agent} {prompts}"\n')
+    said = here.say(*COMMANDS[name], *RANGE, "--backend", "acp", "--agent", "script")
+    assert "the selection in Day.md" in said.err
+    assert "is selected" in prompts.read_text()
+    assert [word for word in WORDS if word in prompts.read_text()] == []
