@@ -7,6 +7,7 @@ empty notes. Whatever then comes out differently at a shared place depends on th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import Problem
@@ -18,7 +19,15 @@ from obsidian_agent.vault.views.changes import Move, NetChange
 from obsidian_agent.vault.views.filtered import FilteredView, TextlessView
 from obsidian_agent.vault.views.view import VaultView
 
-DryRun = Callable[[VaultView, RunContext], Preview]
+
+class Outcome(NamedTuple):
+    """The net changes of a plan, and the errors of its steps."""
+
+    changes: tuple[NetChange, ...]
+    errors: tuple[Problem, ...]
+
+
+DryRun = Callable[[VaultView, RunContext], Outcome]
 """Run the same plan over another view and context."""
 
 
@@ -30,7 +39,7 @@ def with_disclosures(ready: Preview, policy: Policy, view: VaultView, dry_run: D
     deny = policy.sharing.deny
     if not deny or ready.errors or isinstance(view, FilteredView):
         return ready
-    if not ready.change_set.changes:
+    if not policy.agent and not ready.change_set.changes:
         return ready
     kind = FilteredView if policy.agent else TextlessView
     shown = kind(view, deny.cover, view.real)
@@ -63,8 +72,8 @@ def _hidden(problem: Problem) -> Problem:
     return replace(problem, code="PERMISSION_DENIED", message=message)
 
 
-def _flags(ready: Preview, other: Preview, hidden: Callable[[VaultPath], bool]) -> Iterator[Flag]:
-    same = {_outcome(change) for change in other.change_set.changes}
+def _flags(ready: Preview, other: Outcome, hidden: Callable[[VaultPath], bool]) -> Iterator[Flag]:
+    same = {_outcome(change) for change in other.changes}
     for change in ready.change_set.changes:
         place = change.new_path or change.path
         if change.kind != "delete" and not hidden(place) and _outcome(change) not in same:

@@ -26,7 +26,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError, VaultError
 from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.arguments import parse_input
-from obsidian_agent.plan.disclosure import with_disclosures
+from obsidian_agent.plan.disclosure import Outcome, with_disclosures
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.parameters import MissingInput, bind
 from obsidian_agent.plan.policy import Policy
@@ -91,10 +91,11 @@ def dry_run(
     context = replace(context, params={**context.params, **bound.values})
     plan, ran = checked.plan, done or {}
 
-    def again(other: VaultView, around: RunContext) -> Preview:
+    def again(other: VaultView, around: RunContext) -> Outcome:
         # Outputs of steps that have run may hold anything.
         unknown = dict.fromkeys(ran)
-        return _DryRun(checked, plan, tools, other, around, disabled, None, unknown).run(None)
+        second = _DryRun(checked, plan, tools, other, around, disabled, None, unknown)
+        return Outcome(second.fold().changes, tuple(second.errors))
 
     run = _DryRun(checked, plan, tools, view, context, disabled, on_first_screen, ran)
     try:
@@ -147,7 +148,8 @@ class _DryRun:
             filters=FilterContext(link_for=lambda text: self.links(text), now=self.context.now),
         )
 
-    def run(self, instruction: str | None) -> Preview:
+    def fold(self) -> ChangeSet:
+        """Dry-run every step. Return what they come to together."""
         for step in self.checked.order:
             cause = next(
                 (each for each in self.instances if each.opaque and each.step_id != step.id), None
@@ -160,7 +162,11 @@ class _DryRun:
                 self._record(step, None)
             else:
                 self._step(step, self.checked.compiled[step.id])
-        change_set = self.overlay.change_set()
+        return self.overlay.change_set()
+
+    def run(self, instruction: str | None) -> Preview:
+        """Dry-run the plan, and judge what it comes to."""
+        change_set = self.fold()
         policy = self.checked.policy
         self.errors.extend(
             islice(policy.refusals(change_set, self.instances, self.base), MAX_PROBLEMS)

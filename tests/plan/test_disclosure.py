@@ -122,6 +122,14 @@ def test_for_a_plan_of_a_model_the_note_does_not_exist(make_vault: MakeVault, na
         assert flagged(ready)
 
 
+def test_a_plan_of_a_model_does_not_read_it_either(make_vault: MakeVault) -> None:
+    store = make_vault(NOTES)
+    assert [problem.code for problem in dry_run(store, READ, agent=MODEL).errors] == [
+        "PERMISSION_DENIED"
+    ]
+    assert not dry_run(store, READ).errors
+
+
 @pytest.mark.parametrize(
     ("old", "new", "places"),
     [
