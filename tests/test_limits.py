@@ -40,7 +40,7 @@ LIMITS = [
     f"{MAX_DEPTH}",
     f"{HASHED_FILE // MEGABYTE} MB",
     f"{DIFFLIB_LIMIT:,}",
-    f"{references.LONGEST:,} characters",
+    f"{references.MAX_PARSED:,} characters",
     f"{CLOSELY:,} characters",
     f"{editing.LARGEST:,} bytes",
     f"{MAX_STEPS}",

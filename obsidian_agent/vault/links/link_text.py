@@ -1,8 +1,8 @@
-"""How links are written: the text of a new one in the form that the vault's settings ask for, and new targets and display texts for old ones, as
-bytes of the file.
+"""Writing of links: new ones in the form of the vault's settings, and new targets for existing ones.
 
-A link keeps its own form: a bare name stays one while no other file has it, a path from the root stays one, and so do relative paths, paths
-from a folder in the middle, and an extension that is there or not. Where the own form cannot name the file, longer ones follow.
+An existing link keeps its form: a bare name stays one while no other file has it, a path from the
+root stays one, and so do relative paths, partial paths, and a present or omitted extension. If that
+form cannot name the file, longer forms are tried.
 """
 
 from __future__ import annotations
@@ -23,10 +23,20 @@ from obsidian_agent.vault.text import Edit
 
 LinkFormat = Literal["shortest", "relative", "absolute"]
 
+Form = Literal["name", "absolute", "rooted", "relative", "tail"]
+"""`Note`; `Folder/Note`; `/Folder/Note`; `../Folder/Note`; `Sub/Note` for `Folder/Sub/Note`."""
+
+_ENCODED_LETTER: Final = re.compile(rb"%[89A-Fa-f][0-9A-Fa-f]")
+_SAFE_IN_URL: Final = "/!$&'()*+,;=:@~"
+_NOT_IN_WIKILINK: Final = re.compile(r"[|\n\r]|\[\[|\]\]")
+_NOT_IN_ANGLES: Final = re.compile(r"[<>\\\n\r]")
+_LABELLED: Final = frozenset(("wikilink", "property", "markdown"))
+_PLAIN: Final = re.compile(rb"[\w \-./,+\x80-\xff]*")
+
 
 @dataclass(frozen=True, slots=True)
 class LinkStyle:
-    """The settings `newLinkFormat` and `useMarkdownLinks`; the defaults are Obsidian's."""
+    """Obsidian's settings `newLinkFormat` and `useMarkdownLinks`, with Obsidian's defaults."""
 
     format: LinkFormat = "shortest"
     markdown: bool = False
@@ -36,7 +46,7 @@ DEFAULT_STYLE: Final = LinkStyle()
 
 
 def link_style(store: VaultStore) -> LinkStyle:
-    """The settings of a vault; what is missing or unknown there has its default."""
+    """Return the settings of a vault. Missing and unknown values have their defaults."""
     settings = store.obsidian_config("app")
     if not isinstance(settings, dict):
         return DEFAULT_STYLE
@@ -48,9 +58,10 @@ def link_style(store: VaultStore) -> LinkStyle:
 def link_target(
     resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle = DEFAULT_STYLE
 ) -> str:
-    """What a link in `source` says to mean `target`: without `.md` in a wikilink, with it and with `%20` for blanks in a Markdown link.
+    """Return the text with which a new link in `source` means `target`.
 
-    The form that the style asks for, or the next longer one that means exactly this file. The resolver must know `target`.
+    It has the form of the style, or the next longer form that means exactly this file. A wikilink
+    omits `.md`; a Markdown link has it, and `%20` for blanks. The resolver must know `target`.
     """
     for text in _forms(resolver, target, source, style):
         if resolver.resolve(text, source) == target:
@@ -59,8 +70,8 @@ def link_target(
 
 
 def markdown_encoded(text: str) -> str:
-    """A path as the destination of a Markdown link: Obsidian encodes blanks; a percent sign that would be decoded is encoded too."""
-    return text.replace("%", "%25").replace(" ", "%20") if "%" in text else text.replace(" ", "%20")
+    """Encode a path as the destination of a Markdown link: blanks, as Obsidian does, and `%`."""
+    return text.replace("%", "%25").replace(" ", "%20")
 
 
 def _forms(
@@ -84,30 +95,33 @@ def _forms(
     yield f"/{target.text}"
 
 
-Form = Literal["name", "absolute", "rooted", "relative", "tail"]
-"""`Note`; `Folder/Note`; `/Folder/Note`; `../Folder/Note`; the end of a path, as `Sub/Note` for `Folder/Sub/Note`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The form of a target. `dotted`: a relative path in the own folder begins with `./`; `depth`: the components of a tail."""
+    """The form of an existing target."""
 
     form: Form
     extension: bool
+    """True if the extension is written."""
     dotted: bool = False
+    """True if a relative path starts with a dot."""
     depth: int = 1
+    """Number of components of a tail; 0 for a relative path that starts with `./`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A way to write a target. `unique`: it is meant only if no other file could be meant."""
+    """A possible text of a target."""
 
     text: str
     unique: bool = False
+    """True if the text may only be used while no other file matches it."""
 
 
 def shape_of(target: str, file: VaultPath, source: VaultPath, style: LinkStyle) -> Shape:
-    """The form of a target that means `file` in `source`. Where a text could be of two forms, the vault's setting decides."""
+    """Return the form of a target that means `file` in `source`.
+
+    If the text could have two forms, the vault's setting decides.
+    """
     key = link_key(target)
     extension = key.rstrip("/").rpartition("/")[2] == link_key(file.name)
     if target.startswith("/"):
@@ -134,7 +148,10 @@ def shape_of(target: str, file: VaultPath, source: VaultPath, style: LinkStyle) 
 def spellings(
     shape: Shape, file: VaultPath, source: VaultPath, style: LinkStyle
 ) -> Iterator[Spelling]:
-    """Ways to name `file` in `source`, the one of the given form first. Whether they mean the file is for the caller to see."""
+    """Yield possible targets for `file` in `source`, those of the given form first.
+
+    The caller must check that a target resolves to the file.
+    """
     endings = (True,) if shape.extension or not file.is_note else (False, True)
     for extension in endings:
         path = file.text if extension else _without_ending(file.text, file)
@@ -176,35 +193,28 @@ def _relative(path: str, source: VaultPath, *, dotted: bool) -> Iterator[Spellin
 
 
 def relative_path(path: str, source: VaultPath) -> str:
-    """A path as seen from the folder of a file, without `./` for what is in that folder or below."""
-    here = list(source.parent.parts)
-    there = path.split("/")
-    while here and len(there) > 1 and here[0] == there[0]:
-        del here[0], there[0]
-    return "/".join([*(".." for _ in here), *there])
+    """Return a path relative to the folder of a file, without a leading `./`."""
+    base = list(source.parent.parts)
+    parts = path.split("/")
+    while base and len(parts) > 1 and base[0] == parts[0]:
+        del base[0], parts[0]
+    return "/".join([*(".." for _ in base), *parts])
 
 
 def _without_ending(path: str, file: VaultPath) -> str:
     return path[: len(path) - len(file.suffix)] if file.is_note else path
 
 
-_ENCODED_LETTER: Final = re.compile(rb"%[89A-Fa-f][0-9A-Fa-f]")
-_SAFE_IN_URL: Final = "/!$&'()*+,;=:@~"
-_NOT_IN_WIKILINK: Final = re.compile(r"[|\n\r]|\[\[|\]\]")
-_NOT_IN_ANGLES: Final = re.compile(r"[<>\\\n\r]")
-_LABELLED: Final = frozenset(("wikilink", "property", "markdown"))
-
-
-_PLAIN: Final = re.compile(rb"[\w \-./,+\x80-\xff]*")
-
-
 def is_plain(text: bytes) -> bool:
-    """Whether a text has only letters, digits and marks that mean nothing inside a link: exchanging such texts changes no structure."""
+    """Return True if a text has no character with a meaning inside a link.
+
+    Exchanging such texts cannot change the structure of the note.
+    """
     return _PLAIN.fullmatch(text) is not None
 
 
 def target_edit(data: bytes, link: Link, target: str, *, canvas: bool) -> Edit[bytes] | None:
-    """The edit that gives a link another target; None when a link of this kind cannot hold it."""
+    """Return the edit that changes a link's target, or None if such a link cannot hold it."""
     written = _target(link, target, data[link.target_start : link.target_end])
     if written is None:
         return None
@@ -214,7 +224,10 @@ def target_edit(data: bytes, link: Link, target: str, *, canvas: bool) -> Edit[b
 def display_edit(
     data: bytes, link: Link, old: VaultPath, new: VaultPath, *, canvas: bool
 ) -> Edit[bytes] | None:
-    """The edit that lets a display text follow that is the file's old name; None when it is another text, or the text of an embed."""
+    """Return the edit that updates a display text equal to the file's old name.
+
+    Returns None for any other display text, and for embeds.
+    """
     if link.display is None or link.kind not in _LABELLED:
         return None
     label = link.display.strip()
@@ -243,7 +256,7 @@ def _in_file(text: str, link: Link, *, canvas: bool) -> bytes:
 
 
 def _target(link: Link, target: str, old: bytes) -> str | None:
-    """The text of a target, or None when it would be cut off or read as something else."""
+    """Return the text of a target, or None if it would be truncated or read differently."""
     if link.kind == "canvas":
         return target
     if "#" in target:
@@ -270,7 +283,10 @@ def _quoted(link: Link, text: str) -> str:
 
 
 def _destination(target: str, old: bytes, *, angle: bool) -> str | None:
-    """A path as a Markdown destination. Obsidian encodes blanks only; where the old one had encoded letters, the new one has too."""
+    """Return a path as a Markdown destination, with letters encoded only if the old one had some.
+
+    Otherwise only blanks and characters with a meaning are encoded, as Obsidian does.
+    """
     if angle:
         return None if _NOT_IN_ANGLES.search(target) else target.replace("%", "%25")
     if _ENCODED_LETTER.search(old):
@@ -285,11 +301,14 @@ def _destination(target: str, old: bytes, *, angle: bool) -> str | None:
 
 
 def _attribute(target: str, old: bytes) -> str | None:
-    """A path as the value of an attribute of HTML, whatever quotes are around it; blanks stay blanks where the old one had some."""
+    """Return a path as the value of an HTML attribute, safe in any quotes.
+
+    Blanks are encoded unless the old value has unencoded ones.
+    """
     written = _destination(target, old, angle=False)
     if written is None:
         return None
-    written = re.sub("[\"'`=]", lambda sign: f"%{ord(sign[0]):02X}", written).replace("&", "&amp;")
+    written = re.sub("[\"'`=]", lambda char: f"%{ord(char[0]):02X}", written).replace("&", "&amp;")
     return written.replace("%20", " ") if b" " in old else written
 
 

@@ -1,8 +1,9 @@
-"""References of a note to files that are no links of Obsidian's graph: what a definition (`[label]: Note.md`), an attribute of HTML and an
-address of Obsidian (`obsidian://open?vault=Notes&file=Note`) name.
+"""References to files outside of Obsidian's graph: definitions, HTML attributes and obsidian:// URIs.
 
-They lead somewhere in a preview or in another program, so a rename keeps their meaning, with the rules of Markdown links. Where they can stand is
-told by a reader of CommonMark (markdown-it-py) and one of HTML; only notes in which a quick look finds something go through them.
+Definitions (`[label]: Note.md`), attributes such as `href`, and URIs such as
+`obsidian://open?vault=Notes&file=Note` work in previews and other programs, so a rename updates them
+by the rules of Markdown links. markdown-it-py and an HTML parser locate them,
+but only in notes where a quick search finds a candidate.
 """
 
 from __future__ import annotations
@@ -22,81 +23,85 @@ from obsidian_agent.vault.text import BOM
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-LONGEST: Final = 100_000
-"""Characters of a note that is read properly; one made to be hard takes seconds then. Longer ones are only looked at."""
+MAX_PARSED: Final = 100_000
+"""Characters of a note that is parsed. Hostile notes of this length take seconds; longer ones are
+only searched for candidates."""
 
 _NAMED: Final = r"\]:[ \t]*(?:\r?\n[ \t>]*)?(?:<([^<>\r\n]+)>|([^\s<]\S*))"
 _LABEL_END: Final = expression(rb"\]:")
 _ASSIGNED: Final = expression(rb"=(?<=[fFcC\s\x80-\xff]=)")
-"""What a note with definitions, or with attributes that name files, certainly holds."""
+"""A part of every attribute `href` or `src`, as `_LABEL_END` is of every definition."""
 
-_BEHIND_LABEL: Final = expression(_NAMED)
+_AFTER_LABEL: Final = expression(_NAMED)
 _DEFINITION: Final = expression(rf"\[(?!\^)(?>(?:[^\[\]\\]|\\.){{1,999}}){_NAMED}")
 _OPENING: Final = expression(r"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
 _VALUE: Final = r"""\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))"""
 _NAMING: Final = expression(rf"\b(?:href|src){_VALUE}", re.IGNORECASE)
 _ATTRIBUTE: Final = expression(rf"""[\s/]*+([^\s"'<>/=]+)(?:{_VALUE})?""")
 _TAG_NAME: Final = expression(r"<[^\s/>]*")
-_ADDRESS_SIGN: Final = expression(rb"obsidian://", re.IGNORECASE)
-_ADDRESS: Final = expression(
+_URI_SCHEME: Final = expression(rb"obsidian://", re.IGNORECASE)
+_URI: Final = expression(
     r"obsidian://[a-z-]+/?\?((?:[^\s<>\"`|\\()\[\]{}]|\([^\s<>\"`|\\()]*\))*)", re.IGNORECASE
 )
-"""The parameters of an address; brackets are balanced, as in the destination of a Markdown link."""
+"""The parameters of a URI. Brackets are balanced, as in the destination of a Markdown link."""
 _PARAMETER: Final = expression(r"(?<=[?&;])([a-z]+)=([^&]*)", re.IGNORECASE)
 _LINE_END: Final = expression(r"\r\n?|\n")
 _SUBPATH: Final = expression(r"(?<!&)#|%23")
 
 
 class References(NamedTuple):
-    """The references to files in a note, in order. Not `sure`: the note is too long to tell code from text, and nothing may be written."""
+    """The references to files in a note, in order."""
 
     links: tuple[Link, ...] = ()
-    sure: bool = True
+    is_certain: bool = True
+    """False if the note is too long to distinguish code from text. It must not be edited then."""
 
 
 NONE: Final = References()
 
 
 def references_in(data: bytes) -> References:
-    """The references in a note to what can be files; bytes that are not UTF-8 count as U+FFFD."""
+    """Return the references to possible files in a note. Invalid UTF-8 counts as U+FFFD."""
     labels = _LABEL_END.search(data) is not None
     attributes = _ASSIGNED.search(data) is not None and (
         (lowered := data.lower()).find(b"href") >= 0 or lowered.find(b"src") >= 0
     )
-    if not labels and not attributes and not _ADDRESS_SIGN.search(data):
+    if not labels and not attributes and not _URI_SCHEME.search(data):
         return NONE
     note = _Note(data.decode(errors="replace"))
-    seen = (*note.seen(attributes=attributes), *note.addresses())
-    if not seen or len(note.text) > LONGEST:
-        return References(seen, sure=not seen)
-    return References(tuple(sorted(note.read(), key=lambda link: link.target_start)))
+    candidates = (*note.candidates(attributes=attributes), *note.uris())
+    if not candidates or len(note.text) > MAX_PARSED:
+        return References(candidates, is_certain=not candidates)
+    return References(tuple(sorted(note.references(), key=lambda link: link.target_start)))
 
 
 class _Note:
-    """The text of one note, and links made of what is found in it."""
+    """The text of a note, and the references in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._counted = (0, 0, 1)
 
-    def seen(self, *, attributes: bool) -> Iterator[Link]:
-        """Whatever looks like a reference, also in code."""
-        for found in _BEHIND_LABEL.finditer(self.text):
-            label = self.text.rfind("[", max(0, found.start() - 1_000), found.start())
+    def candidates(self, *, attributes: bool) -> Iterator[Link]:
+        """Yield everything that looks like a reference, including code."""
+        for match in _AFTER_LABEL.finditer(self.text):
+            label = self.text.rfind("[", max(0, match.start() - 1_000), match.start())
             if label >= 0 and not self.text.startswith("[^", label):
-                yield from self._definition(found)
-        for found in _NAMING.finditer(self.text) if attributes else ():
-            yield from self._attribute(found, 1, found.start(), found.end())
+                yield from self._definition(match)
+        for match in _NAMING.finditer(self.text) if attributes else ():
+            yield from self._attribute(match, 1, match.start(), match.end())
 
-    def read(self) -> Iterator[Link]:
-        """The references, as the reader of Markdown finds them."""
+    def references(self) -> Iterator[Link]:
+        """Yield the references that the Markdown parser locates."""
         text = self.text
         front = find_frontmatter(text)
-        base = front.body_start if front else len(BOM) if text.startswith(BOM) else 0
+        base = len(BOM) if text.startswith(BOM) else 0
+        if front is not None:
+            base = front.body_start
         lines = [base, *(end.end() for end in _LINE_END.finditer(text, base)), len(text)]
-        found: dict[str, Any] = {}
+        env: dict[str, Any] = {}
         code: list[tuple[int, int]] = []
-        for token in _reader().parse(text[base:], found):
+        for token in _parser().parse(text[base:], env):
             if token.map is None:
                 continue
             start, end = lines[token.map[0]], lines[min(token.map[1], len(lines) - 1)]
@@ -106,95 +111,118 @@ class _Note:
                 yield from self._tags(start, end, start)
             block = start
             for child in token.children or ():
-                if child.type in ("html_inline", "code_inline") and (
-                    place := _written(child.content).search(text, start, end)
-                ):
-                    start = place.end()
-                    if child.type == "html_inline":
-                        yield from self._tags(*place.span(), block)
-                    else:
-                        code.append(place.span())
-        for definition in (*found.get("references", {}).values(), *found.get("duplicate_refs", ())):
+                if child.type not in ("html_inline", "code_inline"):
+                    continue
+                source = _source_pattern(child.content).search(text, start, end)
+                if source is None:
+                    continue
+                start = source.end()
+                if child.type == "html_inline":
+                    yield from self._tags(*source.span(), block)
+                else:
+                    code.append(source.span())
+        for definition in (*env.get("references", {}).values(), *env.get("duplicate_refs", ())):
             opening = _OPENING.match(text, lines[definition["map"][0]])
-            if opening and (place := _DEFINITION.match(text, opening.end())):
-                yield from self._definition(place)
-        yield from self.addresses(code)
+            if opening and (match := _DEFINITION.match(text, opening.end())):
+                yield from self._definition(match)
+        yield from self.uris(code)
 
-    def addresses(self, code: Sequence[tuple[int, int]] = ()) -> Iterator[Link]:
-        """The addresses of Obsidian that name a file, outside of `code`. Their `display` is the name of the vault."""
-        for found in _ADDRESS.finditer(self.text):
-            if any(start <= found.start() < end for start, end in code):
+    def uris(self, code: Sequence[tuple[int, int]] = ()) -> Iterator[Link]:
+        """Yield the obsidian:// URIs that name a file, outside of `code`.
+
+        Their `display` is the name of the vault, or None.
+        """
+        for uri in _URI.finditer(self.text):
+            if any(start <= uri.start() < end for start, end in code):
                 continue
             vault: str | None = None
             file: re.Match[str] | None = None
-            for parameter in _PARAMETER.finditer(self.text, found.start(1), found.end(1)):
+            for parameter in _PARAMETER.finditer(self.text, uri.start(1), uri.end(1)):
                 name = parameter[1].lower()
                 if name == "vault":
                     vault = decoded(parameter[2].encode("utf-8", "replace"))
                 elif name in ("file", "filepath"):
                     file = parameter
-            piece = "" if file is None else _SUBPATH.split(file[2], maxsplit=1)[0].rstrip(".,;:!?'")
+            if file is None:
+                continue
+            piece = _SUBPATH.split(file[2], maxsplit=1)[0].rstrip(".,;:!?'")
             path = decoded(piece.encode("utf-8", "replace"))
-            if file is not None and path.strip() and path == path.strip():
-                start, first, end, line = self._places(
-                    *found.span()[:1], file.start(2), found.end()
-                )
-                last = first + len(piece.encode())
-                subpath = decoded(file[2][len(piece) :].encode("utf-8", "replace"))
-                yield Link("uri", path, subpath, vault, start, end, first, last, line)
+            if not path.strip() or path != path.strip():
+                continue
+            start, first, end, line = self._positions(uri.start(), file.start(2), uri.end())
+            yield Link(
+                kind="uri",
+                target=path,
+                subpath=decoded(file[2][len(piece) :].encode("utf-8", "replace")),
+                display=vault,
+                start=start,
+                end=end,
+                target_start=first,
+                target_end=first + len(piece.encode()),
+                line=line,
+            )
 
     def _tags(self, start: int, end: int, block: int) -> Iterator[Link]:
-        """What the tags of HTML between two places name, in a block that begins at a third."""
+        """Yield the references of HTML tags from `start` to `end`, in a block that starts at `block`."""
+        # Few notes need the HTML parser.
+        from obsidian_agent.vault.links.html_tags import opening_tags
+
         opening = _OPENING.match(self.text, block)
-        quotes = re.compile(rf"(?<=\n)(?:[ \t]*>){{0,{opening[0].count('>') if opening else 0}}}")
+        depth = opening[0].count(">") if opening else 0
+        quotes = re.compile(rf"(?<=\n)(?:[ \t]*>){{0,{depth}}}")
         piece = quotes.sub(lambda mark: " " * len(mark[0]), self.text[start:end])
-        from obsidian_agent.vault.links.html_tags import (
-            opening_tags,
-        )  # few notes need the reader of HTML
-
         for at, tag in opening_tags(piece):
-            named = _TAG_NAME.match(tag)
-            for attribute in _ATTRIBUTE.finditer(
-                piece, at + (named.end() if named else 0), at + len(tag)
-            ):
+            name = _TAG_NAME.match(tag)
+            name_end = at + (name.end() if name else 0)
+            for attribute in _ATTRIBUTE.finditer(piece, name_end, at + len(tag)):
                 if attribute[1].lower() in ("href", "src"):
-                    yield from self._attribute(
-                        attribute, 2, start + at, start + at + len(tag), start
-                    )
+                    tag_end = start + at + len(tag)
+                    yield from self._attribute(attribute, 2, start + at, tag_end, start)
 
-    def _definition(self, found: re.Match[str]) -> Iterator[Link]:
-        group = 1 if found[1] is not None else 2
-        raw = found[group].encode()
+    def _definition(self, match: re.Match[str]) -> Iterator[Link]:
+        group = 1 if match[1] is not None else 2
+        raw = match[group].encode()
         if not is_external(raw) and not raw.startswith(b"#"):
-            start, first, end, line = self._places(found.start(), found.start(group), found.end())
+            start, first, end, line = self._positions(
+                match.start(), match.start(group), match.end()
+            )
             link = markdown_link(b"", raw, start, end, first, line, embed=False, angle=group == 1)
             yield link._replace(kind="definition", display=None)
 
     def _attribute(
-        self, found: re.Match[str], first_group: int, start: int, end: int, base: int = 0
+        self, match: re.Match[str], first_group: int, start: int, end: int, base: int = 0
     ) -> Iterator[Link]:
-        """The link of an attribute whose value is in one of three groups; `base` is where in the note the matched text begins."""
-        group = next(
-            (group for group in range(first_group, first_group + 3) if found[group] is not None), 0
-        )
-        raw = found[group] if group else ""
+        """Yield the reference of an attribute whose value is in one of three groups, if any.
+
+        `base` is the offset of the searched text in the note.
+        """
+        groups = range(first_group, first_group + 3)
+        group = next((group for group in groups if match[group] is not None), 0)
+        raw = match[group] if group else ""
         piece = _SUBPATH.split(raw, 1)[0]
         path = decoded(unescape(piece).encode("utf-8", "replace"))
-        if (
-            not piece.strip()
-            or "\\" in raw
-            or is_external(unescape(raw).strip().encode("utf-8", "replace"))
-        ):
+        external = is_external(unescape(raw).strip().encode("utf-8", "replace"))
+        if not piece.strip() or "\\" in raw or external:
             return
-        blank = len(piece) - len(piece.lstrip())
-        begin, first, behind, line = self._places(start, base + found.start(group) + blank, end)
-        last = first + len(piece.strip().encode())
-        yield Link("html", path.strip(), raw[len(piece) :], None, begin, behind, first, last, line)
+        blanks = len(piece) - len(piece.lstrip())
+        target_start = base + match.start(group) + blanks
+        start, first, end, line = self._positions(start, target_start, end)
+        yield Link(
+            kind="html",
+            target=path.strip(),
+            subpath=raw[len(piece) :],
+            display=None,
+            start=start,
+            end=end,
+            target_start=first,
+            target_end=first + len(piece.strip().encode()),
+            line=line,
+        )
 
-    def _places(self, start: int, first: int, end: int) -> tuple[int, int, int, int]:
-        """Three places in bytes, and the line of the first; quick when asked in ascending order."""
-        known, at, line = self._counted if start >= self._counted[0] else (0, 0, 1)
-        between = self.text[known:start]
+    def _positions(self, start: int, first: int, end: int) -> tuple[int, int, int, int]:
+        """Return three offsets in bytes, and the line of the first. Fast in ascending order."""
+        counted, at, line = self._counted if start >= self._counted[0] else (0, 0, 1)
+        between = self.text[counted:start]
         at += len(between.encode())
         line += between.count("\n")
         self._counted = start, at, line
@@ -203,13 +231,13 @@ class _Note:
 
 
 @lru_cache(maxsize=1)
-def _reader() -> MarkdownIt:
-    """Blocks, definitions, code and HTML: nothing else of Markdown hides or holds a reference."""
+def _parser() -> MarkdownIt:
+    """Return a parser of blocks, definitions, code and HTML, the only parts that matter here."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").disable(["link", "image", "emphasis", "entity", "newline"])
 
 
-def _written(content: str) -> re.Pattern[str]:
-    """A pattern for a piece of text as it stands in the note: behind line ends there may be quote marks and blanks."""
+def _source_pattern(content: str) -> re.Pattern[str]:
+    """Return a pattern for inline content in the note, where lines may start with quote marks."""
     return re.compile(r"(?:\r\n?|\n)[ \t>]*".join(map(re.escape, re.split(r"[ ]?\n[ ]?", content))))

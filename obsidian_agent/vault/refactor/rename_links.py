@@ -344,7 +344,7 @@ def relink(
             if references.links
             else {}
         )
-        if (referred or addressed) and not references.sure:
+        if (referred or addressed) and not references.is_certain:
             problems.append(_only_seen(path, references, {**addressed, **referred}))
             references, referred, addressed = NONE, {}, {}
         if not concerned and not referred and not addressed:
@@ -429,7 +429,7 @@ class _Wording:
 
 def _all_links(path: VaultPath, data: bytes) -> tuple[Link, ...]:
     references = references_in(data) if path.is_note else NONE
-    return links_of(path, data) + (references.links if references.sure else ())
+    return links_of(path, data) + (references.links if references.is_certain else ())
 
 
 class _Rewriting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.vault.links.references import LONGEST
+from obsidian_agent.vault.links.references import MAX_PARSED
 
 VAULT = {
     "Hub.md": "[[#Top]] [[Hub]]\n# Top\n",
@@ -275,8 +275,8 @@ def test_a_note_too_long_for_it_is_told_with_its_lines(bench):
     vault = bench(
         {
             "Old.md": "",
-            "n.md": "x" * LONGEST + "\n\n[r]: Old.md\n",
-            "m.md": "x" * LONGEST + "\n\n[r]: Other.md\n",
+            "n.md": "x" * MAX_PARSED + "\n\n[r]: Old.md\n",
+            "m.md": "x" * MAX_PARSED + "\n\n[r]: Other.md\n",
         }
     )
     output = vault.run("vault.rename", **{"from": "Old.md", "to": "New.md"})
@@ -444,6 +444,6 @@ def test_a_deletion_counts_addresses(bench):
 
 
 def test_an_address_in_a_note_too_long_to_be_read_is_mentioned(bench):
-    vault = bench({"Old.md": "", "n.md": "x" * LONGEST + f"\n{OPEN}Old\n"})
+    vault = bench({"Old.md": "", "n.md": "x" * MAX_PARSED + f"\n{OPEN}Old\n"})
     vault.run("vault.rename", **{"from": "Old.md", "to": "New.md"})
     assert vault.warnings == ["REFERENCE_NOT_UPDATED"]

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.links.references import LONGEST, references_in
+from obsidian_agent.vault.links.references import MAX_PARSED, references_in
 
 
 def found(text: str) -> list[tuple[str, str, str]]:
     data = text.encode()
     references = references_in(data)
-    assert references.sure
+    assert references.is_certain
     return [
         (link.target, link.subpath, data[link.target_start : link.target_end].decode())
         for link in references.links
@@ -76,9 +76,9 @@ def test_a_code_span_does_not_stand_for_the_tag_behind_it():
 
 
 def test_a_note_too_long_to_be_read_is_only_looked_at():
-    references = references_in(b"```\n[a]: b.md\n```\n" + b"x" * LONGEST)
-    assert ([link.target for link in references.links], references.sure) == (["b.md"], False)
-    assert references_in(b"x" * LONGEST) == ((), True)
+    references = references_in(b"```\n[a]: b.md\n```\n" + b"x" * MAX_PARSED)
+    assert ([link.target for link in references.links], references.is_certain) == (["b.md"], False)
+    assert references_in(b"x" * MAX_PARSED) == ((), True)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_note_too_long_to_be_read_is_only_looked_at():
 )
 def test_a_hostile_note_costs_seconds_at_most(piece):
     started = time.process_time()
-    references_in((piece * (LONGEST // len(piece) - 9) + "\n\n[a]: b.md\n").encode())
+    references_in((piece * (MAX_PARSED // len(piece) - 9) + "\n\n[a]: b.md\n").encode())
     assert time.process_time() - started < 20
 
 
