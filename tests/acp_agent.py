@@ -1,6 +1,8 @@
 """An agent that speaks ACP on standard input and output and does what the last line of its prompt says: a process of its own, for tests.
 
 `ask TOOL JSON` calls a tool of the MCP server that it was given, `propose JSON` proposes a plan; the other words are misdeeds.
+When a session begins it reports that it has the tools of that server. With `slow` as second argument it starts the server late and lists
+them, as real agents do in the background; with `never` it does not. With `broken` it ends at once.
 """
 
 from __future__ import annotations
@@ -17,10 +19,14 @@ from typing import Any
 from acp import PROTOCOL_VERSION
 from mcp import Client, StdioServerParameters
 
+from obsidian_agent.integrations.proposals import report_listed
+
 SESSIONS: dict[str, dict[str, Any]] = {}
 WAITING: dict[int, asyncio.Future[Any]] = {}
 CANCELLED = asyncio.Event()
 LOG = Path(sys.argv[1])
+HOW = (*sys.argv[2:], "")[0]
+LISTED: set[str] = set()
 
 
 def send(**message: Any) -> None:
@@ -39,7 +45,15 @@ def update(session: str, **fields: Any) -> None:
 def note(params: dict[str, Any]) -> None:
     with LOG.open("a") as log:
         log.write(
-            json.dumps({"pid": os.getpid(), "cwd": os.getcwd(), "inside": os.listdir(), **params})
+            json.dumps(
+                {
+                    "pid": os.getpid(),
+                    "cwd": os.getcwd(),
+                    "inside": os.listdir(),
+                    "listed": params["sessionId"] in LISTED,
+                    **params,
+                }
+            )
             + "\n"
         )
 
@@ -79,6 +93,25 @@ async def permission(session: str, title: str, kind: str, **raw: Any) -> str:
     return str(answer.get("result", {}).get("outcome"))
 
 
+def server_of(session: str) -> StdioServerParameters:
+    server = SESSIONS[session]["mcpServers"][0]
+    environment = {**os.environ, **{each["name"]: each["value"] for each in server["env"]}}
+    return StdioServerParameters(command=server["command"], args=server["args"], env=environment)
+
+
+async def list_tools(session: str) -> None:
+    server = server_of(session)
+    if HOW == "":
+        with contextlib.suppress(OSError):  # another program listens there
+            await report_listed(Path((server.env or {})["OBSIDIAN_AGENT_SOCKET"]))
+    elif HOW == "slow":
+        await asyncio.sleep(1.5)
+        async with Client(server) as client:
+            if (await client.list_tools()).tools:
+                LISTED.add(session)
+            await asyncio.Event().wait()
+
+
 async def tool(session: str, name: str, arguments: Any) -> str:
     call_id, title = f"call-{name}", f"mcp__obsidian-agent__{name}"
     update(
@@ -92,10 +125,7 @@ async def tool(session: str, name: str, arguments: Any) -> str:
     )
     if "allow_once" not in await permission(session, title, "other"):
         return "not allowed"
-    server = SESSIONS[session]["mcpServers"][0]
-    environment = {**os.environ, **{each["name"]: each["value"] for each in server["env"]}}
-    command = StdioServerParameters(command=server["command"], args=server["args"], env=environment)
-    async with Client(command) as client:
+    async with Client(server_of(session)) as client:
         result = await client.call_tool(name, arguments)
     update(
         session,
@@ -160,6 +190,7 @@ async def misbehave(session: str, word: str, rest: str) -> None:
 async def prompt(number: int, params: dict[str, Any]) -> None:
     session = params["sessionId"]
     text = params["prompt"][-1]["text"]
+    await asyncio.sleep(0.5)  # what was sent to it before may still have to be read
     note(params)
     say(session, "Let me see. ", "agent_thought_chunk")
     word, _, rest = text.strip().splitlines()[-1].partition(" ")
@@ -190,6 +221,9 @@ async def main() -> None:
     reader = asyncio.StreamReader(limit=1 << 26)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     kept: set[asyncio.Task[None]] = set()
+    if HOW == "broken":
+        sys.stderr.write("no key sk-abcdefghijkl\nsign in first\n")
+        os._exit(4)
     while line := await reader.readline():
         message = json.loads(line)
         number, params = message.get("id"), message.get("params") or {}
@@ -206,10 +240,12 @@ async def main() -> None:
                 session = f"session-{os.getpid()}-{len(SESSIONS)}"
                 SESSIONS[session] = params
                 send(id=number, result={"sessionId": session})
+                kept.add(asyncio.create_task(list_tools(session)))
             case "session/load":
                 SESSIONS[params["sessionId"]] = params
                 say(params["sessionId"], "what was said before")
                 send(id=number, result={})
+                kept.add(asyncio.create_task(list_tools(params["sessionId"])))
             case "session/prompt":
                 kept.add(asyncio.create_task(prompt(number, params)))
             case "session/cancel":

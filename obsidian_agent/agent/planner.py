@@ -32,7 +32,6 @@ from obsidian_agent.providers.base import (
     Usage,
     Waiting,
 )
-from obsidian_agent.providers.thinking import thinking_apart
 from obsidian_agent.tools.core.tool import RunContext
 
 if TYPE_CHECKING:
@@ -109,6 +108,8 @@ class Reply:
 
 async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: Emit) -> None:
     """Send a request, keep what comes in `reply`, and emit what is to be shown. Raises `ProviderError`."""
+    from obsidian_agent.providers.thinking import thinking_apart
+
     async with (
         contextlib.aclosing(provider.stream(request)) as streamed,
         contextlib.aclosing(thinking_apart(streamed)) as deltas,

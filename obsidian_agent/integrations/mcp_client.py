@@ -11,8 +11,6 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -35,11 +33,11 @@ from mcp_types import (
 
 from obsidian_agent import __version__
 from obsidian_agent.agent.mcp_tools import Answered, ServerTool
+from obsidian_agent.child_process import ProcessLog, end_group, runnable
 from obsidian_agent.config import McpServer
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ServerError
 from obsidian_agent.providers.errors import redact
-from obsidian_agent.state_files import make_private
 
 START_SECONDS: Final = 30.0
 """Until a server answers for the first time: some are fetched from a registry before they run."""
@@ -50,8 +48,6 @@ MOST_EVER: Final = 256 << 20
 MOST_TOOLS: Final = 100
 """Of one server."""
 MOST_PAGES: Final = 20
-LARGEST_LOG: Final = 1 << 20
-"""Bytes of a log file; what a server writes beyond that is read and dropped."""
 END_SECONDS: Final = 1.0
 """Twice as long a server may take to end by itself."""
 
@@ -65,7 +61,7 @@ class Connection:
     def __init__(self, name: str, server: McpServer, log: Path) -> None:
         self.name = name
         self.server = server
-        self._log = _Log(log)
+        self._log = ProcessLog(log)
         self._owner: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asked: asyncio.Queue[_Asked] = asyncio.Queue()
@@ -214,11 +210,10 @@ def _text_of(part: Any) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _process(server: McpServer, log: _Log) -> AsyncIterator[Streams]:
+async def _process(server: McpServer, log: ProcessLog) -> AsyncIterator[Streams]:
     """A server that is a process of its own group: lines of JSON on its standard streams, its errors in the log."""
     process = await asyncio.create_subprocess_exec(
-        server.command,
-        *server.args,
+        *runnable((server.command, *server.args)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -252,7 +247,7 @@ def _expanded(values: Mapping[str, str]) -> dict[str, str]:
     return {name: os.path.expandvars(value) for name, value in values.items()}
 
 
-async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: _Log) -> None:
+async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: ProcessLog) -> None:
     assert process.stdout is not None
     room = MOST_EVER
     async with incoming:
@@ -284,7 +279,7 @@ async def _send(process: asyncio.subprocess.Process, outgoing: Any) -> None:
                 await process.stdin.drain()
 
 
-async def _errors(process: asyncio.subprocess.Process, log: _Log) -> None:
+async def _errors(process: asyncio.subprocess.Process, log: ProcessLog) -> None:
     assert process.stderr is not None
     while data := await process.stderr.read(65_536):
         log.write(redact(data.decode("utf-8", "replace")))
@@ -294,12 +289,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Close its input, then end its group, mildly and then not; also what it started and left behind."""
     assert process.stdin is not None
     process.stdin.close()
-    for name in ("", "SIGTERM", "SIGKILL"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if name and sys.platform == "win32":
-                process.kill()
-            elif name:
-                os.killpg(process.pid, signal.Signals[name])
+    for force in (None, False, True):
+        if force is not None:
+            end_group(process.pid, force=force)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), END_SECONDS)
     # What is not read any more is not seen to end either, and nothing public closes it.
@@ -345,32 +337,3 @@ class _LimitedBody(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-
-class _Log:
-    """What a server wrote to its standard error, and when it came and went; begun anew when it has grown large."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def begin(self, text: str) -> None:
-        """Make room where there is little, and write."""
-        with contextlib.suppress(OSError):
-            if self.file.stat().st_size > LARGEST_LOG // 2:
-                os.replace(self.file, self.file.with_name(f"{self.file.name}.1"))
-        self.write(text)
-
-    def write(self, text: str) -> None:
-        """Add to the file, as far as there is room in it."""
-        with contextlib.suppress(OSError):
-            make_private(self.file.parent)
-            fd = os.open(
-                self.file,
-                os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0),
-                0o600,
-            )
-            try:
-                if (room := LARGEST_LOG - os.fstat(fd).st_size) > 0:
-                    os.write(fd, text.encode("utf-8", "replace")[:room])
-            finally:
-                os.close(fd)

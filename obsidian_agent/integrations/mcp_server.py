@@ -14,14 +14,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from mcp import MCPError
+from mcp.server.context import CallNext, ServerMiddleware, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.session import ServerSession
 
 from obsidian_agent import __version__
 from obsidian_agent.agent.turn.tool_round import Scrubber, error_text
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError
-from obsidian_agent.integrations.proposals import Outcome, Proposal, propose
+from obsidian_agent.integrations.proposals import Outcome, Proposal, propose, report_listed
 from obsidian_agent.integrations.shared_vault import HINT, RUN_PLAN, SharedVault
 
 INSTRUCTIONS = f"""A vault of Obsidian notes. Notes that the person did not share do not exist here. {HINT}
@@ -37,6 +40,10 @@ MOST_PREVIEWS: Final = 2
 """Plans of clients that are previewed at once: the processor is the user's."""
 END_SECONDS: Final = 10.0
 """So long a run may take to stop, behind the file that it writes, when the program ends."""
+PING_SECONDS: Final = 5.0
+"""Seconds that a client has to answer a ping; not every client does."""
+WRITE_SECONDS: Final = 0.25
+"""Seconds in which an answer is written and read."""
 
 Document = dict[str, Any]
 Value = TypeVar("Value")
@@ -132,10 +139,40 @@ def serve(
     asyncio.run(answer())
 
 
+def _reporter(app: Path) -> ServerMiddleware[Any]:
+    """Report to the program that started the client when that has the tools.
+
+    Messages keep their order, so a client that answers a ping has what was sent before it. Protocols
+    since 2026 have no ping of the server's: there the answer only gets the time to be written.
+    """
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def report(session: ServerSession) -> None:
+        try:
+            async with asyncio.timeout(PING_SECONDS):
+                await session.send_ping()
+        except (TimeoutError, MCPError):
+            await asyncio.sleep(WRITE_SECONDS)
+        await report_listed(app)
+
+    async def middleware(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        answer = await call_next(ctx)
+        if ctx.method == "tools/list":
+            tasks.add(task := asyncio.create_task(report(ctx.session)))
+            task.add_done_callback(tasks.discard)
+        return answer
+
+    return middleware
+
+
 def server(shared: SharedVault, scrubber: Scrubber, calls: Calls) -> MCPServer:
     """The server over one vault. Every call is answered by a thread, so that a slow one holds nobody up."""
     made: MCPServer = MCPServer(
-        "obsidian-agent", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR"
+        "obsidian-agent",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        log_level="ERROR",
+        middleware=[_reporter(shared.app)] if shared.client else [],
     )
 
     async def ask(

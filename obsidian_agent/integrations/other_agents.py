@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.child_process import ProcessLog
 from obsidian_agent.config import ENVIRONMENT_PREFIX, LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.integrations.proposals import (
@@ -56,7 +58,8 @@ def open_agent(
     """The agent called `name` for a vault; nothing is started yet. Raises `ConfigError`."""
     command = agent_command(name, settings.current.agents)
     place = state_folder.find(state, store)
-    socket = place / f"agent-{os.getpid()}-{name}.sock"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    socket = place / f"agent-{os.getpid()}-{digest[:8]}.sock"  # short, whatever the name holds
     config = ["--config", str(settings.file)] if settings.file is not None else []
     told = {VARIABLE: str(socket), CLIENT_VARIABLE: name}
     if settings.options.get("share_allow"):
@@ -79,11 +82,11 @@ def open_agent(
     }
 
     @asynccontextmanager
-    async def proposals(take: Take) -> AsyncIterator[bool]:
+    async def proposals(take: Take, listed: Callable[[], object]) -> AsyncIterator[bool]:
         async def handed(proposal: Proposal) -> Outcome:
             return Outcome("shown", take(proposal.plan))
 
-        async with listening(socket, handed) as there:
+        async with listening(socket, handed, listed) as there:
             yield there
 
     def note(delta: ChatDelta) -> None:
@@ -103,14 +106,15 @@ def open_agent(
     folder = state / "agents" / f"{place.name}-{name}"
     kind = OpenCodeServer if speaks_http(command) else AcpAgent
     return kind(
-        f"{ACP}/{name}",
-        command,
-        folder,
-        server,
-        proposals,
-        lambda: _watch(name, store, Runs(store, state)),
-        tell,
-        note,
+        name=f"{ACP}/{name}",
+        command=command,
+        folder=folder,
+        log=ProcessLog(state / "log" / f"agent-{name}.log"),
+        server=server,
+        proposals=proposals,
+        watch=lambda: _watch(name, store, Runs(store, state)),
+        tell=tell,
+        note=note,
     )
 
 

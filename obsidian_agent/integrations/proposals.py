@@ -13,6 +13,7 @@ import os
 import socket
 import struct
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -34,7 +35,7 @@ READ_SECONDS: Final = 10.0
 LOOK_AGAIN_SECONDS: Final = 3.0
 """So often a program that waits for its turn looks whether the one that listens is gone."""
 _ADDRESS: Final = 100
-"""Bytes of a path that fit into a socket's address on every system."""
+"""Bytes of a path that fit into a socket's address on every system: macOS has room for 103, Linux for 107."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,19 @@ Handler = Callable[[Proposal], Awaitable[Outcome]]
 
 
 @contextlib.asynccontextmanager
-async def listening(place: Path, handler: Handler) -> AsyncIterator[bool]:
-    """Take proposals at a socket. False: somebody else does already, or this system has no such sockets."""
+async def listening(
+    place: Path, handler: Handler, listed: Callable[[], object] = lambda: None
+) -> AsyncIterator[bool]:
+    """Accept proposals at a socket. False: another program does already, or this system has no such sockets.
+
+    `listed` is called when a server reports that its client has its tools.
+    """
 
     answering: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # A task of its own: one that asyncio made for the connection may not be cancelled before Python 3.12.
-        task = asyncio.ensure_future(_answer(reader, writer, handler))
+        task = asyncio.ensure_future(_answer(reader, writer, handler, listed))
         answering.add(task)
         await asyncio.gather(task, return_exceptions=True)
         answering.discard(task)
@@ -101,34 +107,49 @@ async def listen(place: Path, handler: Handler) -> None:
 
 async def propose(place: Path, proposal: Proposal) -> Outcome | None:
     """Hand a plan over and wait for what comes of it; None where nobody listens, or whoever did goes away."""
-    if not hasattr(socket, "AF_UNIX"):
-        return None
     try:
-        with _address(place) as address:
-            reader, writer = await asyncio.open_unix_connection(address, limit=LONGEST)
-    except OSError:
-        return None
-    try:
-        if not _is_own(writer):
-            return None
-        writer.write(json.dumps(asdict(proposal)).encode("ascii") + b"\n")
-        await writer.drain()
-        answer = json.loads(await reader.readline())
+        answer = json.loads(await _said(place, asdict(proposal)))
         return Outcome(answer["status"], str(answer["message"]), answer["runId"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+async def report_listed(place: Path) -> None:
+    """Report that a client has the tools of this server. Without a listener nothing happens."""
+    with contextlib.suppress(OSError, ValueError):
+        await _said(place, {"listed": True})
+
+
+async def _said(place: Path, message: Mapping[str, Any]) -> bytes:
+    """Send a message, and return the line that answers it. Raise OSError where no program of this user listens."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise ConnectionRefusedError
+    with _address(place) as address:
+        reader, writer = await asyncio.open_unix_connection(address, limit=LONGEST)
+    try:
+        if not _is_own(writer):
+            raise PermissionError
+        writer.write(json.dumps(message).encode("ascii") + b"\n")
+        await writer.drain()
+        return await reader.readline()
     finally:
         writer.close()
 
 
 async def _answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    handler: Handler,
+    listed: Callable[[], object],
 ) -> None:
     if not _is_own(writer):
         return
     try:
         asked = json.loads(await asyncio.wait_for(reader.readline(), READ_SECONDS))
     except (OSError, ValueError, TimeoutError):
+        return
+    if asked == {"listed": True}:
+        listed()
         return
     if (
         not isinstance(asked, dict)
@@ -190,15 +211,19 @@ def _is_left_over(address: str) -> bool:
 
 @contextlib.contextmanager
 def _address(place: Path) -> Iterator[str]:
-    """A path to the socket that is short enough for an address: Linux names a folder by a number."""
-    if len(os.fsencode(place)) <= _ADDRESS or sys.platform != "linux":
+    """Yield a path to the socket that fits into an address, for as long as that is bound or connected.
+
+    A long one leads through a link to its folder, in a private folder of its own.
+    """
+    if len(os.fsencode(place)) <= _ADDRESS:
         yield str(place)
         return
-    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{place.name}"
-    finally:
-        os.close(folder)
+    usual = tempfile.gettempdir()
+    base = usual if len(os.fsencode(usual)) <= _ADDRESS // 2 else "/tmp"
+    with tempfile.TemporaryDirectory(prefix="oa-", dir=base) as folder:
+        link = Path(folder, "s")
+        link.symlink_to(place.parent.absolute())
+        yield str(link / place.name)
 
 
 def _is_own(writer: asyncio.StreamWriter) -> bool:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from obsidian_agent import __version__
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.agent_process import AgentProcess
 from obsidian_agent.providers.base import Finished, Usage
+from obsidian_agent.providers.errors import redact
 from obsidian_agent.providers.other_agent import OURS, SERVER, OtherAgent, Turn, environment, tokens
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ class _Link:
 
 @dataclass(slots=True)
 class AcpAgent(OtherAgent):
-    """An agent on standard input and output."""
+    """An agent on standard input and output. It starts our MCP server for each session."""
 
+    lists_tools: ClassVar[bool] = True
     _link: _Link | None = None
 
     @property
@@ -56,7 +58,9 @@ class AcpAgent(OtherAgent):
             raise ProviderError(
                 message, code="NOT_INSTALLED", hint="Install obsidian-agent[acp,mcp]."
             ) from error
-        process = await AgentProcess.start(self.command, self.folder / "work", environment())
+        process = await AgentProcess.start(
+            self.command, self.folder / "work", environment(), self.log
+        )
         link = self._link = _Link(process, Connection(self._asked, process))
         offer = {
             "protocolVersion": 1,
@@ -90,6 +94,7 @@ class AcpAgent(OtherAgent):
             hint = "Sign in with it in a terminal first." if error.code == -32000 else None
             details = error.data.get("details") if isinstance(error.data, dict) else None
             said = f"{str(error).rstrip('.')}{f': {details}' if details else ''}"[:300]
+            self.log.write(f"{method} refused: {redact(said)}\n")
             raise ProviderError(
                 f"{self._who} refused: {said}.", code="AGENT_ERROR", hint=hint
             ) from error

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from obsidian_agent.child_process import ProcessLog, end_group, runnable
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ProviderError
+from obsidian_agent.providers.errors import redact
 from obsidian_agent.state_files import make_private
 
 LONGEST_LINE: Final = 4 << 20
@@ -29,14 +29,17 @@ GRACE: Final = 1.0
 
 # Reads until our end of the pipe is gone, by whatever death, and ends the group.
 _GUARD: Final = """
-import os, signal, sys, time
+import os, signal, subprocess, sys, time
 sys.stdin.buffer.read()
-for number in (signal.SIGTERM, signal.SIGKILL):
-    try:
-        os.killpg(int(sys.argv[1]), number)
-    except OSError:
-        break
-    time.sleep(1)
+if os.name == "nt":
+    subprocess.run(["taskkill", "/F", "/T", "/PID", sys.argv[1]])
+else:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(int(sys.argv[1]), number)
+        except OSError:
+            break
+        time.sleep(1)
 """
 
 
@@ -59,6 +62,7 @@ class AgentProcess:
     transport: asyncio.SubprocessTransport
     protocol: _Streams
     guard: asyncio.subprocess.Process
+    log: ProcessLog
     owner: asyncio.Task[None] | None = None
     said: int = 0
     """Bytes of this turn."""
@@ -67,16 +71,21 @@ class AgentProcess:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], folder: Path, environment: Mapping[str, str]
+        cls, command: Sequence[str], folder: Path, environment: Mapping[str, str], log: ProcessLog
     ) -> AgentProcess:
         """Start a command in an empty folder of its own. Raises `ProviderError` AGENT_NOT_STARTED.
 
-        The task that owns it ends it when the event loop ends.
+        The task that owns it ends it when the event loop ends. Its errors go to the log.
         """
+        await asyncio.to_thread(log.begin, f"starting {' '.join(command)}\n")
         try:
             await asyncio.to_thread(_emptied, folder)
             transport, protocol = await asyncio.get_running_loop().subprocess_exec(
-                _Streams, *command, cwd=folder, env=dict(environment), start_new_session=True
+                _Streams,
+                *runnable(command),
+                cwd=folder,
+                env=dict(environment),
+                start_new_session=True,
             )
             guard = (sys.executable, "-I", "-S", "-c", _GUARD, str(transport.get_pid()))
             try:
@@ -86,11 +95,13 @@ class AgentProcess:
                     await asyncio.create_subprocess_exec(
                         *guard, stdin=subprocess.PIPE, start_new_session=True
                     ),
+                    log,
                 )
             except BaseException:
-                _signal(transport.get_pid(), signal.SIGKILL)
+                end_group(transport.get_pid(), force=True)
                 raise
         except OSError as error:
+            log.write(f"cannot be started: {error.strerror or error}\n")
             raise ProviderError(
                 f"{command[0]} cannot be started: {error.strerror or error}.",
                 code="AGENT_NOT_STARTED",
@@ -125,12 +136,13 @@ class AgentProcess:
         try:
             await self.protocol.exited.wait()
         finally:
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                _signal(group, number)
+            for force in (False, True):
+                end_group(group, force=force)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(GRACE):
                         await self.protocol.exited.wait()
                         await errors
+            self.log.write(f"ended, exit code {self.transport.get_returncode()}\n")
             with contextlib.suppress(ProcessLookupError):
                 self.guard.kill()
             await self.guard.wait()
@@ -145,6 +157,7 @@ class AgentProcess:
         assert self.protocol.stderr is not None
         while piece := await self.protocol.stderr.read(1 << 16):
             self.errors = (self.errors + piece)[-LAST_WORDS:]
+            self.log.write(redact(piece.decode("utf-8", "replace")))
 
     # --- a transport of `acp` --------------------------------------------------------------------------------------------------------
 
@@ -177,11 +190,6 @@ class AgentProcess:
 
     async def close(self) -> None:
         """Nothing: the owner ends it."""
-
-
-def _signal(group: int, number: int) -> None:
-    with contextlib.suppress(OSError):
-        os.killpg(group, number)
 
 
 def _emptied(folder: Path) -> None:

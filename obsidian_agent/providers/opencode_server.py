@@ -171,14 +171,18 @@ class OpenCodeServer(OtherAgent):
         password = secrets.token_urlsafe(24)
         told = environment(mcp={SERVER: self._our_server()}) | {PASSWORD: password}
         command = (*self.command, "--hostname", "127.0.0.1", "--port", "0")
-        process = self._process = await AgentProcess.start(command, self.folder / "work", told)
+        process = self._process = await AgentProcess.start(
+            command, self.folder / "work", told, self.log
+        )
         assert (output := process.protocol.stdout) is not None
         while not (
             ready := _READY.search(line := await output.readline())
         ):  # before that it accepts connections and never answers
             if not line:
                 raise ProviderError(
-                    f"{self._who} did not start ({process.last_words()}).", code="AGENT_GONE"
+                    f"{self._who} did not start ({process.last_words()}).",
+                    code="AGENT_GONE",
+                    hint=self._log_hint,
                 )
         self._open_client(_loopback(ready[1].decode("ascii", "replace")), password)
 

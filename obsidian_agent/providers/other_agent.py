@@ -14,12 +14,12 @@ import hashlib
 import json
 import os
 import re
-import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
+from obsidian_agent.child_process import ProcessLog, split_command
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES
@@ -48,6 +48,8 @@ SERVER: Final = "obsidian-agent"
 """Our MCP server, as agents know it."""
 SILENCE: Final = 300.0
 """Seconds that an agent may be silent where the settings name none: it thinks and looks around without a word."""
+TOOLS: Final = 20.0
+"""Seconds within which an agent must ask our MCP server for its tools before it is asked anything."""
 START: Final = 60.0
 """Seconds that it has at least to start and to begin a session."""
 GOODBYE: Final = 3.0
@@ -153,15 +155,19 @@ class OtherAgent:
     A transport says how it is started, asked and cancelled.
 
     A request is one turn of the agent; of its messages those go out that its session does not have yet. A plan that it proposes by the MCP
-    server in that time (`proposals`) comes as a call of `propose_plan`. `watch` looks at the vault and gives what says what changed since;
+    server in that time (`proposals`) comes as a call of `propose_plan`; the same connection reports that the server has listed its tools. `watch` looks at the vault and gives what says what changed since;
     `tell` hears how the agent stands; `note` writes into the record what it did and was refused, and blocks.
     """
+
+    lists_tools: ClassVar[bool] = False
+    """Whether every session starts our MCP server, whose tools the agent lists meanwhile."""
 
     name: str
     command: tuple[str, ...]
     folder: Path
+    log: ProcessLog
     server: Mapping[str, Any]
-    proposals: Callable[[Take], AbstractAsyncContextManager[object]]
+    proposals: Callable[[Take, Callable[[], object]], AbstractAsyncContextManager[bool]]
     watch: Callable[[], Callable[[], Problem | None]]
     tell: Callable[[AgentState], object] = lambda state: None
     note: Callable[[ChatDelta], object] = lambda delta: None
@@ -171,6 +177,7 @@ class OtherAgent:
     _session: str = ""
     _turn: Turn | None = None
     _busy: bool = False
+    _listed: asyncio.Event = field(default_factory=asyncio.Event)
 
     # --- what a transport does -----------------------------------------------------------------------------------------------------
 
@@ -213,6 +220,7 @@ class OtherAgent:
         raise NotImplementedError
 
     def _flood(self) -> ProviderError:
+        self.log.write(f"more than {MOST_BYTES:,} bytes in one turn\n")
         return ProviderError(
             f"{self._who} wrote more than {MOST_BYTES >> 20} MB in one turn and was ended.",
             code="AGENT_FLOOD",
@@ -220,8 +228,14 @@ class OtherAgent:
 
     def _over(self, why: str, hint: str = "The next message starts it again.") -> ProviderError:
         return ProviderError(
-            f"{self._who} ended in the middle ({why}).", code="AGENT_GONE", hint=hint
+            f"{self._who} ended in the middle ({why}).",
+            code="AGENT_GONE",
+            hint=f"{hint} {self._log_hint}",
         )
+
+    @property
+    def _log_hint(self) -> str:
+        return f"Its log is {self.log.file}."
 
     # --- a turn --------------------------------------------------------------------------------------------------------------------
 
@@ -246,8 +260,8 @@ class OtherAgent:
         finished = Finished("error")
         try:
             async with (
-                self.proposals(turn.propose),
-                contextlib.aclosing(self._deltas(request, turn)) as deltas,
+                self.proposals(turn.propose, self._listed.set) as reachable,
+                contextlib.aclosing(self._deltas(request, turn, reachable)) as deltas,
             ):
                 async for delta in deltas:
                     await self._noted(delta)
@@ -280,17 +294,26 @@ class OtherAgent:
         if isinstance(delta, OwnCall | Remark):
             await asyncio.to_thread(self.note, delta)
 
-    async def _deltas(self, request: ChatRequest, turn: Turn) -> AsyncGenerator[ChatDelta, None]:
+    async def _deltas(
+        self, request: ChatRequest, turn: Turn, reachable: bool
+    ) -> AsyncGenerator[ChatDelta, None]:
         silence = SILENCE if request.timeout is None else request.timeout
         try:
             async with asyncio.timeout(max(silence, START)):
                 await self._connect()
+                opened = set(self._open)
+                self._listed.clear()
                 session, pieces = await self._placed(request)
+            if not reachable:
+                yield Remark(_unreachable(self._who))
+            elif self.lists_tools and session not in opened and not await self._tools_listed():
+                yield Remark(_without_tools(self._who))
         except TimeoutError:
             await self._end()
             raise ProviderError(
                 f"{self._who} did not begin to work within {max(silence, START):.0f} seconds.",
                 code="API_TIMEOUT",
+                hint=self._log_hint,
             ) from None
         self._session, self._turn = session, turn
         self._tell(state="working")
@@ -313,6 +336,15 @@ class OtherAgent:
                 await self._stop(asked)
         self._remember(request, session)
         yield finished
+
+    async def _tools_listed(self) -> bool:
+        """Wait until our MCP server has answered the agent's request for its tools: without them it answers blindly."""
+        try:
+            async with asyncio.timeout(TOOLS):
+                await self._listed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _connect(self) -> None:
         """Start the agent where it is gone. Raises `ProviderError`."""
@@ -392,6 +424,21 @@ class OtherAgent:
             replace_file(self.folder / "sessions.json", json.dumps(document).encode("ascii"))
 
 
+def _without_tools(who: str) -> Problem:
+    return Problem(
+        "AGENT_WITHOUT_TOOLS",
+        f"{who} did not ask for the vault's tools within {TOOLS:.0f} seconds. Its answer may not be based on your notes.",
+    )
+
+
+def _unreachable(who: str) -> Problem:
+    return Problem(
+        "PROPOSALS_UNREACHABLE",
+        f"Plans that {who} proposes cannot be shown here: the socket for them cannot be opened. "
+        "They wait until you run them with run --plan.",
+    )
+
+
 def shown(value: Any) -> str:
     return (
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -457,15 +504,15 @@ def agent_command(name: str, own: Mapping[str, str]) -> tuple[str, ...]:
             hint="Name its command under agents.",
         )
     try:
-        parts = shlex.split(line)
+        parts = split_command(line)
     except ValueError:
-        parts = []
+        parts = ()
     if not parts:
         raise ConfigError(
             f"The command of the agent {name} cannot be read: {line!r}.",
             hint="Correct it under agents in the settings.",
         )
-    return (os.path.expanduser(parts[0]), *parts[1:])
+    return parts
 
 
 def is_agent(provider: Provider) -> bool:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -85,14 +84,16 @@ class Hooks:
 
     def _run(self, command: Sequence[str], text: str) -> str | None:
         """Why a command did not agree; None when it did. Files instead of pipes: nobody is waited for who keeps one open."""
-        program, *arguments = command
+        from obsidian_agent.child_process import end_group, runnable
+
+        program = command[0]
         environment = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
         with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
             told.write(text.encode("utf-8", "backslashreplace"))
             told.seek(0)
             try:
                 process = subprocess.Popen(  # noqa: S603  the person's own command, without a shell
-                    [os.path.expanduser(program), *arguments],
+                    runnable(command),
                     stdin=told,
                     stdout=said,
                     stderr=subprocess.STDOUT,
@@ -110,7 +111,8 @@ class Hooks:
                 pass
             finally:
                 if code is None:
-                    _end(process)
+                    end_group(process.pid, force=True)
+                    process.wait()
             said.seek(0)
             lines = (
                 said.read(MOST_LINES * 1000).decode("utf-8", "replace").splitlines()[:MOST_LINES]
@@ -119,15 +121,3 @@ class Hooks:
         for line in (f"the hook {program} {ended}", *lines):
             log.log(logging.INFO if code == 0 else logging.WARNING, "%s", line)
         return None if code == 0 else f"{program} {ended}{f': {lines[-1][:200]}' if lines else '.'}"
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and what it has started."""
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    except ProcessLookupError:
-        pass
-    process.wait()

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -91,6 +92,11 @@ class Asked:
                         found.append(int(each.name))
         return found
 
+    def start_as(self, word: str) -> None:
+        """Have the agent behave in this way when it starts."""
+        config = self.folder / "config.toml"
+        config.write_text(config.read_text().replace('/prompts"', f'/prompts {word}"'))
+
     def session(self) -> Session:
         store = VaultStore.open(self.vault)
         settings = LiveSettings.load(
@@ -108,7 +114,6 @@ def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "config.toml").write_text(
         f'share_allow = ["Shared/**"]\n[agents]\nscript = "{command}"\n'
     )
-    monkeypatch.setattr(other_agent, "SILENCE", 6.0)
     monkeypatch.setattr(other_agent, "GOODBYE", 1.0)
     return Asked(tmp_path / "vault", tmp_path)
 
@@ -148,7 +153,8 @@ MISDEEDS = [
     ("line", "script wrote more than 8 MB in one turn and was ended."),
     (
         "die",
-        "script ended in the middle (exit code 3: out of memory). The next message starts it again.",
+        "script ended in the middle (exit code 3: out of memory). The next message starts it again. "
+        "Its log is /state/log/agent-script.log.",
     ),
     ("noise", ""),
 ]
@@ -156,18 +162,26 @@ MISDEEDS = [
 
 @pytest.mark.parametrize(("misdeed", "told"), MISDEEDS, ids=[name for name, _ in MISDEEDS])
 async def test_what_an_agent_does_amiss_is_told_in_a_sentence_and_changes_nothing(
-    asked: Asked, misdeed: str, told: str
+    asked: Asked, misdeed: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(other_agent, "SILENCE", 6.0)
     before, session = asked.bytes(), asked.session()
     events = await events_of(session.answer(misdeed, nobody))
-    said = [event.problem.message for event in events if isinstance(event, Notice | TurnFailed)]
+    said = [
+        event.problem.message.replace(str(asked.folder), "")
+        for event in events
+        if isinstance(event, Notice | TurnFailed)
+    ]
     assert said == ([told] if told else [])
     assert asked.bytes() == before
     events = await events_of(session.answer("and now", nobody))
     assert isinstance(events[-1], Answer), "the next message is answered all the same"
 
 
-def test_no_process_is_left_when_the_program_ends(asked: Asked) -> None:
+def test_no_process_is_left_when_the_program_ends(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(other_agent, "SILENCE", 6.0)
     for misdeed in ("stubborn", "die", "fine"):
         main(["ask", misdeed, "--backend", "acp", "--agent", "script", *asked.places])
     assert asked.processes() == []
@@ -277,6 +291,66 @@ async def test_it_works_in_an_empty_folder_and_has_neither_our_keys_nor_our_plac
     assert b"CANARY" not in environment
     assert b"OBSIDIAN_AGENT_" not in environment
     assert os.stat(prompt["cwd"]).st_mode & 0o077 == 0
+
+
+async def test_it_is_not_asked_before_it_has_the_tools_of_the_vault(asked: Asked) -> None:
+    asked.start_as("slow")
+    session, conversation = asked.session(), Conversation()
+    for message in ("one", "two"):
+        await events_of(session.answer(message, nobody, conversation=conversation))
+    events = await events_of(asked.session().answer("three", nobody, conversation=conversation))
+    assert [prompt["listed"] for prompt in asked.prompts] == [True, True, True]
+    assert asked.prompts[0]["sessionId"] == asked.prompts[2]["sessionId"], "a session taken up too"
+    assert not [event for event in events if isinstance(event, Notice)]
+
+
+async def test_an_agent_that_does_not_ask_for_the_tools_is_named(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(other_agent, "TOOLS", 1.0)
+    asked.start_as("never")
+    events = await events_of(asked.session().answer("hello", nobody))
+    assert [event.problem.code for event in events if isinstance(event, Notice)] == [
+        "AGENT_WITHOUT_TOOLS"
+    ]
+    assert isinstance(events[-1], Answer), "it may still list them with its first question"
+
+
+def test_an_agent_that_cannot_start_leaves_a_log(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.start_as("broken")
+    assert main(["ask", "hello", "--backend", "acp", "--agent", "script", *asked.places]) == 5
+    log = asked.folder / "state" / "log" / "agent-script.log"
+    assert str(log) in capsys.readouterr().err
+    text = log.read_text()
+    assert text.startswith(f"starting {sys.executable} ")
+    assert "no key [key]\nsign in first\n" in text
+    assert text.endswith("ended, exit code 4\n")
+    with (asked.folder / "config.toml").open("a") as config:
+        config.write('gone = "gone-for-good --now"\n')
+    main(["ask", "hello", "--backend", "acp", "--agent", "gone", *asked.places])
+    assert "cannot be started: No such file" in log.with_name("agent-gone.log").read_text()
+
+
+async def test_plans_arrive_whatever_the_length_of_the_state_folder(asked: Asked) -> None:
+    state = asked.folder / "Library" / "Application Support" / ("x" * 100) / "state"
+    store, settings = VaultStore.open(asked.vault), asked.session().settings
+    session = build_session(Wiring(store, state, settings=settings))
+    events = await events_of(session.answer(f"propose {json.dumps(PLAN)}", nobody))
+    assert not [event for event in events if isinstance(event, Notice)]
+    assert any(isinstance(event, PreviewReady) for event in events)
+
+
+async def test_plans_that_cannot_arrive_are_announced(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(socket, "AF_UNIX")  # as on Windows
+    events = await events_of(asked.session().answer("hello", nobody))
+    assert [event.problem.code for event in events if isinstance(event, Notice)] == [
+        "PROPOSALS_UNREACHABLE"
+    ]
+    assert isinstance(events[-1], Answer)
 
 
 async def test_it_reads_what_is_shared_and_nothing_else(asked: Asked) -> None:
