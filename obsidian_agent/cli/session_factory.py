@@ -117,9 +117,11 @@ def state_inside(state: Path, vault: str) -> str | None:
 def open_session(options: argparse.Namespace) -> Session:
     """A session on the vault that the options name, with their context as its focus."""
     from obsidian_agent.bootstrap import build_session
+    from obsidian_agent.cli.output import Output
 
     wiring = wiring_of(options)
     session = build_session(wiring)
+    session.plans.hooks.reporters.append(lambda problem: Output(options.json).problems([problem]))
     if given_context(options):
         session.vault.focus = focus_of(options, wiring.store)
     elif hasattr(options, "active_file"):
@@ -146,6 +148,11 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
         getattr(options, "allow_deletes", False),
         getattr(options, "allow_commands", False),
     )
+    settings = settings_of(options, Path(store.real_path))
+    if settings.current.hooks:
+        from obsidian_agent import log
+
+        log.start(folders.log)
     return Wiring(
         store=store,
         state=folders.state,
@@ -153,7 +160,7 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
         if app
         else Policy(allow_deletes=deletes, allow_commands=commands, by_options=True),
         now=moment(getattr(options, "now", None)),
-        settings=settings_of(options, Path(store.real_path)),
+        settings=settings,
         config=folders.config.parent,
     )
 

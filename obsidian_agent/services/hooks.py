@@ -48,13 +48,15 @@ class Hooks:
     vault: str
     commands: Callable[[], Mapping[HookEvent, Sequence[str]]]
     listeners: list[tuple[HookEvent, Listener]] = field(default_factory=list)
+    reporters: list[Callable[[Problem], object]] = field(default_factory=list)
+    """Called with the failure of a hook that stops nothing."""
 
     def on(self, event: HookEvent, listener: Listener) -> None:
         """Have a function of this program called."""
         self.listeners.append((event, listener))
 
     def fire(self, event: HookEvent, **told: Any) -> tuple[Problem, ...]:
-        """Tell the hooks of an event. What does not agree, or cannot, is answered; for all events but `before_run` that means nothing."""
+        """Run the hooks of an event. Return the objections, which only `before_run` has; other failures are reported."""
         command, listeners = (
             self.commands().get(event),
             [each for name, each in self.listeners if name == event],
@@ -72,11 +74,16 @@ class Hooks:
             except Exception as error:
                 log.warning("a function for %s failed", event, exc_info=True)
                 reasons.append(str(error) or type(error).__name__)
-        return tuple(
-            Problem("HOOK_REFUSED", f"Your hook {event} did not agree: {reason}")
-            for reason in reasons
-            if reason is not None
-        )
+        failures = [reason for reason in reasons if reason is not None]
+        if event == "before_run":
+            return tuple(
+                Problem("HOOK_REFUSED", f"Your hook {event} did not agree: {reason}")
+                for reason in failures
+            )
+        for reason in failures:
+            for report in self.reporters:
+                report(Problem("HOOK_FAILED", f"Your hook {event} failed: {reason}"))
+        return ()
 
     def failed(self, problem: Problem) -> None:
         """Tell that something went wrong."""

@@ -16,6 +16,7 @@ import pytest
 from agents import NOTES
 from obsidian_agent.agent.events import ExecutionResult, Verdict
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
+from obsidian_agent.cli.main import main
 from obsidian_agent.config import HookEvent, Settings
 from obsidian_agent.services import hooks
 from obsidian_agent.services.session import Session
@@ -171,6 +172,37 @@ def test_functions_of_an_embedding_program_may_stop_a_run_and_change_nothing(
     assert [each.message for each in refused.errors] == [
         "Your hook before_run did not agree: not while I work"
     ]
+
+
+def test_on_the_command_line_output_goes_to_the_log_and_failures_are_reported(
+    make_vault: MakeVault,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    vault, config = make_vault(NOTES).real_path, tmp_path / "config.toml"
+    places = ["--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(config)]
+    assert main(["do", "append 'Call Ada' to Garden", "--yes", *places]) == 0
+    log = tmp_path / "state" / "log" / "obsidian-agent.log"
+    assert not log.exists(), "without hooks nothing is logged"
+    talkative = json.dumps(python("print('three notes counted')"))
+    failing = json.dumps(python("print('disk full'); raise SystemExit(3)"))
+    config.write_text(
+        f"[hooks]\nbefore_run = {talkative}\nafter_run = {failing}\n"
+        f'before_plan = ["/not/there"]\nafter_plan = {talkative}\nerror = {failing}\n'
+    )
+    capsys.readouterr()
+    assert main(["do", "append 'Ask Ben' to Garden", "--yes", *places, "--json"]) == 0
+
+    told = capsys.readouterr()
+    json.loads(told.out)
+    reported = [line for line in told.err.splitlines() if line.endswith("(HOOK_FAILED)")]
+    written = log.read_text()
+    assert len(reported) == 2
+    assert "before_plan failed: /not/there cannot be started" in reported[0]
+    assert "after_run failed" in reported[1]
+    assert "ended with 3: disk full" in reported[1]
+    for line in ("three notes counted", "disk full", "cannot be started", "ended with 3"):
+        assert line in written
 
 
 def test_errors_are_told(wiring: Callable[..., Wiring]) -> None:
