@@ -18,7 +18,7 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.services.macro import Macro
 from obsidian_agent.services.offline_planner import OfflinePlanner
 from obsidian_agent.services.open_vault import note_settings
-from obsidian_agent.tools.core.tool import Position, RunContext, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -132,7 +132,9 @@ def grow_old(store: VaultStore, path: str) -> None:
 def lines(text: str, first: int, last: int) -> Selection:
     """Whole lines of a note, selected."""
     chosen = text.split("\n")[first : last + 1]
-    return Selection("\n".join(chosen), Position(first, 0), Position(last, len(chosen[-1])))
+    return Selection(
+        "\n".join(chosen), EditorPosition(first, 0), EditorPosition(last, len(chosen[-1]))
+    )
 
 
 IDEAS = lines(str(FILES["Ideas.md"]), 0, 2)

@@ -191,7 +191,7 @@ def given_context(options: argparse.Namespace) -> bool:
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     """The open note and the selection that the options give."""
     from obsidian_agent.services.open_vault import Focus, selection_in
-    from obsidian_agent.tools.core.tool import Position, Selection
+    from obsidian_agent.tools.core.tool import EditorPosition, Selection
     from obsidian_agent.vault.views.disk import DiskView
     from obsidian_agent.vault.views.view import named
 
@@ -227,7 +227,12 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
         line, ch, last_line, last_ch = map(int, match.groups())
         return Focus(
             active,
-            selection_in(DiskView(store), active, Position(line, ch), Position(last_line, last_ch)),
+            selection_in(
+                DiskView(store),
+                active,
+                EditorPosition(line, ch),
+                EditorPosition(last_line, last_ch),
+            ),
         )
     if given == ["selection"]:
         return Focus(active, Selection(options.selection, from_argument=True))

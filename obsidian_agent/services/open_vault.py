@@ -21,7 +21,13 @@ from obsidian_agent.obsidian.registry import recent_files
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.obsidian.watcher import Watcher
 from obsidian_agent.tools.core.moment import format_moment
-from obsidian_agent.tools.core.tool import AppCommand, NoteSettings, Position, RunContext, Selection
+from obsidian_agent.tools.core.tool import (
+    AppCommand,
+    EditorPosition,
+    NoteSettings,
+    RunContext,
+    Selection,
+)
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.links.link_text import link_style
@@ -133,7 +139,7 @@ class Focus:
 
     active_file: str | None = None
     selection: Selection | None = None
-    cursor: Position | None = None
+    cursor: EditorPosition | None = None
     has_screen: bool = False
     """Whether an app shows this, and can open notes."""
     file_hash: str | None = None
@@ -147,7 +153,7 @@ def live_focus(context: LiveContext) -> Focus:
     cursor = selection = None
     if context.mode == "source" and context.selections:
         ends = [
-            Position(end.line, end.ch)
+            EditorPosition(end.line, end.ch)
             for end in (context.selections[0].anchor, context.selections[0].head)
         ]
         cursor = ends[1]
@@ -255,7 +261,9 @@ def _texts(document: object) -> dict[str, str]:
     )
 
 
-def selection_in(view: VaultView, active_file: str, start: Position, end: Position) -> Selection:
+def selection_in(
+    view: VaultView, active_file: str, start: EditorPosition, end: EditorPosition
+) -> Selection:
     """The text between two places of a note. Raises ToolError when a place lies outside of it."""
     path = parse(active_file, PathUse.UPDATE)
     entry = view.locate(path)
@@ -378,7 +386,7 @@ class OpenVault:
         )
 
     def set_focus(
-        self, active_file: str | None, selection: Selection | None, cursor: Position | None
+        self, active_file: str | None, selection: Selection | None, cursor: EditorPosition | None
     ) -> None:
         """What the person looks at; frozen into the next turn."""
         live = (

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import (
+    content_change,
     find_file,
     find_folder,
     open_note,
     read_text,
-    unread,
-    written,
+    unread_warnings,
 )
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
@@ -85,7 +85,8 @@ def set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal[Set
         error.path = path.text
         raise
     return Proposal(
-        SetFrontmatterOutput(path=path.text, changed=after != before), written(path, before, after)
+        SetFrontmatterOutput(path=path.text, changed=after != before),
+        content_change(path, before, after),
     )
 
 
@@ -119,7 +120,7 @@ def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutp
     changed = edit_properties(text, set={args.property: [*values, *new]}) if new else text
     return Proposal(
         AddValuesOutput(path=path.text, values=[*values, *new], changed=bool(new)),
-        written(path, text, changed),
+        content_change(path, text, changed),
     )
 
 
@@ -151,7 +152,8 @@ def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValu
         )
     changed = edit_properties(text, set={args.property: kept if isinstance(there, list) else None})
     return Proposal(
-        AddValuesOutput(path=path.text, values=kept, changed=True), written(path, text, changed)
+        AddValuesOutput(path=path.text, values=kept, changed=True),
+        content_change(path, text, changed),
     )
 
 
@@ -294,7 +296,7 @@ def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[Inline
         for key in dict.fromkeys(kept)
     )
     output = InlineOutput(path=path.text, properties=properties, count=len(properties))
-    return Proposal(output, written(path, text, changed), warnings)
+    return Proposal(output, content_change(path, text, changed), warnings)
 
 
 def _values(text: str) -> list[Any]:
@@ -340,7 +342,7 @@ def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[Items[CountedTa
             names.setdefault(key, tag)
             counts[key] = counts.get(key, 0) + 1
     items = [CountedTag(tag=names[key], count=counts[key]) for key in sorted(names)]
-    return Proposal(Items.of(items), warnings=unread(index, notes))
+    return Proposal(Items.of(items), warnings=unread_warnings(index, notes))
 
 
 class RenameTagInput(ToolModel):
@@ -384,7 +386,9 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]
             Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed.")
         )
     return Proposal(
-        ChangedFiles.of(files), tuple(changes), (*warnings, *unread(index, index.notes(folder)))
+        ChangedFiles.of(files),
+        tuple(changes),
+        (*warnings, *unread_warnings(index, index.notes(folder))),
     )
 
 

@@ -20,6 +20,7 @@ from obsidian_agent.errors import Conflict, ObsidianError, Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole
 from obsidian_agent.tools.core.tool import (
+    EditorPosition,
     LongText,
     Output,
     PathText,
@@ -30,7 +31,6 @@ from obsidian_agent.tools.core.tool import (
     tool,
     utf16_length,
 )
-from obsidian_agent.tools.core.tool import Position as EditorPosition
 from obsidian_agent.vault.links.link_text import LinkStyle, link_target, markdown_encoded
 from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.paths import path as paths
@@ -103,14 +103,14 @@ class ListCommandsInput(ToolModel):
     )
 
 
-class Command(ToolModel):
+class CommandItem(ToolModel):
     id: str
     name: str
     source: str
 
 
 class ListCommandsOutput(ToolModel):
-    commands: list[Command]
+    commands: list[CommandItem]
     count: int
 
 
@@ -123,7 +123,7 @@ def list_commands(args: ListCommandsInput, ctx: ToolContext) -> Proposal[ListCom
     except ObsidianError as error:
         return Proposal(ListCommandsOutput(commands=[], count=0), warnings=(error.problem(),))
     found = [
-        Command(id=each.id, name=each.name, source=each.source)
+        CommandItem(id=each.id, name=each.name, source=each.source)
         for each in known
         if wanted in f"{each.id}\n{each.name}".casefold()
     ]
@@ -365,7 +365,7 @@ def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCu
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class EditorEdit:
     """The note with the new text in place: where that is, and its length in UTF-16 code units."""
 
     text: str
@@ -387,7 +387,7 @@ class Edit:
         return Proposal(output, changes, (warning,) if target.unknown else ())
 
 
-def edit_at(target: Target, text: str) -> Edit:
+def edit_at(target: Target, text: str) -> EditorEdit:
     """The edit that puts a text in the place of the target's."""
     newline = newline_of(target.text)
     inserted = with_newlines(text, newline)
@@ -396,7 +396,7 @@ def edit_at(target: Target, text: str) -> Edit:
         before += newline
     changed = before + inserted + target.text[target.end :]
     end = len(before) + len(inserted)
-    return Edit(
+    return EditorEdit(
         changed,
         EditorPosition.at(changed, len(before)),
         EditorPosition.at(changed, end),

@@ -16,7 +16,7 @@ from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
 from obsidian_agent.services.model_turns import preview_request
 from obsidian_agent.services.open_vault import Focus, selection_in
-from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_stand_in import StandIn, stand_in
 from support import MakeVault, settings_with
 
@@ -183,7 +183,9 @@ async def test_looking_ahead_writes_nothing_down(
     settings = settings_with(model="openai/gpt-5", base_url=service.openai_url)
     wiring = Wiring(make_vault({"Day.md": NOTE}), tmp_path / "state", settings=settings)
     session = build_session(wiring)
-    session.vault.focus = Focus("Day.md", Selection(TEXT, Position(1, 0), Position(2, 11)))
+    session.vault.focus = Focus(
+        "Day.md", Selection(TEXT, EditorPosition(1, 0), EditorPosition(2, 11))
+    )
     assert session.model_turns is not None
     ahead = await preview_request(session.model_turns, session.conversation, "store it")
     assert [request.kind for request in ahead.questions] == ["selection"]
@@ -198,7 +200,9 @@ async def test_who_can_be_asked_is_asked_for_the_plan_too(
     store = make_vault({"Day.md": NOTE})
     settings = settings_with(model="openai/gpt-5", base_url=service.openai_url)
     session = build_session(Wiring(store, tmp_path / "state", settings=settings))
-    selection = selection_in(session.vault.view(), "Day.md", Position(1, 0), Position(2, 11))
+    selection = selection_in(
+        session.vault.view(), "Day.md", EditorPosition(1, 0), EditorPosition(2, 11)
+    )
     session.vault.focus = Focus("Day.md", selection)
     questions: list[ShareRequest] = []
 

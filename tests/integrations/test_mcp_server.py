@@ -554,7 +554,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a pattern take a twentieth of a second."""
     compiled = search.compile_pattern
     monkeypatch.setattr(
-        search, "compile_pattern", lambda *args, **how: replace(compiled(*args, **how), left=0.05)
+        search,
+        "compile_pattern",
+        lambda *args, **how: replace(compiled(*args, **how), seconds_left=0.05),
     )
 
 

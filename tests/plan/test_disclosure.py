@@ -11,7 +11,7 @@ import pytest
 from obsidian_agent.plan import preview
 from obsidian_agent.plan.policy import MODEL, Policy, SharingRules
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.tools.core.tool import Position, RunContext, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -184,7 +184,7 @@ def test_changes_within_denied_notes_are_not_flagged(make_vault: MakeVault) -> N
 
 
 def test_the_selection_of_a_denied_note_is_its_text(make_vault: MakeVault) -> None:
-    selection = Selection("The code is 4711.", Position(6, 0), Position(6, 17))
+    selection = Selection("The code is 4711.", EditorPosition(6, 0), EditorPosition(6, 17))
     store = make_vault(NOTES)
     for active, places in (("Private/p.md", ["Open/new.md"]), ("Open/a.md", [])):
         context = RunContext(

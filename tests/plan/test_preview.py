@@ -16,7 +16,7 @@ from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import FIRST_SCREEN
 from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
-from obsidian_agent.tools.core.tool import Position, RunContext, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -105,7 +105,7 @@ def test_a_plan_or_value_that_is_not_valid_has_no_dry_run(
 
 def test_bullets_become_notes_and_links(make_vault: MakeVault) -> None:
     store = make_vault({"Daily/d.md": "# Day\n\n- Alpha\n- Beta b\n\nend\n"})
-    selection = Selection("- Alpha\n- Beta b", Position(2, 0), Position(3, 8))
+    selection = Selection("- Alpha\n- Beta b", EditorPosition(2, 0), EditorPosition(3, 8))
     context = RunContext(
         "vault", NOW, active_file=parse("Daily/d.md", PathUse.READ), selection=selection
     )

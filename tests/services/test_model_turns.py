@@ -39,7 +39,7 @@ from obsidian_agent.services.model_turns import (
 )
 from obsidian_agent.services.open_vault import Focus
 from obsidian_agent.services.session import Session
-from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault, settings_with
@@ -205,7 +205,8 @@ async def test_the_wirings_rules_hold(make_session: MakeSession) -> None:
 
 
 SELECTED = Focus(
-    "Private/diary.md", Selection("I love my garden, secretly.", Position(2, 0), Position(2, 27))
+    "Private/diary.md",
+    Selection("I love my garden, secretly.", EditorPosition(2, 0), EditorPosition(2, 27)),
 )
 
 

@@ -24,7 +24,7 @@ async def test_a_preview_ends_when_its_turn_is_cancelled(
     def compile_pattern(source: str, *, literal: bool, case_sensitive: bool) -> search.TimedPattern:
         begun.set()
         pattern = compiled(source, literal=literal, case_sensitive=case_sensitive)
-        return replace(pattern, left=0.05)
+        return replace(pattern, seconds_left=0.05)
 
     async def emit(event: AgentEvent) -> None:
         seen.append(event)

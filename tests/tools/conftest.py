@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.core.tool import Position, Proposal, RunContext, Selection, ToolContext
+from obsidian_agent.tools.core.tool import (
+    EditorPosition,
+    Proposal,
+    RunContext,
+    Selection,
+    ToolContext,
+)
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths import path as paths
@@ -126,5 +132,5 @@ def bench(tmp_path: Path) -> Iterator[MakeBench]:
         store.close()
 
 
-def _position(pair: tuple[int, int] | None) -> Position | None:
-    return None if pair is None else Position(*pair)
+def _position(pair: tuple[int, int] | None) -> EditorPosition | None:
+    return None if pair is None else EditorPosition(*pair)

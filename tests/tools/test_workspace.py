@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import Conflict, ObsidianAgentError, ToolError
-from obsidian_agent.tools.core.tool import Position, Risk, utf16_length
+from obsidian_agent.tools.core.tool import EditorPosition, Risk, utf16_length
 from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.tools.workspace import Command, shift_range
+from obsidian_agent.tools.workspace import CommandItem, shift_range
 from obsidian_agent.vault.links.link_text import LinkStyle
 
 
@@ -81,7 +81,7 @@ def test_without_obsidian_there_are_no_commands(bench):
 
 def test_running_a_command_is_never_previewed(bench):
     vault = bench()
-    reload = Command(id="app:reload", name="Reload without saving", source="app")
+    reload = CommandItem(id="app:reload", name="Reload without saving", source="app")
     vault.run_context = replace(vault.run_context, runs_commands=True, commands=lambda: (reload,))
     assert vault.run("commands.list", filter="RELOAD") == {
         "commands": [reload.model_dump()],
@@ -371,13 +371,13 @@ def test_the_mark_of_a_list_item_stays_outside(bench):
     ],
 )
 def test_the_offset_of_a_position(text, line, ch, offset):
-    assert Position(line, ch).offset_in(text) == offset
+    assert EditorPosition(line, ch).offset_in(text) == offset
 
 
 @given(st.text("aé😀\n", max_size=30), st.data())
 def test_positions_and_offsets_are_inverse(text, data):
     offset = data.draw(st.integers(0, len(text)))
-    assert Position.at(text, offset).offset_in(text) == offset
+    assert EditorPosition.at(text, offset).offset_in(text) == offset
 
 
 def test_utf16_length():

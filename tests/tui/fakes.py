@@ -45,7 +45,7 @@ from obsidian_agent.services.macro import Imported, Macro
 from obsidian_agent.services.offline_planner import from_macro
 from obsidian_agent.services.open_vault import Focus
 from obsidian_agent.services.vault_agents.library import Standing
-from obsidian_agent.tools.core.tool import Position, Risk, RunContext, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, Risk, RunContext, Selection
 from obsidian_agent.vault.index.keeper import IndexStatus
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet, NetChange, unified_diff
@@ -315,7 +315,7 @@ class FakeSession:
     script: list[list[AgentEvent]] = field(default_factory=list)
     run_script: list[AgentEvent] | None = None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
-    focus: tuple[str | None, Selection | None, Position | None] = (None, None, None)
+    focus: tuple[str | None, Selection | None, EditorPosition | None] = (None, None, None)
     pace: float = 0.0
     gate: asyncio.Event | None = None
     error: Exception | None = None
@@ -382,7 +382,7 @@ class FakeSession:
         self.calls.append(("warm_up",))
 
     def set_focus(
-        self, active_file: str | None, selection: Selection | None, cursor: Position | None
+        self, active_file: str | None, selection: Selection | None, cursor: EditorPosition | None
     ) -> None:
         self.focus = (active_file, selection, cursor)
 

@@ -37,7 +37,7 @@ from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.services.macro import Imported
-from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
@@ -726,8 +726,10 @@ async def test_the_selection_goes_along_until_it_is_switched_off() -> None:
         await app.send("Make notes")
         path, selection, cursor = app.session.vault.focus
         assert path == "Daily/2025-12-16.md"
-        assert selection == Selection("- Garden\n- Kitchen", Position(2, 0), Position(3, 9))
-        assert cursor == Position(3, 9)
+        assert selection == Selection(
+            "- Garden\n- Kitchen", EditorPosition(2, 0), EditorPosition(3, 9)
+        )
+        assert cursor == EditorPosition(3, 9)
         await app.press("ctrl+t")
         assert "not sent" in str(app.panes.chat.chip.render())
         await app.send("Again")

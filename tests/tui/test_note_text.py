@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.tui.widgets.note import PIECE, NoteText, utf16_length
 
 texts = st.text(st.sampled_from("ab \t\n\r\x1b\u202e👍é\u0301"), max_size=50)
@@ -50,7 +50,7 @@ def test_a_selection_is_the_text_between_its_positions(
 
 def test_columns_are_utf16_units() -> None:
     note = NoteText.of("a👍b\n")
-    assert note.position((0, 2)) == Position(0, 3)
+    assert note.position((0, 2)) == EditorPosition(0, 3)
     assert utf16_length("👍") == 2
 
 
@@ -80,7 +80,7 @@ def test_a_long_line_is_shown_in_rows_that_do_not_tear_characters_apart() -> Non
         (1, len(note.shown) - 2),
     )
     assert note.selection((1, 0), (len(note.shown) - 1, 0)) == Selection(
-        note.source[1] + "\n", Position(1, 0), Position(2, 0)
+        note.source[1] + "\n", EditorPosition(1, 0), EditorPosition(2, 0)
     )
 
 

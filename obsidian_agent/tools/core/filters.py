@@ -72,14 +72,14 @@ def parse_call(text: str) -> FilterCall:
 
 def apply_filters(value: Any, calls: Sequence[FilterCall], context: FilterContext) -> Any:
     """The value after all filters, left to right. ToolError ARGUMENT_INVALID for an unknown filter or a value that it cannot take."""
-    refuse_unknown(calls)
+    check_filters(calls)
     for call in calls:
         if not isinstance(value, Missing) or call.name == "default":
             value = FILTERS[call.name](value, call.argument or "", context)
     return value
 
 
-def refuse_unknown(calls: Iterable[FilterCall]) -> None:
+def check_filters(calls: Iterable[FilterCall]) -> None:
     """ToolError ARGUMENT_INVALID for a filter that is not in the list."""
     for call in calls:
         if call.name not in FILTERS:
@@ -180,7 +180,7 @@ class ListTemplate:
                 continue
             self._texts.append(template[end : found.start()])
             calls = tuple(parse_call(part) for part in found["filters"].split("|")[1:])
-            refuse_unknown(calls)
+            check_filters(calls)
             self._places.append((found["path"].split("."), calls))
             end = found.end()
         self._texts.append(template[end:])

@@ -76,7 +76,7 @@ def open_note(ctx: ToolContext, text: str) -> tuple[VaultPath, str]:
     return path, read_text(ctx.view, path)
 
 
-def written(
+def content_change(
     path: VaultPath, before: str | bytes | None, after: str | bytes
 ) -> tuple[FileChange, ...]:
     """The change that gives a file this content: none where it has it, a new file where there was none (`before` is None)."""
@@ -92,7 +92,7 @@ def without_properties(text: str) -> str:
     return text if front is None else text[front.body_start :]
 
 
-def left_out(path: VaultPath, error: ObsidianAgentError) -> Problem:
+def skipped_note(path: VaultPath, error: ObsidianAgentError) -> Problem:
     """The warning for a file of many that cannot be read."""
     return Problem(error.code, f"{path} is left out: {error.message}", path=path.text)
 
@@ -153,7 +153,9 @@ def sort_key(value: Any) -> tuple[int, float, str] | None:
     return 0, float(value), ""
 
 
-def unread(index: VaultIndex, notes: Iterable[VaultPath] | None = None) -> tuple[Problem, ...]:
+def unread_warnings(
+    index: VaultIndex, notes: Iterable[VaultPath] | None = None
+) -> tuple[Problem, ...]:
     """Warnings for the notes of which nothing is known: of these, or of all."""
     problems = index.problems
     names = sorted(

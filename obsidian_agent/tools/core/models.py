@@ -21,9 +21,9 @@ from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import (
     find_file,
     find_folder,
-    left_out,
     notes_below,
     read_text,
+    skipped_note,
 )
 from obsidian_agent.tools.core.tool import LongText, PathText, ToolContext
 from obsidian_agent.vault.paths.path import VaultPath
@@ -141,7 +141,7 @@ class NotesInput(ToolModel):
             except VaultError as error:
                 if self.path is not None:
                     raise
-                problems.append(left_out(path, error))
+                problems.append(skipped_note(path, error))
 
 
 def path_of(item: Any) -> str:

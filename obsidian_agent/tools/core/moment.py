@@ -197,7 +197,7 @@ def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:
     return moment.timestamp() * 1000
 
 
-def made_ms(path: VaultPath, properties: Mapping[str, Any], ctx: ToolContext) -> float:
+def created_ms(path: VaultPath, properties: Mapping[str, Any], ctx: ToolContext) -> float:
     """When a file was made, in milliseconds since the epoch: what a note's property created says, else the file's own time."""
     told = value_of(properties, "created") if path.is_note else None
     moment = parse_moment(told, ctx.run.now) if isinstance(told, str) else None

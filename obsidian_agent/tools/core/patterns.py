@@ -31,7 +31,7 @@ _CLASS = re.compile(r"\[(\^?)(\]?)(.*)\]", re.DOTALL)
 _IN_CLASS = re.compile(r"\\.|\[", re.DOTALL)
 
 
-class Found(Protocol):
+class PatternMatch(Protocol):
     """The part of a match that callers need; group 0 is the whole."""
 
     def start(self) -> int: ...
@@ -47,20 +47,20 @@ class TimedPattern:
 
     source: str
     pattern: regex.Pattern[str]
-    left: float = field(default=TIME_LIMIT)
+    seconds_left: float = field(default=TIME_LIMIT)
 
     @property
     def groups(self) -> int:
         """The number of capturing groups."""
         return int(self.pattern.groups)
 
-    def search(self, text: str) -> Found | None:
+    def search(self, text: str) -> PatternMatch | None:
         """The first match in `text`."""
         with self._timed() as seconds:
-            found: Found | None = self.pattern.search(text, timeout=seconds, concurrent=True)
+            found: PatternMatch | None = self.pattern.search(text, timeout=seconds, concurrent=True)
         return found
 
-    def finditer(self, text: str) -> Iterator[Found]:
+    def finditer(self, text: str) -> Iterator[PatternMatch]:
         """All matches from left to right, none overlapping the one before."""
         with self._timed() as seconds:
             return iter(list(self.pattern.finditer(text, timeout=seconds, concurrent=True)))
@@ -71,12 +71,12 @@ class TimedPattern:
         budget.check()
         started = time.monotonic()
         try:
-            yield budget.seconds_left(self.left)
+            yield budget.seconds_left(self.seconds_left)
         except TimeoutError as error:
             budget.check()
             raise self._too_slow() from error
         finally:
-            self.left = max(self.left - (time.monotonic() - started), 1e-6)
+            self.seconds_left = max(self.seconds_left - (time.monotonic() - started), 1e-6)
 
     def _too_slow(self) -> ToolError:
         return ToolError(
@@ -120,7 +120,7 @@ def _fixed(token: str) -> str:
 _DOLLAR = re.compile(r"\$(\$|\d{1,2})")
 
 
-def expand(template: str, match: Found, groups: int) -> str:
+def expand(template: str, match: PatternMatch, groups: int) -> str:
     """The replacement for a match: `$1` is a group (or nothing), `$0` all of it, `$$` a dollar sign, the rest literal."""
 
     def value(found: re.Match[str]) -> str:

@@ -52,7 +52,7 @@ LongText = Annotated[str, LongTextMark()]
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class EditorPosition:
     """A place in a document as Obsidian's editor counts: 0-based line, column in UTF-16 code units; a byte order mark is not shown."""
 
     line: int
@@ -118,8 +118,8 @@ class Selection:
     """
 
     text: str
-    start: Position | None = None
-    end: Position | None = None
+    start: EditorPosition | None = None
+    end: EditorPosition | None = None
     from_argument: bool = False
 
 
@@ -144,7 +144,7 @@ class RunContext:
     now: datetime
     active_file: VaultPath | None = None
     selection: Selection | None = None
-    cursor: Position | None = None
+    cursor: EditorPosition | None = None
     active_hash: str | None = None
     """SHA-256 of the active note's text when the selection was taken from another program; None where it was not."""
     open_files: tuple[VaultPath, ...] = ()

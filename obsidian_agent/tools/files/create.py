@@ -14,7 +14,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate, text_of
-from obsidian_agent.tools.core.lookup import find_file, new_path, now_ms, read_text, written
+from obsidian_agent.tools.core.lookup import content_change, find_file, new_path, now_ms, read_text
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole, path_of
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
@@ -202,7 +202,7 @@ def write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal[WriteFileOutp
             f"{path} {state}.", path=path.text, hint="Read the file again and use its hash."
         )
     data = encode(args.content)
-    changes = written(path, before, data)
+    changes = content_change(path, before, data)
     mtime = now_ms(ctx.run) if changes else ctx.view.stat(path).mtime_ms
     return Proposal(
         WriteFileOutput(

@@ -11,7 +11,7 @@ from pydantic import Field
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, page, without_properties
 from obsidian_agent.tools.core.models import NotesInput, SparseOutput, ToolModel, Whole
-from obsidian_agent.tools.core.moment import made_ms
+from obsidian_agent.tools.core.moment import created_ms
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex, note_facts
 from obsidian_agent.vault.links.graph import links_of
@@ -232,7 +232,7 @@ def get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal[MetadataOutp
         ],
         size=len(data),
         mtime_ms=ctx.view.stat(path).mtime_ms,
-        created_ms=made_ms(path, facts.properties, ctx),
+        created_ms=created_ms(path, facts.properties, ctx),
         hash=content_hash(data),
     )
     return Proposal(output, warnings=_warnings(path, note))

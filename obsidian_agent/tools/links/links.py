@@ -16,7 +16,7 @@ from pydantic import Field
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.tools.core.lookup import find_file, left_out, unread
+from obsidian_agent.tools.core.lookup import find_file, skipped_note, unread_warnings
 from obsidian_agent.tools.core.models import Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
@@ -82,7 +82,7 @@ def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem
             for link in links
             if link.target and index.resolve(link.target, source) == path
         ]
-    return _answer(items, unread(index))
+    return _answer(items, unread_warnings(index))
 
 
 @tool("vault.getOutgoingLinks", Risk.READ_ONLY, aliases=("get_outgoing_links",))
@@ -178,7 +178,7 @@ def dead_links(
     try:
         links = links_of(source, ctx.view.read(source))
     except VaultError as error:
-        problems.append(left_out(source, error))
+        problems.append(skipped_note(source, error))
         return
     yield from (
         link for link in links if link.target and index.resolve(link.target, source) is None
@@ -261,7 +261,7 @@ _NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
 _IGNORED: Final = re.compile(r"[!\"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\\s]+")
 
 
-def place_key(text: str) -> str:
+def heading_key(text: str) -> str:
     """What Obsidian compares of headings: words without case and marks."""
     return _IGNORED.sub(" ", text).strip().casefold()
 
@@ -274,7 +274,7 @@ def link_heading(text: str) -> str:
 def subpath_keys(subpath: str) -> list[str]:
     """The headings of `#A#B` as they are compared; a block stays `^id`."""
     return [
-        part if part.startswith("^") else place_key(part)
+        part if part.startswith("^") else heading_key(part)
         for part in subpath.split("#")
         if part.strip()
     ]
@@ -345,7 +345,7 @@ def link_edit(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LinkDestination:
     """Where links to a place shall lead: to a note, and a place in it (`#Heading`)."""
 
     note: VaultPath
@@ -355,7 +355,7 @@ class Place:
 def redirect_links(
     ctx: ToolContext,
     note: VaultPath,
-    change: Callable[[str], Place | None],
+    change: Callable[[str], LinkDestination | None],
     problems: list[Problem],
 ) -> dict[VaultPath, tuple[bytes, int]]:
     """The files whose links to places of a note change, with their new bytes and the number of links; `change` gets the subpath."""
@@ -368,7 +368,7 @@ def redirect_links(
             data = ctx.view.read(source)
             decode(data, source.text)
         except VaultError as error:
-            problems.append(left_out(source, error))
+            problems.append(skipped_note(source, error))
             continue
         content, count = redirect_in_file(data, source, note, change, index, ctx.run.link_style)
         if count:
@@ -380,7 +380,7 @@ def redirect_in_file(
     data: bytes,
     source: VaultPath,
     note: VaultPath,
-    change: Callable[[str], Place | None],
+    change: Callable[[str], LinkDestination | None],
     index: VaultIndex,
     style: LinkStyle,
 ) -> tuple[bytes, int]:
@@ -407,7 +407,7 @@ def _place_edits(
     link: Link,
     source: VaultPath,
     note: VaultPath,
-    place: Place,
+    place: LinkDestination,
     index: VaultIndex,
     style: LinkStyle,
 ) -> Iterator[Edit[bytes]]:
@@ -466,14 +466,14 @@ def move_text(
     gone = _places(text) - _places(rest)
     problems: list[Problem] = []
 
-    def follow(subpath: str) -> Place | None:
+    def follow(subpath: str) -> LinkDestination | None:
         keys = subpath_keys(subpath)
         if not keys or keys[-1] not in gone:
             return None
-        return Place(
+        return LinkDestination(
             target,
             ""
-            if title is not None and keys[-1] == place_key(title)
+            if title is not None and keys[-1] == heading_key(title)
             else _subpath_within(subpath, gone),
         )
 
@@ -493,7 +493,7 @@ def _subpath_within(subpath: str, places: set[str]) -> str:
     """`#A#B` without the headings over a part of a note that has only these places."""
     parts = [part for part in subpath.split("#") if part.strip()]
     kept = list(
-        takewhile(lambda part: place_key(part) in places or part in places, reversed(parts))
+        takewhile(lambda part: heading_key(part) in places or part in places, reversed(parts))
     )
     return subpath if len(kept) == len(parts) else "".join(f"#{part}" for part in reversed(kept))
 
@@ -501,7 +501,7 @@ def _subpath_within(subpath: str, places: set[str]) -> str:
 def _places(text: str) -> set[str]:
     """The headings and blocks of a text, as links to them are compared."""
     scanned = scan_text(text)
-    return {place_key(heading.text) for heading in scanned.headings} | {
+    return {heading_key(heading.text) for heading in scanned.headings} | {
         f"^{block.name}" for block in scanned.blocks
     }
 

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.filters import LinkWriter
-from obsidian_agent.tools.core.lookup import find_file, left_out
+from obsidian_agent.tools.core.lookup import find_file, skipped_note
 from obsidian_agent.tools.core.models import (
     ChangedFile,
     ChangedFiles,
@@ -89,7 +89,7 @@ def _links_to(
         data = ctx.view.read(source)
         decode(data, source.text)
     except VaultError as error:
-        problems.append(left_out(source, error))
+        problems.append(skipped_note(source, error))
         return
     for link in links_of(source, data):
         found = index.resolve(link.target, source) if link.target else None

@@ -20,12 +20,12 @@ from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import (
     find_file,
     find_folder,
-    unread,
+    unread_warnings,
     value_of,
     without_properties,
 )
 from obsidian_agent.tools.core.models import ToolModel
-from obsidian_agent.tools.core.moment import made_ms, moment_ms
+from obsidian_agent.tools.core.moment import created_ms, moment_ms
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import PathText, ToolContext
 from obsidian_agent.tools.search.search import tagged
@@ -136,7 +136,7 @@ class Matcher:
     ctx: ToolContext
     problems: dict[str, Problem] = field(default_factory=dict)
     index: VaultIndex = field(init=False)
-    asked_facts: bool = field(init=False, default=False)
+    uses_facts: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.index = self.ctx.view.index
@@ -156,7 +156,7 @@ class Matcher:
     def warnings(self, condition: Condition) -> tuple[Problem, ...]:
         """Why files may be missing from the answer to a condition: those that it does not leave out by their paths."""
         problems = self.problems | (
-            {each.path: each for each in unread(self.index)} if self.asked_facts else {}
+            {each.path: each for each in unread_warnings(self.index)} if self.uses_facts else {}
         )
         fits = list(_by_path(condition, self.ctx.view)) if problems else []
         return tuple(
@@ -192,31 +192,31 @@ class Matcher:
         if after is not None:
             yield lambda path: stat(path).mtime_ms >= after
         if wanted.created_before is not None or wanted.created_after is not None:
-            self.asked_facts = True
+            self.uses_facts = True
         if made_before is not None:
-            yield lambda path: self.made(path) < made_before
+            yield lambda path: self.created_ms(path) < made_before
         if made_after is not None:
-            yield lambda path: self.made(path) >= made_after
+            yield lambda path: self.created_ms(path) >= made_after
 
-    def made(self, path: VaultPath) -> float:
-        """When a file was made; see `made_ms`."""
-        return made_ms(path, self.index.facts(path).properties if path.is_note else {}, self.ctx)
+    def created_ms(self, path: VaultPath) -> float:
+        """When a file was made; see `created_ms`."""
+        return created_ms(path, self.index.facts(path).properties if path.is_note else {}, self.ctx)
 
     def _by_facts(self, wanted: Condition) -> Iterator[Check]:
         index = self.index
         if wanted.tag is not None:
-            self.asked_facts = True
+            self.uses_facts = True
             tags = [wanted.tag] if isinstance(wanted.tag, str) else wanted.tag
             having = frozenset(path for tag in tags for path in tagged(index, tag, ROOT))
             yield lambda path: path in having
         if wanted.tagged is not None:
-            self.asked_facts = True
+            self.uses_facts = True
             yield lambda path: bool(index.facts(path).tags) == wanted.tagged
         if wanted.properties is not None:
-            self.asked_facts = True
+            self.uses_facts = True
             yield lambda path: bool(index.facts(path).properties) == wanted.properties
         for name, value in (wanted.property or {}).items():
-            self.asked_facts = True
+            self.uses_facts = True
             yield self._property(name, value)
         for limits, holds in (
             (wanted.at_least, ge),
@@ -225,10 +225,10 @@ class Matcher:
             (wanted.below, lt),
         ):
             for name, limit in (limits or {}).items():
-                self.asked_facts = True
+                self.uses_facts = True
                 yield self._compared(name, limit, holds)
         for name in wanted.has or ():
-            self.asked_facts = True
+            self.uses_facts = True
             yield _having(index, name)
         if wanted.dated_before is not None or wanted.dated_after is not None:
             yield self._dated(wanted.dated_after, wanted.dated_before)

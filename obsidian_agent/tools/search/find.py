@@ -15,7 +15,7 @@ from obsidian_agent.tools.core.lookup import (
     find_folder,
     page,
     sort_key,
-    unread,
+    unread_warnings,
     value_of,
     without_properties,
 )
@@ -46,7 +46,7 @@ class FindInput(ToolModel):
     )
 
 
-class FoundBriefly(ToolModel):
+class FileSummary(ToolModel):
     path: str
     name: str = Field(description="Without folder and extension.")
     folder: str
@@ -71,13 +71,13 @@ class FoundBriefly(ToolModel):
         )
 
 
-class FoundNote(FoundBriefly):
+class MatchingFile(FileSummary):
     file: str = Field(description="The name with its extension.")
     extension: str = Field(description="Without dot, in lower case.")
 
 
 class FindOutput(ToolModel):
-    files: list[FoundNote]
+    files: list[MatchingFile]
     count: int = Field(description="The number of files in this answer.")
     has_more: bool
 
@@ -92,7 +92,9 @@ def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     ]
     shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, 0)
     files = [
-        FoundNote.of(path, ctx, matcher, file=path.name, extension=path.suffix.lower().lstrip("."))
+        MatchingFile.of(
+            path, ctx, matcher, file=path.name, extension=path.suffix.lower().lstrip(".")
+        )
         for path in shown
     ]
     return Proposal(
@@ -121,7 +123,7 @@ def sort_files(
         "path": lambda path: path.text,
         "name": lambda path: path.stem.casefold(),
         "modified": lambda path: ctx.view.stat(path).mtime_ms,
-        "created": matcher.made,
+        "created": matcher.created_ms,
         "size": lambda path: ctx.view.stat(path).size,
         "day": lambda path: day_of(path, matcher.index),
     }
@@ -176,7 +178,7 @@ class QueryInput(ToolModel):
 
 
 class QueryOutput(ToolModel):
-    files: list[FoundBriefly]
+    files: list[FileSummary]
     count: int = Field(description="The number of notes in this answer.")
     has_more: bool
 
@@ -199,7 +201,7 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
     fits = matcher.check(where)
     found = [path for path in matcher.index.notes(folder) if fits(path)]
     for key, value in (args.frontmatter or {}).items():
-        matcher.asked_facts = True
+        matcher.uses_facts = True
         wanted = PropertyFilter(key, value, matcher.index)
         found = [path for path in found if wanted.fits(path)]
     if args.text is not None:
@@ -209,7 +211,7 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
         )
         found = [path for path in found if path in holding]
     shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, args.offset)
-    files = [FoundBriefly.of(path, ctx, matcher) for path in shown]
+    files = [FileSummary.of(path, ctx, matcher) for path in shown]
     return Proposal(
         QueryOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings(where)
     )
@@ -223,7 +225,7 @@ class SearchInput(ToolModel):
     offset: Whole = Field(default=0, ge=0)
 
 
-class FoundFile(SparseOutput):
+class SearchHit(SparseOutput):
     path: str
     name: str = Field(description="Without folder and extension.")
     score: float | None = Field(default=None, description="From 0 to 100.")
@@ -234,7 +236,7 @@ class FoundFile(SparseOutput):
 
 
 class SearchOutput(ToolModel):
-    items: list[FoundFile]
+    items: list[SearchHit]
     total: int
     has_more: bool
 
@@ -246,7 +248,7 @@ def search_name(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
     found = ctx.view.index.names().search(args.query, wanted)
     hits, _ = page(found.hits, args.limit, args.offset)
     items = [
-        FoundFile(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias)
+        SearchHit(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias)
         for hit in hits
     ]
     return Proposal(
@@ -262,9 +264,9 @@ def search_tag(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
     index = ctx.view.index
     found = tagged(index, args.query, ROOT)
     shown, more = page(found, args.limit, args.offset)
-    items = [FoundFile(path=path.text, name=path.stem) for path in shown]
+    items = [SearchHit(path=path.text, name=path.stem) for path in shown]
     return Proposal(
-        SearchOutput(items=items, total=len(found), has_more=more), warnings=unread(index)
+        SearchOutput(items=items, total=len(found), has_more=more), warnings=unread_warnings(index)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import unread
+from obsidian_agent.tools.core.lookup import unread_warnings
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.index.index import VaultIndex, tag_key
@@ -175,7 +175,7 @@ def search(
                 found = _by_name(index, request.query)
             case "tag":
                 found = [SearchItem(path.text) for path in tagged(index, request.query, ROOT)]
-                warnings += unread(index)
+                warnings += unread_warnings(index)
             case "content":
                 found = _by_content(index, request, warnings, cancelled)
             case "all":

@@ -40,7 +40,7 @@ _TAB: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ListMark:
     """What begins a list item: its indentation, its marker (`-`, `1.`), the blanks behind that, and its checkbox with blanks, or ""."""
 
     indent: str
@@ -49,7 +49,7 @@ class Mark:
     box: str
 
     @classmethod
-    def of(cls, line: str) -> Mark | None:
+    def of(cls, line: str) -> ListMark | None:
         """The mark of a line; None when it is no list item."""
         found = _ITEM.match(line)
         return (
@@ -68,13 +68,13 @@ class Mark:
         """Whether the marker is a number."""
         return self.marker[:1].isdecimal()
 
-    def next(self) -> Mark:
+    def next(self) -> ListMark:
         """The mark of the item behind this one: the following number, or the same."""
         return self.with_number(int(self.marker[:-1]) + 1) if self.numbered else self
 
-    def with_number(self, number: int) -> Mark:
+    def with_number(self, number: int) -> ListMark:
         """The same mark with another number."""
-        return Mark(self.indent, f"{number}{self.marker[-1]}", self.gap, self.box)
+        return ListMark(self.indent, f"{number}{self.marker[-1]}", self.gap, self.box)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Blocks:
         if number in self.headings:
             return "heading"
         if line.depth is not None:
-            mark = Mark.of(line.body)
+            mark = ListMark.of(line.body)
             return "task" if mark is not None and mark.box else "item"
         if number in self.rows:
             return "row"
@@ -175,15 +175,15 @@ def dedented(lines: Sequence[str]) -> str:
     return "\n".join(line.rstrip("\r\n").removeprefix(prefix) for line in lines)
 
 
-def renumbered(lines: list[str], number: int) -> None:
+def renumber(lines: list[str], number: int) -> None:
     """Lets the numbers of a list go on without gaps from the item at a line (from 1), which may be one that was just put there."""
     blocks = Blocks.of("".join(lines))
-    first = Mark.of(lines[number - 1]) if number <= len(lines) else None
+    first = ListMark.of(lines[number - 1]) if number <= len(lines) else None
     if first is None or not first.numbered:
         return
     at, count = number, int(first.marker[:-1])
     while at <= len(lines):
-        mark = Mark.of(lines[at - 1])
+        mark = ListMark.of(lines[at - 1])
         if mark is None or not mark.numbered or mark.indent != first.indent:
             return
         lines[at - 1] = mark.with_number(count).text + lines[at - 1][len(mark.text) :]
@@ -261,18 +261,18 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
     as_item = args.as_item is True or (
         args.as_item == "pure" and "\n" not in content and _is_list(blocks, numbers)
     )
-    if neighbour is None or not (as_item or Mark.of(content) is not None):
+    if neighbour is None or not (as_item or ListMark.of(content) is not None):
         return _add_text(path, text, _in_marker_style(content, blocks), args)
-    mark = Mark.of(blocks.lines[neighbour - 1])
+    mark = ListMark.of(blocks.lines[neighbour - 1])
     assert mark is not None
     if args.at == "end":
         line, mark = blocks.whole(neighbour).stop, mark.next()
     else:
         line = neighbour
-    if Mark.of(content) is None and all(each.box for each in _outer_marks(blocks, numbers)):
+    if ListMark.of(content) is None and all(each.box for each in _outer_marks(blocks, numbers)):
         content = f"- [ ] {content}"
     lines = _insert_lines(blocks.lines, line, _as_items(content, mark), newline_of(text))
-    renumbered(lines, line)
+    renumber(lines, line)
     return _proposal(path, text, "".join(lines), line)
 
 
@@ -298,9 +298,9 @@ def _is_property(blocks: Blocks, number: int) -> bool:
     )
 
 
-def _outer_marks(blocks: Blocks, numbers: range) -> list[Mark]:
+def _outer_marks(blocks: Blocks, numbers: range) -> list[ListMark]:
     found = (
-        Mark.of(blocks.lines[number - 1])
+        ListMark.of(blocks.lines[number - 1])
         for number in numbers
         if number <= len(blocks.lines) and _is_outer(blocks, number)
     )
@@ -350,15 +350,15 @@ def _is_outer(blocks: Blocks, number: int) -> bool:
     return (
         line.depth == 0
         and not line.quotes
-        and Mark.of(blocks.lines[number - 1].removeprefix(BOM)) is not None
+        and ListMark.of(blocks.lines[number - 1].removeprefix(BOM)) is not None
     )
 
 
-def _as_items(content: str, mark: Mark) -> list[str]:
+def _as_items(content: str, mark: ListMark) -> list[str]:
     """The lines of content as items with this mark; what is nested in them moves along. A checkbox is the content's own."""
     made: list[str] = []
     for line in content.split("\n"):
-        own = Mark.of(line)
+        own = ListMark.of(line)
         if own is not None and not own.indent:
             mark = mark.next() if made else mark
             made.append(f"{mark.indent}{mark.marker}{mark.gap}{own.box}{line[len(own.text) :]}")
@@ -374,12 +374,14 @@ def _in_marker_style(content: str, blocks: Blocks) -> str:
     markers = [
         mark.marker
         for line in blocks.scanned
-        if line.depth is not None and (mark := Mark.of(line.body)) is not None and not mark.numbered
+        if line.depth is not None
+        and (mark := ListMark.of(line.body)) is not None
+        and not mark.numbered
     ]
     usual = max(dict.fromkeys(markers), key=markers.count, default=_DEFAULT)
     made = []
     for line in content.split("\n"):
-        own = Mark.of(line)
+        own = ListMark.of(line)
         bullet = own is not None and not own.numbered and own.marker == _DEFAULT
         made.append(
             f"{own.indent}{usual}{line[len(own.indent) + 1 :]}"
@@ -521,7 +523,7 @@ def _find_lines(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks
 
 
 def _taken_line(lines: list[str]) -> TakenLine:
-    mark = Mark.of(lines[0])
+    mark = ListMark.of(lines[0])
     return TakenLine(text=lines[0][len(mark.text) if mark else 0 :].strip(), raw=dedented(lines))
 
 
@@ -531,7 +533,7 @@ def _replace_lines(
     lines = [*blocks.lines]
     for number in found:
         old = lines[number - 1]
-        mark, own = Mark.of(old), Mark.of(replacement)
+        mark, own = ListMark.of(old), ListMark.of(replacement)
         lead = "" if mark is None else mark.indent if own is not None else mark.text
         if mark is None and blocks.kind(number) == "text":
             lead = old[: len(old) - len(old.lstrip(" \t>"))]
@@ -554,19 +556,19 @@ def _remove_lines(blocks: Blocks, found: list[int]) -> list[str]:
     if lines and blocks.lines and not blocks.lines[-1].endswith("\n"):
         lines[-1] = lines[-1].rstrip("\r\n")
     for number in found:
-        mark = Mark.of(blocks.lines[number - 1])
+        mark = ListMark.of(blocks.lines[number - 1])
         if mark is not None and mark.numbered:
             _close_up(lines, number - sum(each < number for each in gone), mark)
     return lines
 
 
-def _close_up(lines: list[str], number: int, taken: Mark) -> None:
+def _close_up(lines: list[str], number: int, taken: ListMark) -> None:
     """Lets the item that is now at a taken one's place have its number, and those behind it follow."""
-    mark = Mark.of(lines[number - 1]) if 0 < number <= len(lines) else None
+    mark = ListMark.of(lines[number - 1]) if 0 < number <= len(lines) else None
     if mark is not None and mark.numbered and mark.indent == taken.indent:
         count = int(taken.marker[:-1])
         lines[number - 1] = mark.with_number(count).text + lines[number - 1][len(mark.text) :]
-        renumbered(lines, number)
+        renumber(lines, number)
 
 
 def _is_blank(blocks: Blocks, number: int) -> bool:

@@ -16,10 +16,10 @@ from pydantic import Field, model_validator
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
-from obsidian_agent.tools.core.lookup import open_note, sort_key, written
+from obsidian_agent.tools.core.lookup import content_change, open_note, sort_key
 from obsidian_agent.tools.core.models import Items, SparseOutput, ToolModel
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.text.lines import Blocks, Mark, columns, section_lines
+from obsidian_agent.tools.text.lines import Blocks, ListMark, columns, section_lines
 from obsidian_agent.vault.markdown.lines import bullets
 from obsidian_agent.vault.paths.rules import slug
 from obsidian_agent.vault.text import newline_of
@@ -55,7 +55,7 @@ class ArrangeOptions(ToolModel):
 class _Item:
     """An item of the outermost level with what is nested in it (lines with their ends), and the blank lines below it."""
 
-    mark: Mark
+    mark: ListMark
     lines: list[str]
     blank: list[str]
 
@@ -109,11 +109,11 @@ def _find_lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Ite
             at += 1
 
 
-def _outermost_mark(blocks: Blocks, number: int, like: Mark | None) -> Mark | None:
+def _outermost_mark(blocks: Blocks, number: int, like: ListMark | None) -> ListMark | None:
     """The mark of an item of the outermost level, in the same list as `like`."""
     line = blocks.scanned[number - 1] if number <= len(blocks.lines) else None
     mark = (
-        Mark.of(blocks.lines[number - 1])
+        ListMark.of(blocks.lines[number - 1])
         if line is not None and line.depth == 0 and not line.quotes
         else None
     )
@@ -175,17 +175,17 @@ def _sort_key(text: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-def _new_mark(mark: Mark, options: ArrangeOptions, number: int) -> Mark:
+def _new_mark(mark: ListMark, options: ArrangeOptions, number: int) -> ListMark:
     marker = mark.marker
     if options.marker is not None:
         marker = f"{number}{options.marker[-1]}" if options.marker[0] == "1" else options.marker
     elif mark.numbered:
         marker = f"{number}{mark.marker[-1]}"
     box = {"add": mark.box or "[ ] ", "remove": "", None: mark.box}[options.checkboxes]
-    return Mark(mark.indent, marker, mark.gap, box)
+    return ListMark(mark.indent, marker, mark.gap, box)
 
 
-def _with_mark(item: _Item, mark: Mark, newline: str) -> list[str]:
+def _with_mark(item: _Item, mark: ListMark, newline: str) -> list[str]:
     """An item's lines behind another mark; what is nested moves in where it would not be nested any more."""
     first = mark.text + item.lines[0][len(item.mark.text) :]
     needed = len(f"{mark.indent}{mark.marker} ".expandtabs(4))
@@ -224,7 +224,7 @@ def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[Arrange
         if lists
         else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
     )
-    return Proposal(output, written(path, text, after), warnings)
+    return Proposal(output, content_change(path, text, after), warnings)
 
 
 class ArrangeListInput(ArrangeOptions):

@@ -9,19 +9,19 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import (
+    content_change,
     find_file,
     open_note,
     read_text,
     without_properties,
-    written,
 )
 from obsidian_agent.tools.core.models import INTO, Items, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import links as anchors
 from obsidian_agent.tools.links.links import (
-    Place,
+    LinkDestination,
+    heading_key,
     link_heading,
-    place_key,
     redirect_links,
     subpath_keys,
 )
@@ -200,9 +200,9 @@ def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[Chang
     title = args.to.strip() if args.to is not None else None
     problems: list[Problem] = []
     files: dict[VaultPath, tuple[bytes, int]] = {}
-    if title is not None and place_key(title) != place_key(found.text):
-        old = place_key(found.text)
-        if any(place_key(each.text) == place_key(title) for each in edits.headings(text)):
+    if title is not None and heading_key(title) != heading_key(found.text):
+        old = heading_key(found.text)
+        if any(heading_key(each.text) == heading_key(title) for each in edits.headings(text)):
             problems.append(
                 Problem(
                     "LINK_PLACE",
@@ -210,7 +210,7 @@ def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[Chang
                     path=path.text,
                 )
             )
-        if sum(place_key(each.text) == old for each in edits.headings(text)) == 1:
+        if sum(heading_key(each.text) == old for each in edits.headings(text)) == 1:
             files = redirect_links(
                 ctx, path, lambda subpath: _renamed_place(path, subpath, old, title), problems
             )
@@ -225,14 +225,14 @@ def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[Chang
     return Proposal(output, tuple(changes), tuple(problems))
 
 
-def _renamed_place(path: VaultPath, subpath: str, old: str, title: str) -> Place | None:
+def _renamed_place(path: VaultPath, subpath: str, old: str, title: str) -> LinkDestination | None:
     if old not in subpath_keys(subpath):
         return None
     parts = (
-        link_heading(title) if place_key(part) == old and not part.startswith("^") else part
+        link_heading(title) if heading_key(part) == old and not part.startswith("^") else part
         for part in subpath.split("#")[1:]
     )
-    return Place(path, "#" + "#".join(parts))
+    return LinkDestination(path, "#" + "#".join(parts))
 
 
 def _shift_section(text: str, heading: str, by: int, title: str | None) -> str:
@@ -295,7 +295,7 @@ def shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal[Shift
             )
         after = _with_heading(after, heading, level, None)
     return Proposal(
-        ShiftHeadingsOutput(path=path.text, count=len(meant)), written(path, text, after)
+        ShiftHeadingsOutput(path=path.text, count=len(meant)), content_change(path, text, after)
     )
 
 

@@ -11,12 +11,12 @@ from pydantic import Field, model_validator
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import (
+    content_change,
     find_file,
     find_folder,
     not_found,
     notes_below,
     read_text,
-    written,
 )
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, ToolModel, Whole
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
@@ -76,7 +76,7 @@ def update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal[UpdateFileO
     path = new_file(args.path, ctx.view) if entry is None else entry.path
     before = None if entry is None else read_text(ctx.view, path)
     after = _edit(before or "", args)
-    changes = written(path, before, after)
+    changes = content_change(path, before, after)
     warnings = new_file_warnings(ctx, path) if before is None else ()
     return Proposal(
         UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(encode(after))),

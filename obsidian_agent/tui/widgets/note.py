@@ -26,7 +26,7 @@ from obsidian_agent.terminal_text import DisplayLine
 from obsidian_agent.tui.bindings import bindings, shown
 
 if TYPE_CHECKING:
-    from obsidian_agent.tools.core.tool import Position, Selection
+    from obsidian_agent.tools.core.tool import EditorPosition, Selection
 
 
 _INLINE = (
@@ -235,7 +235,7 @@ class NotePane(Vertical):
         first, last = self.area.note.line_at(start[0]), self.area.note.line_at(end[0])
         return max(1, last - first + (1 if end != (self.area.note.row_of(last), 0) else 0))
 
-    def cursor(self) -> Position | None:
+    def cursor(self) -> EditorPosition | None:
         """The cursor's place in the note."""
         return self.area.note.position(self.area.cursor_location) if self.path is not None else None
 
@@ -330,12 +330,12 @@ class NoteText:
         line = self.line_at(row)
         return self.row_of(line), bisect_right(self.places, (line + 1, -1)) - 1
 
-    def position(self, location: Location) -> Position:
+    def position(self, location: Location) -> EditorPosition:
         """A place on the screen as a place in the note."""
-        from obsidian_agent.tools.core.tool import Position
+        from obsidian_agent.tools.core.tool import EditorPosition
 
         line, column = self._source(location)
-        return Position(line, utf16_length(self.source[line][:column]))
+        return EditorPosition(line, utf16_length(self.source[line][:column]))
 
     def _source(self, location: Location) -> tuple[int, int]:
         row = min(location[0], len(self.places) - 1)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.services.open_vault import Focus
-    from obsidian_agent.tools.core.tool import Position, Selection
+    from obsidian_agent.tools.core.tool import EditorPosition, Selection
     from obsidian_agent.vault.views.changes import NetChange
 
 
@@ -141,7 +141,7 @@ class Panes(Horizontal):
 
     # --- what the person looks at ---------------------------------------------------------------------------------------------
 
-    def attention(self) -> tuple[str | None, Selection | None, Position | None]:
+    def attention(self) -> tuple[str | None, Selection | None, EditorPosition | None]:
         """The note that was looked at last, here or in Obsidian, its selection unless switched off, and the cursor."""
         path, selection, cursor = self.note.path, self.note.selection(), self.note.cursor()
         if self._outside is not None:

@@ -26,7 +26,7 @@ from obsidian_agent.agent.privacy.consent import (
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.services.open_vault import Focus
-from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.paths.patterns import PathRules
 
@@ -474,7 +474,7 @@ def test_bad_patterns_are_told() -> None:
 
 # --- what is open and selected ------------------------------------------------------------------------------------------------
 
-SELECTED = Selection("The secret number is XK4711Q.", Position(2, 0), Position(2, 29))
+SELECTED = Selection("The secret number is XK4711Q.", EditorPosition(2, 0), EditorPosition(2, 29))
 
 
 async def test_the_selection_is_asked_for(make_desk: Callable[..., Desk]) -> None:

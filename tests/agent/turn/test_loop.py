@@ -47,7 +47,7 @@ from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
 from obsidian_agent.services.open_vault import Focus
-from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView
 
@@ -679,7 +679,7 @@ async def test_a_model_without_tools_sees_no_more_than_one_with_them(
 ) -> None:
     focus = Focus(
         "Finance/bank.md",
-        Selection("The secret number is XK4711Q.", Position(2, 0), Position(2, 29)),
+        Selection("The secret number is XK4711Q.", EditorPosition(2, 0), EditorPosition(2, 29)),
     )
     desk = make_desk(focus=focus, person=Person(no))
     provider = scripted(NO_TOOLS, {"plan": GOOD})

@@ -80,11 +80,11 @@ def test_what_python_refuses_is_refused(source):
 @pytest.mark.timeout(60)
 def test_a_pattern_that_would_never_end_is_stopped():
     pattern = compile_pattern("(a|aa)+$", literal=False, case_sensitive=True)
-    pattern.left = 0.2
+    pattern.seconds_left = 0.2
     with pytest.raises(ToolError) as caught:
         pattern.search("a" * 90 + "!")
     assert caught.value.code == "ARGUMENT_INVALID"
-    assert pattern.left < 0.01
+    assert pattern.seconds_left < 0.01
 
 
 def test_literal_text_is_no_pattern():
