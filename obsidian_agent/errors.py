@@ -22,12 +22,34 @@ status "cancelled" in runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent.dataclass import dataclass, field
 
 MIN_SIMILARITY = 60
 """Similarity, of 100, below which “did you mean” would be a guess."""
+
+
+_SENTENCES: Final[Mapping[str, str]] = {
+    "SCHEMA_INVALID": "The plan is not in the form that this program can run.",
+    "UNKNOWN_REFERENCE": "A step uses a value that nothing provides.",
+    "REFERENCE_ERROR": "A step uses a value that an earlier step does not provide.",
+    "UNKNOWN_DEPENDENCY": "A step waits for a step that does not exist.",
+    "DEPENDENCY_CYCLE": "Some steps wait for each other.",
+    "DUPLICATE_ID": "Two parts of the plan have the same name.",
+    "TOOL_NOT_FOUND": "A step needs something that this program cannot do.",
+    "TRUNCATED_LIST": "The plan would run over only a part of what it found.",
+    "RETRY_LIMIT": "A step that fails is tried fewer times than the plan says.",
+    "ARGUMENT_INVALID": "A step does not say what to do in the form that this program can run.",
+    "REORDERED": "The steps run in another order than the plan lists them.",
+}
+"""Problems whose messages name parts of the plan's document."""
+
+_FIELDS: Final = frozenset(
+    {"", "version", "goal", "assumptions", "riskLevel", "parameters", "defaults", "steps"}
+)
+"""The fields of a plan's document, with which a pointer into it begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +61,27 @@ class Problem:
     step_id: str | None = None
     instance: str | None = None
     path: str | None = None
+    plain: str | None = field(default=None, compare=False)
+    """The message without the words of the plan language, where it has any."""
+
+    @property
+    def sentence(self) -> str:
+        """The message for users: without references, pointers and names of the plan language."""
+        if self.plain is not None:
+            return self.plain
+        if self.code == "ARGUMENT_INVALID" and not self._is_in_document:
+            return self.message  # of a value
+        return _SENTENCES.get(self.code, self.message)
+
+    @property
+    def file(self) -> str | None:
+        """The file that the problem is about; a pointer into the document of a plan is none."""
+        return None if self._is_in_document else self.path
+
+    @property
+    def _is_in_document(self) -> bool:
+        path = self.path
+        return path is not None and path.startswith("/") and path.split("/")[1] in _FIELDS
 
     def to_json(self) -> dict[str, str]:
         """Return the JSON form of the contract: `{code, message, stepId?, instance?, path?}`."""
@@ -50,7 +93,12 @@ class Problem:
     def at(self, step_id: str, instance: str | None = None) -> Problem:
         """Return this problem with a step and instance, keeping those that it already has."""
         return Problem(
-            self.code, self.message, self.step_id or step_id, self.instance or instance, self.path
+            self.code,
+            self.message,
+            self.step_id or step_id,
+            self.instance or instance,
+            self.path,
+            self.plain,
         )
 
 
@@ -66,19 +114,24 @@ class ObsidianAgentError(Exception):
         code: str | None = None,
         path: str | None = None,
         hint: str | None = None,
+        advice: str | None = None,
         retryable: bool = False,
     ) -> None:
+        """`advice` is for the author of a plan, in its language: for models and `--json`."""
         super().__init__(message)
         self.code = code or self.default_code
         self.message = message
         self.path = path
         self.hint = hint
+        self.advice = advice
         self.retryable = retryable
 
     def problem(self) -> Problem:
-        """Return this error as data, with the hint appended to the message."""
-        text = f"{self.message} {self.hint}" if self.hint else self.message
-        return Problem(self.code, text, path=self.path)
+        """Return this error as data, with the hint and the advice appended to the message."""
+        plain = f"{self.message} {self.hint}" if self.hint else self.message
+        if self.advice is None:
+            return Problem(self.code, plain, path=self.path)
+        return Problem(self.code, f"{plain} {self.advice}", path=self.path, plain=plain)
 
 
 class ConfigError(ObsidianAgentError):

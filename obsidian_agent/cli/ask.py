@@ -168,9 +168,9 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
             _forget_streamed(told, out)
             out.note(f"{event.purpose}: {json.dumps(dict(event.args), ensure_ascii=False)}")
         case events.ToolCallFinished(problem=Problem() as problem):
-            out.note(f"{problem.code}: {problem.message}")
-        case events.Notice(problem, alarm):
-            out.problems([problem]) if alarm else out.note(problem.message)
+            out.problems([problem])
+        case events.Notice(problem):
+            out.problems([problem])
         case events.PlanningRetry():
             _forget_streamed(told, out)
             out.note(f"Asking again ({event.attempt} of {event.attempts}).")

@@ -88,6 +88,7 @@ def arguments(commands: Commands) -> None:
     )
     command.add_argument("file", metavar="FILE")
     command.add_argument("--replace", action="store_true", help="a macro of that name is replaced")
+    command.set_defaults(by_author=True)
     approval(command, "don't ask")
 
 

@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import end_politely, of_error
 from obsidian_agent.cli.parser import COMMANDS, UsageError, build_parser
@@ -18,6 +19,9 @@ from obsidian_agent.errors import (
     PlanError,
     Problem,
 )
+
+if TYPE_CHECKING:
+    from obsidian_agent.cli.output import Output
 
 VALUED = frozenset({"--vault", "--state-dir", "--config"})
 """Options before a command that have a value behind them."""
@@ -42,11 +46,15 @@ def main(argv: Sequence[str]) -> int:
         called, arguments = "app", ["app", *arguments]
     as_json, runs = "--json" in arguments, called in RUNNING or _runs_saved(called, arguments)
 
+    options: argparse.Namespace | None = None
+
     def report(problem: Problem, code: int, problems: Sequence[Problem] = ()) -> int:
-        return _report(problem, as_json, runs, code, problems)
+        from obsidian_agent.cli.output import Output
+
+        out = Output(as_json, by_author=_wrote_the_plan(options))
+        return _report(problem, out, runs, code, problems)
 
     try:
-        options = None
         if vault is not None:
             _check_vault(vault)
         options = build_parser(called).parse_args(arguments)
@@ -172,18 +180,21 @@ def _dispatch(options: argparse.Namespace) -> int:
         gc.enable()
     else:
         gc.disable()
-    return int(options.call(options, Output(options.json, options.verbose)))
+    out = Output(options.json, options.verbose, _wrote_the_plan(options))
+    return int(options.call(options, out))
+
+
+def _wrote_the_plan(options: argparse.Namespace | None) -> bool:
+    """Return True for commands that read a document of the user's in the plan language."""
+    return getattr(options, "by_author", False) or getattr(options, "parse", None) is not None
 
 
 def _report(
-    problem: Problem, as_json: bool, runs: bool, code: int, problems: Sequence[Problem]
+    problem: Problem, out: Output, runs: bool, code: int, problems: Sequence[Problem]
 ) -> int:
     """An error that ended the command: in JSON mode still one document on standard output. `runs`: as the result of a run that never began."""
-    from obsidian_agent.cli.output import Output
-
-    out = Output(as_json)
     refused = code in (2, 3)
-    if as_json and runs:
+    if out.as_json and runs:
         from obsidian_agent.agent.events import ExecutionResult, RunStatus, result_document
 
         statuses: dict[int, RunStatus] = {
@@ -201,7 +212,7 @@ def _report(
             errors=tuple(problems) or (problem,),
         )
         out.document(result_document(result) | {"message": problem.message})
-    elif as_json:
+    elif out.as_json:
         errors = [each.to_json() for each in problems or [problem]]
         out.document(
             {

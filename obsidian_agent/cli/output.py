@@ -49,6 +49,8 @@ class Output:
 
     as_json: bool
     verbose: bool = False
+    by_author: bool = False
+    """Whether the user wrote the plan: problems then name its steps, fields and references."""
 
     def document(self, document: Any) -> None:
         """The command's JSON document. The items of a `Stream` in an object are written as they come."""
@@ -110,12 +112,15 @@ class Output:
         return ask(question).strip().lower() in ("y", "yes")
 
     def problems(self, problems: Iterable[Problem]) -> None:
-        """Problems for people, one a line: the sentence, then its place and its code."""
+        """Print problems, one a line; with step, pointer and code where the user wrote the plan."""
         for problem in problems:
-            place = " ".join(
-                part for part in (problem.instance or problem.step_id, problem.path) if part
-            )
-            self.note(f"{problem.message} ({f'{place}, ' if place else ''}{problem.code})")
+            if self.as_json or self.by_author:
+                text = problem.message
+                step = problem.instance or problem.step_id
+                place = ", ".join(part for part in (step, problem.path, problem.code) if part)
+            else:
+                text, place = problem.sentence, problem.file or ""
+            self.note(f"{text} ({place})" if place and place not in text else text)
 
     def confirmed(self, question: str, yes: bool, refusal: str = NOT_ASKED) -> bool:
         """Whether somebody agreed: by `--yes`, or now on the terminal. Without one `refusal` is the answer."""

@@ -33,6 +33,7 @@ def arguments(commands: Commands) -> None:
         "preview", preview_command, context(), examples=["preview plan.json --vault ~/Notes --json"]
     )
     command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
+    command.set_defaults(by_author=True)
     command = commands.add(
         "run",
         run_command,
@@ -49,6 +50,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument(
         "--expect-hash", metavar="H", help="only if the fresh planHash is this one"
     )
+    command.set_defaults(by_author=True)
     examples = [
         "plan \"move all notes tagged #done to 'Archive'\" --json",
         "plan --parse answer.txt",
@@ -258,11 +260,10 @@ async def _plan(
     async def emit(event: events.AgentEvent) -> None:
         match event:
             case events.PlanningRetry(attempt, attempts, problems):
-                out.note(
-                    f"Asking again ({attempt} of {attempts}): {problems[0].message if problems else ''}"
-                )
-            case events.Notice(problem, alarm):
-                out.problems([problem]) if alarm else out.note(problem.message)
+                out.note(f"Asking again ({attempt} of {attempts}).")
+                out.problems(problems[:1])
+            case events.Notice(problem):
+                out.problems([problem])
             case _:
                 pass
 

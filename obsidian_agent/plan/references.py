@@ -192,7 +192,10 @@ def resolve_reference(reference: Reference, scope: Scope) -> Any:
         value = apply_filters(value, reference.filters, scope.filters)
     except ToolError as error:
         raise ToolError(
-            f"{reference.source}: {error.message}", code="REFERENCE_ERROR", hint=error.hint
+            f"{reference.source}: {error.message}",
+            code="REFERENCE_ERROR",
+            hint=error.hint,
+            advice=error.advice,
         ) from error
     if isinstance(value, Missing):
         raise _missing(reference, value)

@@ -60,8 +60,8 @@ def open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal[OpenFileOutput]
     """Show a file to the person."""
     if args.new_pane and not ctx.run.runs_commands:
         raise ToolError(
-            "newPane asks for a pane of Obsidian, and no Obsidian is connected.",
-            hint="Leave newPane out.",
+            "A new pane needs Obsidian, and no Obsidian is connected.",
+            advice="Leave newPane out.",
             path=args.path,
         )
     outside = ctx.run.runs_commands and (args.new_pane or not ctx.run.has_screen)
@@ -259,7 +259,8 @@ class ActiveNote:
                 f"The selected text has no known place in {self.path}, so it cannot be replaced.",
                 code="NO_SELECTION",
                 path=self.path.text,
-                hint="Use vault.replaceText, or select the text in the note.",
+                hint="Select the text in the note.",
+                advice="Or use vault.replaceText.",
             )
         start, end = sorted((self._place(selection.start), self._place(selection.end)))
         if with_newlines(self.first_text[start:end], "\n") != with_newlines(selection.text, "\n"):

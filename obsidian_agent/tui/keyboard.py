@@ -187,7 +187,7 @@ class Keyboard:
         self._quiet_from = self._last = now
         if now - self._noticed >= NOTICE_SECONDS:
             self._noticed = now
-            key = readable(event.key)
+            key = readable(event.key).replace("Escape", "Esc")
             self._app.notify(
                 f"“{key}” came too early and did nothing. Look first, then press {key} again.",
                 timeout=NOTICE_SECONDS,

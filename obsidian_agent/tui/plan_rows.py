@@ -137,15 +137,9 @@ def _section(
 
 
 def _problem_row(kind: str, problem: Problem) -> RemarkRow:
-    where = " · ".join(
-        terminal_text.shortened(part, 120)
-        for part in (problem.instance or problem.step_id, problem.path)
-        if part
-    )
-    text = terminal_text.shortened(problem.message, 300)
-    detail = "\n".join(
-        part for part in (terminal_text.block(problem.message), where, problem.code) if part
-    )
+    where = terminal_text.shortened(problem.file or "", 120)
+    text = terminal_text.shortened(problem.sentence, 300)
+    detail = "\n".join(part for part in (terminal_text.block(problem.sentence), where) if part)
     return RemarkRow(kind, f"{text}  {where}" if where and where not in text else text, detail)
 
 

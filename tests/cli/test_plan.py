@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -519,7 +520,9 @@ def test_rename_takes_names_as_links_does(commands: MakeCommands) -> None:
     assert (code, result["status"], result["errors"][0]["code"]) == (2, "refused", "FILE_NOT_FOUND")
 
 
-def test_a_problem_is_a_sentence_with_its_code_behind_it(commands: MakeCommands) -> None:
+def test_a_problem_is_a_sentence_and_in_a_plan_of_the_users_its_place_and_code(
+    commands: MakeCommands,
+) -> None:
     here = commands({"a.md": "one\n"})
     said = here.say(
         "run", here.plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}), "--yes"
@@ -528,7 +531,10 @@ def test_a_problem_is_a_sentence_with_its_code_behind_it(commands: MakeCommands)
         said.err
         == "vault.delete deletes, and deletes are off. Allow them with --allow-deletes. (d, DELETE_DISABLED)\n"
     )
-    assert here.say("history", "--nothing").err.endswith("(USAGE)\n")
+    said = here.say("rename", "a", "../b", "--yes")
+    assert said.code == 2
+    assert not re.search(r"[A-Z]{3,}|/steps|move_\d", said.err), said.err
+    assert here.json("rename", "a", "../b", "--yes")[1]["errors"][0]["code"] == "PATH_OUTSIDE_VAULT"
 
 
 def test_hints_speak_of_the_command_line(commands: MakeCommands) -> None:

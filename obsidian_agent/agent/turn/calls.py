@@ -116,7 +116,7 @@ Understood = ReadCall | ServerCall | ProposalCall | HelpCall | BadCall
 def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
     """The same call with other arguments of the person's. Raises `ToolError` where they are not the tool's."""
     if (found := plan_arguments.flaw(dict(args))) is not None:
-        raise ToolError(f"{found.message} (at {found.pointer or '/'})")
+        raise ToolError(found.message, advice=f"(at {found.pointer or '/'})")
     given = dict(args)
     rows, offset = (
         _page(given, call.limits) if call.read.rows is not None else (call.rows, call.offset)
@@ -171,7 +171,11 @@ def understand(
         return BadCall(
             call.id,
             call.name,
-            replace(problem, message=f"{problem.message} Use {signature(tool)}."),
+            replace(
+                problem,
+                message=f"{problem.message} Use {signature(tool)}.",
+                plain=problem.plain or problem.message,
+            ),
         )
 
 
@@ -212,7 +216,7 @@ def _arguments(text: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ToolError("The arguments must be one JSON object.")
     if (found := plan_arguments.flaw(document)) is not None:
-        raise ToolError(f"{found.message} (at {found.pointer or '/'})")
+        raise ToolError(found.message, advice=f"(at {found.pointer or '/'})")
     return document
 
 

@@ -153,7 +153,7 @@ def path_of(item: Any) -> str:
         return path
     raise ToolError(
         "An item of files is an object with path, or a path.",
-        hint="Give the files of another step: $steps.find.files.",
+        advice="Give the files of another step: $steps.find.files.",
     )
 
 

@@ -93,7 +93,8 @@ def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileO
             f"Another step of this plan already makes {twin or path}.",
             code="DUPLICATE_PATH",
             path=path.text,
-            hint='Give each file its own name, or say onConflict: "suffix".',
+            hint="Give each file its own name.",
+            advice='Or say onConflict: "suffix".',
         )
     elif twin is not None:
         return _existing_file(args, ctx, path, twin)
@@ -121,7 +122,8 @@ def _existing_file(
             f"{twin} already exists.",
             code="FILE_EXISTS",
             path=path.text,
-            hint="Choose another name, or edit it with vault.updateFile.",
+            hint="Choose another name.",
+            advice="Or edit it with vault.updateFile.",
         )
     stat = ctx.view.stat(twin)
     output = CreateFileOutput(

@@ -169,10 +169,10 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
     total = sum(file.count for file in files)
     if args.expect_count is not None and total != args.expect_count:
         raise ToolError(
-            f"{args.find[:80]!r} occurs {total} times, not {args.expect_count} times as expectCount says.",
+            f"{args.find[:80]!r} occurs {total} times, not {args.expect_count} times as expected.",
             code="COUNT_MISMATCH",
             path=args.path,
-            hint="Look with vault.searchText, then correct find or expectCount.",
+            advice="Look with vault.searchText, then correct find or expectCount.",
         )
     if not total:
         warnings.append(
@@ -196,7 +196,7 @@ def _find_notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]
                 f"{path} is no Markdown file.",
                 code="NOT_TEXT",
                 path=path.text,
-                hint="vault.replaceText changes .md files only.",
+                advice="vault.replaceText changes .md files only.",
             )
     return sorted(found)
 

@@ -86,7 +86,7 @@ class Router:
             case PlanningRetry():
                 chat.transcript.end_stream(keep=False)
                 self._answer = StreamedAnswer()
-                why = event.problems[0].message if event.problems else "no plan in it"
+                why = event.problems[0].sentence if event.problems else "no plan in it"
                 chat.transcript.say(
                     "note",
                     f"The answer was no valid plan: {why} Asking again ({event.attempt} of {event.attempts}).",
@@ -144,7 +144,7 @@ class Router:
                 activity.start("Looking around")
             case ToolCallFinished():
                 if event.problem is not None:
-                    transcript.say("note", event.problem.message)
+                    transcript.say("note", event.problem.sentence)
                 activity.start("Thinking")
             case ShareRequested():
                 activity.start("Waiting for your answer")
@@ -168,7 +168,7 @@ class Router:
                 )
                 activity.start("Thinking")
             case Notice():
-                transcript.say("bad" if event.alarm else "note", event.problem.message)
+                transcript.say("bad" if event.alarm else "note", event.problem.sentence)
             case TokensUsed():
                 activity.tokens(event.prompt + event.completion)
             case RoundsUsedUp():

@@ -375,17 +375,11 @@ class TurnController:
     def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:
         """Nothing was changed; say why. `problems` are what led to it, when there is more to say than `problem`."""
         if self.client is not None and self.pending is None:
-            self.client.decide("failed", f"The plan cannot be previewed ({problem.code}).")
-        all_of_them = [problem, *(each for each in problems if each.message != problem.message)]
-        lines = [
-            each.message + (f" ({each.step_id})" if each.step_id else "")
-            for each in all_of_them[:MOST_TOLD]
-        ]
-        more = (
-            [f"… and {len(all_of_them) - MOST_TOLD} more"] if len(all_of_them) > MOST_TOLD else []
-        )
-        self._view.say("bad", "\n".join([*lines, *more]))
-        if any(each.code == "NO_SELECTION" for each in all_of_them):
+            self.client.decide("failed", f"The plan cannot be previewed. {problem.message}")
+        lines = list(dict.fromkeys(each.sentence for each in (problem, *problems)))
+        more = [f"… and {len(lines) - MOST_TOLD} more"] if len(lines) > MOST_TOLD else []
+        self._view.say("bad", "\n".join([*lines[:MOST_TOLD], *more]))
+        if any(each.code == "NO_SELECTION" for each in (problem, *problems)):
             self._view.hint(no_selection(self._view.key("main.open")))
         elif problem.code.startswith("API_"):
             self._view.hint("/retry says the same again.")

@@ -149,7 +149,7 @@ class ProgressPane(Vertical):
                 "retry",
                 event.instance,
                 f"{event.instance} (attempt {event.attempt} of {event.attempts})",
-                event.problem.message,
+                event.problem.sentence,
             )
         )
 
@@ -159,7 +159,7 @@ class ProgressPane(Vertical):
                 "failed",
                 event.instance,
                 event.problem.path or event.instance,
-                event.problem.message,
+                event.problem.sentence,
             )
         )
 
@@ -390,17 +390,9 @@ class ResultPane(Vertical):
 
 
 def _problem_row(word: str, problem: Problem) -> ResultRow:
-    placed = _placed(problem.step_id, problem.path, problem.message)
-    return ResultRow(
-        word,
-        placed,
-        whole=terminal_text.block("\n\n".join(text for text in (placed, problem.code))),
-    )
-
-
-def _placed(step_id: str | None, path: str | None, message: str) -> str:
-    where = " · ".join(part for part in (step_id, path) if part and part not in message)
-    return f"{where}: {message}" if where else message
+    text, file = problem.sentence, problem.file
+    placed = f"{file}: {text}" if file and file not in text else text
+    return ResultRow(word, placed, whole=terminal_text.block(placed))
 
 
 def _step_rows(steps: Sequence[StepOutcome]) -> list[ResultRow]:

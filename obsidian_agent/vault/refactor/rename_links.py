@@ -528,5 +528,6 @@ class _Rewriting:
         return ToolError(
             f"The link {link.target!r} in {self._source} (line {link.line}) cannot be written so that it will {meaning}.",
             path=self._source.text,
-            hint="Choose another name, or leave links as they are with updateLinks: false.",
+            hint="Choose another name.",
+            advice="Or leave links as they are with updateLinks: false.",
         )
