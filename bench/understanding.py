@@ -16,7 +16,7 @@ from bench.table import Row
 from obsidian_agent.agent.events import NeedsInput
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.reader import readings
+from obsidian_agent.offline.reader import match_examples
 from obsidian_agent.services.offline_planner import OfflinePlanner
 from obsidian_agent.services.open_vault import Focus, run_context
 from obsidian_agent.tools.registry import TOOLS
@@ -39,7 +39,7 @@ def score() -> list[tuple[str, str, Outcome]]:
         found: list[tuple[str, str, Outcome]] = []
         for case in map(json.loads, lines):
             event = planner.decide(PlanRequest(case["say"], context))
-            read = readings(case["say"], planner.recipes(), Surroundings(view, context))
+            read = match_examples(case["say"], planner.recipes(), Surroundings(view, context))
             if len(read) == 1:
                 outcome: Outcome = "right" if read[0].recipe.name == case["recipe"] else "wrong"
             else:

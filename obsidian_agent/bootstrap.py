@@ -15,7 +15,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
-from obsidian_agent.plan.policy import MODEL, Limits, Policy, SharingRules, vault_rules
+from obsidian_agent.plan.policy import MODEL, Policy, PolicyLimits, SharingRules, vault_rules
 from obsidian_agent.plan.result import SETTINGS
 from obsidian_agent.services.hooks import Hooks
 from obsidian_agent.services.macro_store import MacroStore
@@ -388,7 +388,7 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
         allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands
     )
     root = wiring.store.real_path
-    own = Limits.of(
+    own = PolicyLimits.of(
         SETTINGS,
         settings.level,
         settings.write_allow,
@@ -409,13 +409,13 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
     deny = (*settings.share_deny, *vaults.share_deny.patterns)
     return replace(
         base,
-        limits=(own, vaults, *(Limits("agent_levels", level) for level in levels)),
+        limits=(own, vaults, *(PolicyLimits("agent_levels", level) for level in levels)),
         confirm_writes=settings.confirm_writes,
         auto_approve_read_only=settings.auto_approve_read_only,
         tools_allow=settings.tools_allow,
         commands_allow=settings.commands_allow,
         sharing=SharingRules.of(settings.share_allow, deny, local=settings.share_local, root=root),
-        told=told,
+        problems=told,
         agent=agent,
         program=program,
     )

@@ -341,8 +341,8 @@ def _rules(wiring: Wiring, view: VaultView) -> str:
     from obsidian_agent.vault.paths.path import ROOT
 
     policy = policy_of(wiring)
-    if policy.told:
-        raise ConfigError(" ".join(problem.message for problem in policy.told))
+    if policy.problems:
+        raise ConfigError(" ".join(problem.message for problem in policy.problems))
     rules = dict.fromkeys(policy.path_rules())
     unused = dict(rules)
     for entry in view.walk(ROOT):

@@ -164,7 +164,7 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     """A plan of one step. A note may be named without `.md`, before and after."""
     from obsidian_agent.cli.report import run_document
-    from obsidian_agent.offline.recipe_plan import escaped
+    from obsidian_agent.offline.recipe_plan import escape
     from obsidian_agent.vault.views.view import named
 
     session = open_session(options)
@@ -179,7 +179,7 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     step = {
         "id": "rename",
         "tool": "vault.rename",
-        "args": {"from": escaped(entry.path.text), "to": escaped(new)},
+        "args": {"from": escape(entry.path.text), "to": escape(new)},
     }
     document = {
         "version": "1.0",
@@ -223,11 +223,11 @@ def _parse(options: argparse.Namespace, out: Output) -> Exit:
 
 def _shown(document: object, out: Output) -> Exit:
     """Print a plan, or why it is none. What only the settings of a run can allow is asked when it runs."""
-    from obsidian_agent.plan.policy import ANYTHING
+    from obsidian_agent.plan.policy import UNRESTRICTED
     from obsidian_agent.plan.validate import validate
     from obsidian_agent.tools.registry import TOOLS
 
-    checked = validate(document, TOOLS, ANYTHING)
+    checked = validate(document, TOOLS, UNRESTRICTED)
     if checked.plan is None:
         return _invalid(checked.problems, out)
     out.problems(checked.warnings)

@@ -67,7 +67,7 @@ def run_document(
             )
             following = (
                 session.plans.expected(ready, document, values)
-                if ready.waits and ready.valid
+                if ready.deferred and ready.valid
                 else None
             )
         except MissingInput as error:
@@ -130,11 +130,13 @@ def run_document(
                 cancel,
                 "options" if covered else "person",
             )
-        if not ready.waits or not result.success:
+        if not ready.deferred or not result.success:
             break
         past.append(result)
         began = ready.context.now
-        done = {step: output for step, output in result.outputs.items() if step not in ready.waits}
+        done = {
+            step: output for step, output in result.outputs.items() if step not in ready.deferred
+        }
         expected = following
     if result.success:
         show_findings(ready, result.outputs, out)

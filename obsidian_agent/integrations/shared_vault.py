@@ -26,7 +26,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.integrations.proposals import Outcome, Proposal
 from obsidian_agent.plan.parameters import MissingInput
-from obsidian_agent.plan.policy import NOT_PERMITTED, Limits, SharingRules
+from obsidian_agent.plan.policy import NOT_PERMITTED, PolicyLimits, SharingRules
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
 from obsidian_agent.plan.validate import validate
@@ -115,7 +115,7 @@ class SharedVault:
         with self._limited():
             return self._preview(plan)[1]
 
-    def _preview(self, plan: object, *limits: Limits) -> tuple[Preview, dict[str, Any]]:
+    def _preview(self, plan: object, *limits: PolicyLimits) -> tuple[Preview, dict[str, Any]]:
         """Return the preview of a plan over what is shared, as if it were approved, and the document for the client.
 
         `limits` narrow the policy. Raises `PlanError` for an invalid plan.
@@ -169,7 +169,7 @@ class SharedVault:
             shared.valid
             and shared.plan_hash == whole.plan_hash
             and shared.approval.decision == "allow"
-            and not shared.waits
+            and not shared.deferred
         ):
             result = self.plans.apply(whole, lambda event: None, self.cancel, "settings")
             codes = sorted({problem.code for problem in result.errors})
@@ -263,9 +263,9 @@ class SharedVault:
         except OutOfBudget as error:
             raise PlanError(f"The call was ended. {error}", code=error.code) from error
 
-    def _write_limits(self) -> Limits:
+    def _write_limits(self) -> PolicyLimits:
         """Limit every path that a plan changes, creates, or moves to what is shared."""
-        return Limits(
+        return PolicyLimits(
             "sharing",
             "scoped-write",
             write_allow=self.rules.allow,

@@ -17,7 +17,7 @@ from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
     WORD,
-    Found,
+    NameMatch,
     Sentence,
     Stretch,
     is_pasted,
@@ -164,7 +164,7 @@ def doubts(
     return tuple(dict.fromkeys(found))
 
 
-def of_plan(plan: ActionPlan) -> tuple[Recipe, Mapping[str, str]]:
+def recipe_of_plan(plan: ActionPlan) -> tuple[Recipe, Mapping[str, str]]:
     """A plan that was written as a whole as if it had been picked: its values are the texts of its steps, its words those of the recipes that
     change things with the same tools.
     """
@@ -313,7 +313,7 @@ def _uncovered(
         yield f"Nothing covers {' and '.join(left)}."
 
 
-def _values(found: Found) -> set[str]:
+def _values(found: NameMatch) -> set[str]:
     """What a name stands for, as keys."""
     return {key_of(str(name.value)) for name in found.names}
 

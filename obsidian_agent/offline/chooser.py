@@ -13,14 +13,22 @@ from importlib import resources
 from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.offline.note_set import SLOTS, STATES, TASKS, NoteSet, Unread, plain, with_field
+from obsidian_agent.offline.note_set import (
+    SLOTS,
+    STATES,
+    TASKS,
+    InvalidValue,
+    NoteSet,
+    plain,
+    with_field,
+)
 from obsidian_agent.offline.recipe import Input, Recipe
-from obsidian_agent.offline.sentence import Found
-from obsidian_agent.offline.values import shown
-from obsidian_agent.plan.json_text import Refused, decode
+from obsidian_agent.offline.sentence import NameMatch
+from obsidian_agent.offline.values import form_text
+from obsidian_agent.plan.json_text import InvalidJson, decode
 from obsidian_agent.tools.core.tool import RunContext
 
-MOST_ACTIONS: Final = 3
+MAX_ACTIONS: Final = 3
 """Of one sentence that a model on this machine reads."""
 OTHER: Final = "other"
 _KINDS_SENT: Final = ("folder", "tag", "property", "note", "value")
@@ -36,12 +44,12 @@ _NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-class NotChosen(Exception):
+class InvalidChoice(Exception):
     """An answer that chooses nothing from the menu; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class MenuChoice:
     """An action of the menu, and its values as texts."""
 
     recipe: Recipe
@@ -82,22 +90,22 @@ class Chooser:
         actions = {
             "type": "array",
             "minItems": 1,
-            "maxItems": MOST_ACTIONS,
+            "maxItems": MAX_ACTIONS,
             "items": {"anyOf": ways},
         }
         return {**_shape({"actions": actions}, ["actions"]), "$defs": {"notes": _shape(_NOTES, [])}}
 
-    def chosen(self, answer: str) -> tuple[Chosen, ...]:
-        """What an answer chooses, in order; nothing where it says that no action fits. Raises `NotChosen`."""
+    def choices(self, answer: str) -> tuple[MenuChoice, ...]:
+        """What an answer chooses, in order; nothing where it says that no action fits. Raises `InvalidChoice`."""
         actions = _actions(answer)
         if any(action.get("action") == OTHER for action in actions):
             return ()
         return tuple(self._one(action) for action in actions)
 
-    def _one(self, action: Mapping[str, Any]) -> Chosen:
+    def _one(self, action: Mapping[str, Any]) -> MenuChoice:
         recipe = next((each for each in self.recipes if each.name == action.get("action")), None)
         if recipe is None:
-            raise NotChosen(
+            raise InvalidChoice(
                 f"It chose “{str(action.get('action'))[:40]}”, which is not in the menu."
             )
         texts: dict[str, str] = {}
@@ -105,14 +113,14 @@ class Chooser:
             if name == "action":
                 continue
             if name not in recipe.inputs:
-                raise NotChosen(f"{recipe.title} has no “{name[:40]}”.")
+                raise InvalidChoice(f"{recipe.title} has no “{name[:40]}”.")
             text = _text(recipe.inputs[name], value)
             if text is not None:
                 texts[name] = text
-        return Chosen(recipe, texts)
+        return MenuChoice(recipe, texts)
 
 
-def menu_request(sentence: str, names: Iterable[Found], context: RunContext) -> str:
+def menu_request(sentence: str, names: Iterable[NameMatch], context: RunContext) -> str:
     """What a sentence adds: the day, what is at hand, the kinds of the names of the vault that the sentence says, and itself."""
     kinds = {}
     for found in names:
@@ -173,17 +181,17 @@ def _actions(answer: str) -> list[dict[str, Any]]:
     start = text.find("{")
     try:
         document = decode(text, start).value if start >= 0 else None
-    except Refused as error:
-        raise NotChosen("Its answer cannot be read.") from error
+    except InvalidJson as error:
+        raise InvalidChoice("Its answer cannot be read.") from error
     if isinstance(document, dict) and "action" in document:
         document = {"actions": [document]}
     actions = document.get("actions") if isinstance(document, dict) else None
     if (
         not isinstance(actions, list)
-        or not 1 <= len(actions) <= MOST_ACTIONS
+        or not 1 <= len(actions) <= MAX_ACTIONS
         or not all(isinstance(each, dict) for each in actions)
     ):
-        raise NotChosen("Its answer is no choice from the menu.")
+        raise InvalidChoice("Its answer is no choice from the menu.")
     return actions
 
 
@@ -191,16 +199,16 @@ def _text(wanted: Input, value: Any) -> str | None:
     """A value as a form would have it; None for none."""
     if isinstance(value, dict):
         if wanted.kind != "notes":
-            raise NotChosen(f"{wanted.description} is neither a text nor a number.")
+            raise InvalidChoice(f"{wanted.description} is neither a text nor a number.")
         return _query(value)
-    return shown(wanted, value) or None
+    return form_text(wanted, value) or None
 
 
 def _query(fields: Mapping[str, Any]) -> str | None:
     """A description of notes as `note_set.read_set` reads it; None where nothing is described."""
     unknown = fields.keys() - _NOTES.keys()
     if unknown:
-        raise NotChosen(f"Notes are not described by {min(unknown)[:40]!r}.")
+        raise InvalidChoice(f"Notes are not described by {min(unknown)[:40]!r}.")
     described = NoteSet()
     try:
         for field in (each for each in SLOTS if fields.get(each) not in (None, "", [])):
@@ -208,6 +216,6 @@ def _query(fields: Mapping[str, Any]) -> str | None:
                 described = with_field(
                     described, field, plain(str(value)) if field == "value" else str(value)
                 )
-    except Unread as error:
-        raise NotChosen(error.message) from error
+    except InvalidValue as error:
+        raise InvalidChoice(error.message) from error
     return described.query() if described.terms or fields.get("all") is True else None

@@ -40,7 +40,7 @@ class Name:
 
 
 @dataclass
-class Names:
+class VaultNames:
     """All names of a vault. Notes and files are looked up in its index; what it has no order for is read once, when first asked for."""
 
     index: VaultIndex
@@ -118,7 +118,9 @@ class Names:
                     if isinstance(each, Hashable) and (name, each) not in known:
                         known.add((name, each))
                         values = properties.setdefault(name, {})
-                        said = said_of(each) if name.casefold() not in _NAMED_ELSEWHERE else None
+                        said = (
+                            display_text(each) if name.casefold() not in _NAMED_ELSEWHERE else None
+                        )
                         if said is not None and len(said) <= _LONGEST_VALUE and "://" not in said:
                             values.setdefault(said, each)
         return tuple(sorted({tag.casefold(): tag for tag in reversed(tags)}.values())), properties
@@ -162,16 +164,16 @@ class Surroundings:
 
     view: VaultView
     context: RunContext
-    known: Names | None = None
+    known: VaultNames | None = None
     """Names that were read before: they hold as long as the index is the same."""
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> VaultNames:
         """The names of the vault, from its index. May block."""
         index = self.view.index
         if self.known is not None and self.known.index is index:
             return self.known
-        return Names(
+        return VaultNames(
             index,
             tuple(entry.path.text for entry in self.view.children(ROOT) if entry.kind == "folder"),
         )
@@ -188,7 +190,7 @@ def key_of(text: str) -> str:
     return " ".join(plain.casefold().split())
 
 
-def said_of(value: Any) -> str | None:
+def display_text(value: Any) -> str | None:
     """How a person would write the value of a property; None for what has no short name. A link is called by its target."""
     if isinstance(value, int | float):
         return str(value).lower()  # true, false

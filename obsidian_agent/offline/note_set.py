@@ -99,7 +99,7 @@ _PLAIN_NAME: Final = unicode_expression(r'[^\]"<>:=\s][^\]"<>:=]*')
 _NUMBER: Final = unicode_expression(r"-?\d{1,15}(?:\.\d{1,10})?")
 
 
-class Unread(PlanError):
+class InvalidValue(PlanError):
     """A text is no value of the kind that is wanted. The message says what is wrong and what would do."""
 
     default_code = "ARGUMENT_INVALID"
@@ -161,14 +161,14 @@ class NoteSet:
 
 
 def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
-    """The description with one more field (see `SLOTS`). Raises `Unread` for a value without a property."""
+    """The description with one more field (see `SLOTS`). Raises `InvalidValue` for a value without a property."""
     key, op, _ = SLOTS[field]
     if field == "property":
         return NoteSet((*described.terms, Term(key, None, op, str(value))))
     if field != "value":
         return NoteSet((*described.terms, Term(key, value, op, negated=field == "outside")))
     if not described.terms or described.terms[-1].key != "property":
-        raise Unread("A value stands behind its property.")
+        raise InvalidValue("A value stands behind its property.")
     return NoteSet((*described.terms[:-1], Term(key, value, op, described.terms[-1].property)))
 
 
@@ -226,9 +226,7 @@ def _said(term: Term) -> str:
         case "property" if term.op in ("has", "lacks"):
             words = f"{'with' if term.op == 'has' else 'without'} {term.property}"
         case "property":
-            words = (
-                f"with {term.property} {'' if term.op == ':' else term.op + ' '}{shown(term.value)}"
-            )
+            words = f"with {term.property} {'' if term.op == ':' else term.op + ' '}{property_text(term.value)}"
         case "is":
             words = STATES[term.value][1]
         case "tasks":
@@ -245,7 +243,7 @@ def _said(term: Term) -> str:
     return f"{'not ' if term.negated else ''}{words}"
 
 
-def shown(value: Any) -> str:
+def property_text(value: Any) -> str:
     """A value of a property as people write it."""
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
@@ -258,9 +256,7 @@ def _typed(term: Term) -> str:
             if _PLAIN_NAME.fullmatch(term.property or "")
             else _quoted(term.property or "")
         )
-        compared = (
-            f"{term.op}{_quoted(term.value) if isinstance(term.value, str) else shown(term.value)}"
-        )
+        compared = f"{term.op}{_quoted(term.value) if isinstance(term.value, str) else property_text(term.value)}"
         return (
             f"{sign}[{name}{'' if term.op == 'has' else ':' if term.op == 'lacks' else compared}]"
         )

@@ -14,12 +14,18 @@ from typing import Any, Final
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.expression import expression
 from obsidian_agent.offline.names import Surroundings, key_of
-from obsidian_agent.offline.note_set import SLOTS, NoteSet, Unread, with_field, without_templates
+from obsidian_agent.offline.note_set import (
+    SLOTS,
+    InvalidValue,
+    NoteSet,
+    with_field,
+    without_templates,
+)
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sentence import HELD, is_pasted, quotes
+from obsidian_agent.offline.sentence import QUOTED_CHARACTER, is_pasted, quotes
 from obsidian_agent.offline.values import headings, read
 
-MOST_FOLDERS: Final = 12
+MAX_FOLDERS: Final = 12
 """Combinations of folders of one name that are read: a question offers a few."""
 
 _Slot = tuple[str, str | None]
@@ -27,27 +33,29 @@ _BLANK: Final = expression(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExampleMatch:
     """A recipe and its values, as the whole of a sentence says them."""
 
     recipe: Recipe
     values: Mapping[str, Any]
 
 
-def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> list[Reading]:
+def match_examples(
+    sentence: str, recipes: Iterable[Recipe], around: Surroundings
+) -> list[ExampleMatch]:
     """All that a sentence is an example of, each once. One is certain; none is no reading at all. A question changes nothing."""
     if is_pasted(sentence):
         return []
     asked = sentence.rstrip().endswith(("?", "？"))
     quoted = quotes(sentence)
-    plain = sentence.replace(HELD, " ")
+    plain = sentence.replace(QUOTED_CHARACTER, " ")
     for each in reversed(quoted):
-        plain = f"{plain[: each.start]}{HELD}{plain[each.end :]}"
+        plain = f"{plain[: each.start]}{QUOTED_CHARACTER}{plain[each.end :]}"
     plain = _BLANK.sub(" ", plain.strip()).rstrip(".!?。！？ ")
     folded = plain.casefold()
     if len(folded) != len(plain):
         plain = folded
-    found: list[Reading] = []
+    found: list[ExampleMatch] = []
     for recipe in recipes:
         for example in recipe.examples if recipe.answer is not None or not asked else ():
             parts, slots = _parts(example)
@@ -58,17 +66,21 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
                 _spans(folded, len(first), rest) if rest else [()] if folded == first else ()
             ):
                 said = [
-                    (plain[start:end].strip(), plain.count(HELD, 0, start)) for start, end in spans
+                    (plain[start:end].strip(), plain.count(QUOTED_CHARACTER, 0, start))
+                    for start, end in spans
                 ]
                 texts = [
-                    (quoted[number].text, False) if text == HELD else (text, True)
+                    (quoted[number].text, False) if text == QUOTED_CHARACTER else (text, True)
                     for text, number in said
                 ]
-                if any(HELD in text and known for text, known in texts):
+                if any(QUOTED_CHARACTER in text and known for text, known in texts):
                     continue
                 for alternative in _alternatives(recipe, slots, texts, around):
                     values = _values(recipe, slots, alternative, parts, around)
-                    if values is not None and (reading := Reading(recipe, values)) not in found:
+                    if (
+                        values is not None
+                        and (reading := ExampleMatch(recipe, values)) not in found
+                    ):
                         found.append(reading)
     return found
 
@@ -86,7 +98,7 @@ def _alternatives(
         else [(text, known)]
         for (name, field), (text, known) in zip(slots, texts, strict=True)
     ]
-    yield from islice(product(*choices), MOST_FOLDERS)
+    yield from islice(product(*choices), MAX_FOLDERS)
 
 
 def _folders_called(text: str, around: Surroundings) -> Sequence[str]:
@@ -140,7 +152,7 @@ def _values(
                 if wanted.kind == "heading" and _is_one_of_many(
                     values[name], values.get(wanted.of or ""), around
                 ):
-                    raise Unread(f"There is more than one heading “{text}”.")
+                    raise InvalidValue(f"There is more than one heading “{text}”.")
                 continue
             described = values.get(name, NoteSet())
             of = described.terms[-1].property if described.terms else None
@@ -149,7 +161,7 @@ def _values(
             )
             value = read(slot, text, around, {"property": of}, known=known or slot.kind == "folder")
             values[name] = with_field(described, field, value)
-    except Unread:
+    except InvalidValue:
         return None
     return {
         name: without_templates(value, around) if isinstance(value, NoteSet) else value
@@ -158,12 +170,12 @@ def _values(
 
 
 def _entry(wanted: Input, text: str, before: str, around: Surroundings) -> Input:
-    """The input as the word before it says: the note, the folder. Raises `Unread` where it says neither, and both are called so."""
+    """The input as the word before it says: the note, the folder. Raises `InvalidValue` where it says neither, and both are called so."""
     for kind in ("note", "folder"):
         if before.endswith(f" {kind} "):
             return wanted.model_copy(update={"kind": kind})
     if around.names.find(text, "folder") and around.names.find(text, "note", "alias"):
-        raise Unread(f"“{text}” is a folder and a note.")
+        raise InvalidValue(f"“{text}” is a folder and a note.")
     return wanted
 
 

@@ -42,7 +42,7 @@ Subject = Literal[
 """Where a recipe stands in the menu; `Saved` are the macros."""
 
 SUBJECTS: Final[tuple[Subject, ...]] = get_args(Subject)
-MOST_EXAMPLES: Final = 6
+MAX_EXAMPLES: Final = 6
 """Of one recipe: the menu is read, not searched."""
 
 SLOT: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)(?:\.([A-Za-z]+))?\}")

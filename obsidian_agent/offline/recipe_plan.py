@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, note_name
 from obsidian_agent.offline.recipe import Input, Recipe
-from obsidian_agent.offline.values import said
+from obsidian_agent.offline.values import phrase
 from obsidian_agent.plan.model import ActionPlan, ParameterType
 
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)((?:\|[^}]*)?)\}")
@@ -46,9 +46,9 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
     used = _names([step.get(place) for step in steps for place in _PLACES])
     document = {
         **recipe.plan,
-        "goal": told(recipe.plan["goal"], words),
+        "goal": render_text(recipe.plan["goal"], words),
         "assumptions": [
-            told(each, words)
+            render_text(each, words)
             for each in recipe.plan.get("assumptions", [])
             if not _names(each) & absent
         ],
@@ -58,21 +58,21 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
             if name in used and name in known
         },
         "steps": [
-            step | ({"preview": told(step["preview"], words)} if step.get("preview") else {})
+            step | ({"preview": render_text(step["preview"], words)} if step.get("preview") else {})
             for step in steps
         ],
     }
     return ActionPlan.model_validate(document)
 
 
-def told(text: str, values: Mapping[str, Any]) -> str:
+def render_text(text: str, values: Mapping[str, Any]) -> str:
     """A text for people: values in place of references. What is put in is not looked at again."""
 
     def value(found: re.Match[str]) -> str:
         name, filters = found[1], found[2]
         if name not in values and "default:" not in filters:
             return "…"
-        words = said(values.get(name, ""))
+        words = phrase(values.get(name, ""))
         if "|basename" in filters:
             return note_name(words)
         return words or filters.partition("default:")[2] or "the vault"
@@ -82,20 +82,20 @@ def told(text: str, values: Mapping[str, Any]) -> str:
     )
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Text as it must stand in an argument of a plan to be taken literally."""
     return "$" + text if _BARE.fullmatch(text) else text.replace("${", "$${")
 
 
-def rewritten(value: Any, change: Callable[[str], Any]) -> Any:
+def map_texts(value: Any, change: Callable[[str], Any]) -> Any:
     """A value with each of its texts changed, but not its keys."""
     match value:
         case str():
             return change(value)
         case list():
-            return [rewritten(each, change) for each in value]
+            return [map_texts(each, change) for each in value]
         case dict():
-            return {key: rewritten(each, change) for key, each in value.items()}
+            return {key: map_texts(each, change) for key, each in value.items()}
         case _:
             return value
 
@@ -108,8 +108,8 @@ def _step(
     gone = {f"${{{name}}}" for name in absent}
     keys = {f"${{{name}}}": value for name, value in known.items() if isinstance(value, str)}
     sets = {
-        f"${{{name}}}": rewritten(
-            value.condition(), lambda text: text if text == ACTIVE else escaped(text)
+        f"${{{name}}}": map_texts(
+            value.condition(), lambda text: text if text == ACTIVE else escape(text)
         )
         for name, value in known.items()
         if isinstance(value, NoteSet)
@@ -137,7 +137,7 @@ def _step(
         }
 
     return {
-        key: rewritten(kept(value), change) if key in _PLACES else value
+        key: map_texts(kept(value), change) if key in _PLACES else value
         for key, value in step.items()
     }
 
@@ -160,7 +160,7 @@ def _names(value: Any) -> set[str]:
     return set(re.findall(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)", json.dumps(value)))
 
 
-def joined(plans: Sequence[ActionPlan]) -> ActionPlan:
+def join_plans(plans: Sequence[ActionPlan]) -> ActionPlan:
     """One plan with the steps of all, in order; ids, captured names and parameters get the number of their part."""
     documents = [
         _numbered(plan.to_json(), f"_part{number}") for number, plan in enumerate(plans, 1)
@@ -196,7 +196,7 @@ def _numbered(document: dict[str, Any], ending: str) -> dict[str, Any]:
 
     made = []
     for step in steps:
-        new = rewritten(step, lambda text: _NAME.sub(named, text))
+        new = map_texts(step, lambda text: _NAME.sub(named, text))
         new |= {key: f"{step[key]}{ending}" for key in ("id", "captureAs") if step.get(key)}
         made.append(
             new

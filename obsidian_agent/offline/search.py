@@ -14,14 +14,14 @@ from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.names import Name, Surroundings, said_of
-from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread, without_templates
+from obsidian_agent.offline.names import Name, Surroundings, display_text
+from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
     JOINED,
     WORD,
-    Found,
+    NameMatch,
     Sentence,
     beginning,
     joined_words,
@@ -32,7 +32,7 @@ from obsidian_agent.offline.sentence import (
 )
 from obsidian_agent.offline.values import read
 
-MOST: Final = 3
+MAX_SUGGESTIONS: Final = 3
 """Actions that are offered: a person looks at three."""
 _PLAIN_WORD: Final = unicode_expression(r"[\p{L}\p{N}]+")
 # The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length.
@@ -82,7 +82,7 @@ _TEXT: Final[Mapping[str, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class RecipeSuggestion:
     """A recipe that may be meant, with the values that the sentence has for it, and the inputs that still need one."""
 
     recipe: Recipe
@@ -116,7 +116,9 @@ class Menu:
         )
         self._roles = _folder_roles(self.recipes)
 
-    def nearest(self, sentence: str, around: Surroundings, most: int = MOST) -> list[Suggestion]:
+    def nearest(
+        self, sentence: str, around: Surroundings, most: int = MAX_SUGGESTIONS
+    ) -> list[RecipeSuggestion]:
         """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
         said = Sentence(beginning(sentence), around, self.common)
         spoken = self._spoken(_bare_words(said))
@@ -138,7 +140,7 @@ class Menu:
             missing = recipe.missing(values)
             score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
             found.append(
-                Suggestion(
+                RecipeSuggestion(
                     recipe, values, missing, score, self._score(spoken, self._counts[number]) > 0
                 )
             )
@@ -283,7 +285,7 @@ class _Rest:
     """What a sentence holds besides words and is not used yet."""
 
     around: Surroundings
-    names: list[Found]
+    names: list[NameMatch]
     texts: list[str]
     days: list[str]
     destinations: Collection[int]
@@ -394,7 +396,7 @@ class _Rest:
         ):
             try:
                 value = read(wanted, text, self.around, others, known=known)
-            except Unread:
+            except InvalidValue:
                 continue
             self.texts = [each for each in self.texts if each != text]
             self.names = [found for found in self.names if found.text != text]
@@ -405,7 +407,7 @@ class _Rest:
         """The names that are left as a description. What is to be left out is left out as whatever it may be."""
         notes: list[Term] = []
         terms: list[Term] = []
-        left: list[Found] = []
+        left: list[NameMatch] = []
         for found in self.names:
             senses = _senses(found)
             folder = f"{senses[0].value}/" if senses and senses[0].key == "folder" else ""
@@ -438,7 +440,7 @@ class _Rest:
         return NoteSet(tuple(dict.fromkeys((*notes, *terms))))
 
 
-def _apart(names: list[Found]) -> list[Found]:
+def _apart(names: list[NameMatch]) -> list[NameMatch]:
     """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
     place = next(
         (place for place, found in enumerate(names) if found.bound and not found.negated), None
@@ -449,7 +451,7 @@ def _apart(names: list[Found]) -> list[Found]:
         return names
     found = names[place]
     owners = tuple(Name("property", name.property) for name in found.names)
-    texts = str(owners[0].value), said_of(found.names[0].value) or ""
+    texts = str(owners[0].value), display_text(found.names[0].value) or ""
     pair = (
         replace(found, text=texts[0], names=owners, bound=False),
         replace(found, text=texts[1], bound=False),
@@ -457,7 +459,7 @@ def _apart(names: list[Found]) -> list[Found]:
     return [*names[:place], *pair, *names[place + 1 :]]
 
 
-def _senses(found: Found) -> list[Term]:
+def _senses(found: NameMatch) -> list[Term]:
     """What a name may mean in a description, likeliest first: a tag with its sign, a folder, a note, a property, a value, a tag without.
 
     The name of several folders means nothing: which one is a question.

@@ -16,7 +16,7 @@ from typing import Final
 
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.expression import expression, unicode_expression
-from obsidian_agent.offline.names import Name, Names, Surroundings
+from obsidian_agent.offline.names import Name, Surroundings, VaultNames
 
 _SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
 """Scripts that write words, or words and their particles, without blanks: each character is looked at alone."""
@@ -150,7 +150,9 @@ _LONGEST_DAY: Final = 4  # words of a day, at most
 _QUOTED: Final = expression(
     r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
-HELD: Final = "\ue000"  # stands for each character of a quoted text: no word, and no name
+QUOTED_CHARACTER: Final = (
+    "\ue000"  # stands for each character of a quoted text: no word, and no name
+)
 _NAME_WORD: Final = unicode_expression(
     rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?"
 )
@@ -161,8 +163,10 @@ _GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
 _CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
 _TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{_SCRIPTS}])")
-_PLACE: Final = unicode_expression(rf"[^\s{HELD}]*[/\\][^\s{HELD}]*[^\s{HELD}.,;:!?]")
-_STOP: Final = unicode_expression(f"[,;.!?()\n{HELD}]")
+_PLACE: Final = unicode_expression(
+    rf"[^\s{QUOTED_CHARACTER}]*[/\\][^\s{QUOTED_CHARACTER}]*[^\s{QUOTED_CHARACTER}.,;:!?]"
+)
+_STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
 _IS: Final = frozenset({"is", "are", "of", "as", "be"})
 _AND: Final = frozenset({"and", "or", "nor"})
 
@@ -193,7 +197,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Stretch):
+class NameMatch(Stretch):
     """A stretch of a sentence that is a name of the vault, and all that it may name."""
 
     names: tuple[Name, ...]
@@ -223,20 +227,20 @@ class Sentence:
     @cached_property
     def bare(self) -> str:
         """The sentence with signs that mean nothing in place of quoted texts; places in it are places in the text."""
-        text = self.text.replace(HELD, " ")
+        text = self.text.replace(QUOTED_CHARACTER, " ")
         pieces: list[str] = []
         place = 0
         for each in self.quotes:
-            pieces += (text[place : each.start], HELD * (each.end - each.start))
+            pieces += (text[place : each.start], QUOTED_CHARACTER * (each.end - each.start))
             place = each.end
         return "".join((*pieces, text[place:]))
 
     @cached_property
-    def names(self) -> tuple[Found, ...]:
+    def names(self) -> tuple[NameMatch, ...]:
         """The names of the vault, quoted or not, none within another: a property with its value as one, and what is negated."""
         names = self.around.names
         found = [
-            Found(each.start, each.end, each.text, known)
+            NameMatch(each.start, each.end, each.text, known)
             for each in self.quotes
             if (known := names.find(each.text))
         ]
@@ -266,13 +270,13 @@ class Sentence:
         return tuple(found)
 
     @property
-    def places(self) -> Iterator[str]:
+    def paths(self) -> Iterator[str]:
         """What may be the path of something: the texts in quotes, and what has a slash in it."""
         yield from (each.text for each in self.quotes)
         yield from _PLACE.findall(self.bare)
 
-    def _in_context(self, found: Sequence[Found]) -> tuple[Found, ...]:
-        made: list[Found] = []
+    def _in_context(self, found: Sequence[NameMatch]) -> tuple[NameMatch, ...]:
+        made: list[NameMatch] = []
         for each in found:
             before = made[-1] if made else None
             start = before.end if before else 0
@@ -294,7 +298,7 @@ class Sentence:
             ):
                 whole = self.text[before.start : each.end]
                 turned = before.negated or (whole if NEGATIONS.intersection(between) else "")
-                made[-1] = Found(before.start, each.end, whole, values, turned, bound=True)
+                made[-1] = NameMatch(before.start, each.end, whole, values, turned, bound=True)
                 continue
             turned = self._turned(start, each)
             if (
@@ -308,7 +312,7 @@ class Sentence:
             made.append(replace(each, negated=turned))
         return tuple(made)
 
-    def _turned(self, start: int, found: Found) -> str:
+    def _turned(self, start: int, found: NameMatch) -> str:
         """From the negating word right before a name to the name's end, where there is one."""
         for word in reversed(list(WORD.finditer(self.bare, start, found.start))):
             said = word[0].casefold().replace("’", "'")
@@ -336,10 +340,10 @@ def _quotes(sentence: str) -> Iterator[Stretch]:
             )
 
 
-def names_in(sentence: str, names: Names, common: Collection[str] = ()) -> Iterator[Found]:
+def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> Iterator[NameMatch]:
     """The longest names in a sentence, from the left, none within another. `common` as for `Sentence`."""
     starts, ends = _edges(sentence[:_LOOKED_AT])
-    before: Found | None = None
+    before: NameMatch | None = None
     for number, start in enumerate(starts):
         if before and start < before.end:
             continue
@@ -350,15 +354,15 @@ def names_in(sentence: str, names: Names, common: Collection[str] = ()) -> Itera
                 _is_told(text, common, first=number == 0)
                 or _is_owned(known, before, sentence[before.end if before else 0 : start])
             ):
-                before = Found(start, end, text, known)
+                before = NameMatch(start, end, text, known)
                 yield before
                 break
 
 
-def _new(sentence: str, names: Names) -> Iterator[Found]:
+def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:
     """Tags that no note has yet, which say that they are some, and what begins with a name: a folder or tag to be made below it."""
     for tag in _TAG.finditer(sentence):
-        yield Found(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),))
+        yield NameMatch(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),))
     for token in _TOKEN.finditer(sentence):
         for sign in reversed(list(_JOINT.finditer(token[0]))):
             known = [
@@ -370,7 +374,7 @@ def _new(sentence: str, names: Names) -> Iterator[Found]:
                 made = tuple(
                     replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known
                 )
-                yield Found(token.start(), token.end(), token[0], made, new=True)
+                yield NameMatch(token.start(), token.end(), token[0], made, new=True)
                 break
 
 
@@ -391,7 +395,7 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
     return sorted(start for start in starts if start - 1 not in within), sorted(ends - within)
 
 
-def _is_owned(names: Sequence[Name], before: Found | None, gap: str) -> bool:
+def _is_owned(names: Sequence[Name], before: NameMatch | None, gap: str) -> bool:
     """Whether it is a value right behind its property: there a number counts too."""
     if before is None or gap.strip(" :="):
         return False

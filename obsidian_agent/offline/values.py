@@ -17,19 +17,19 @@ from obsidian_agent.offline.note_set import (
     STATES,
     TASKS,
     THIS_NOTE,
+    InvalidValue,
     NoteSet,
     Op,
     Term,
-    Unread,
     plain,
 )
 from obsidian_agent.offline.recipe import Input
-from obsidian_agent.plan.parameters import fitted
+from obsidian_agent.plan.parameters import coerce_value
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.text import decode
 
-PLACES: Final = frozenset(
+PATH_KINDS: Final = frozenset(
     {"path", "folder", "newNote", "newName"}
 )  # kinds that are a place in the vault, perhaps a new one
 # What notes can be sorted or grouped by, besides their properties.
@@ -63,18 +63,18 @@ def read(
 ) -> Any:
     """The value of a text for an input; `others` are values read before it, by name. What is no text must fit already.
 
-    `known`: only what the vault knows will do, as for words of a sentence that are not in quotes. Raises `Unread`.
+    `known`: only what the vault knows will do, as for words of a sentence that are not in quotes. Raises `InvalidValue`.
     """
     if isinstance(given, NoteSet) and wanted.kind == "notes":
         return given
     if isinstance(given, NoteSet | dict):
-        raise Unread(f"{wanted.description}: a text is needed.")
-    given = shown(wanted, given)
+        raise InvalidValue(f"{wanted.description}: a text is needed.")
+    given = form_text(wanted, given)
     text = given.strip() if wanted.kind not in ("text", "value", "choice") else given
     if is_blank(wanted, text) and wanted.kind not in BLANK_VALUES:
-        raise Unread(f"{wanted.description}: a value is needed.")
+        raise InvalidValue(f"{wanted.description}: a value is needed.")
     if wanted.kind in ("text", "path", "list") and known:
-        raise Unread("Free text is certain only in quotes.")
+        raise InvalidValue("Free text is certain only in quotes.")
     return _read(wanted, text, around, (others or {}).get(wanted.of or ""), known)
 
 
@@ -117,15 +117,15 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
         case "date":
             day = sentence.parse_day(text, around.context.now.date())
             if day is None:
-                raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
+                raise InvalidValue(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
             return day.isoformat()
         case "value":
             return _value(text, of, around, known)
         case _:
             try:
-                return fitted(text, wanted.type)
+                return coerce_value(text, wanted.type)
             except PlanError as error:
-                raise Unread(f"{wanted.description}: {error.message}") from error
+                raise InvalidValue(f"{wanted.description}: {error.message}") from error
 
 
 def is_blank(wanted: Input, text: Any) -> bool:
@@ -138,7 +138,7 @@ def may_be_blank(wanted: Input) -> bool:
     return wanted.optional or (wanted.default is not None and wanted.kind in BLANK_VALUES)
 
 
-def shown(wanted: Input, value: Any) -> str:
+def form_text(wanted: Input, value: Any) -> str:
     """A value as a form shows it, and as `--param` takes it: `read` reads it again."""
     match value:
         case NoteSet():
@@ -152,18 +152,18 @@ def shown(wanted: Input, value: Any) -> str:
                 else json.dumps(value, ensure_ascii=False)
             )
         case _:
-            return note_set.shown(value)
+            return note_set.property_text(value)
 
 
-def said(value: Any) -> str:
+def phrase(value: Any) -> str:
     """A value as it reads in a goal."""
     match value:
         case NoteSet():
             return value.text()
         case list():
-            return ", ".join(map(said, value))
+            return ", ".join(map(phrase, value))
         case _:
-            return "this note" if value == ACTIVE else note_set.shown(value)
+            return "this note" if value == ACTIVE else note_set.property_text(value)
 
 
 def headings(note: str, around: Surroundings) -> list[str]:
@@ -182,7 +182,7 @@ def _one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> 
     """The one entry of these kinds that a text names, by path, name, alias or link; of several, those `below` a folder count."""
     if "note" in kinds and text.casefold() in THIS_NOTE | {ACTIVE.casefold()}:
         if around.active_file is None:
-            raise Unread("No note is open: name one.")
+            raise InvalidValue("No note is open: name one.")
         return ACTIVE
     bare = (
         text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
@@ -199,9 +199,9 @@ def _one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> 
     if len(whole) == 1 or len(found) == 1:
         return (whole or found)[0]
     if found:
-        raise Unread(f"Several are called “{bare}”: {', '.join(found[:4])}.")
+        raise InvalidValue(f"Several are called “{bare}”: {', '.join(found[:4])}.")
     what = {1: kinds[0], 2: "note"}.get(len(kinds), "note, folder or file")
-    raise Unread(f"There is no {what} called “{bare}”.")
+    raise InvalidValue(f"There is no {what} called “{bare}”.")
 
 
 def _folder(text: str, around: Surroundings, *, known: bool) -> str:
@@ -217,7 +217,7 @@ def _folder(text: str, around: Surroundings, *, known: bool) -> str:
 def _free(text: str, known: bool, ending: str = ".md") -> str:
     """The path of something new."""
     if known:
-        raise Unread("A new name is certain only in quotes.")
+        raise InvalidValue("A new name is certain only in quotes.")
     bare = text[2:-2] if text.startswith("[[") and text.endswith("]]") else text
     return _legal(bare if not ending or bare.lower().endswith(ending) else f"{bare}{ending}")
 
@@ -226,10 +226,10 @@ def _legal(path: str) -> str:
     try:
         return parse(path, PathUse.CREATE).text
     except VaultError as error:
-        raise Unread(error.message, code=error.code, hint=error.hint) from error
+        raise InvalidValue(error.message, code=error.code, hint=error.hint) from error
 
 
-def out_of_bounds(text: str) -> Problem | None:
+def forbidden_path(text: str) -> Problem | None:
     """Why a text can be no place that a plan may touch; None for any other text, also one that is wrong for less."""
     try:
         parse(text, PathUse.CREATE)
@@ -242,7 +242,7 @@ def _beside(name: str, old: Any, around: Surroundings) -> str:
     """The path of an entry with another name; a name with a slash is the whole new path."""
     path = around.active_file if old == ACTIVE else old
     if not isinstance(path, str):
-        raise Unread("Name first what gets another name.")
+        raise InvalidValue("Name first what gets another name.")
     folder, _, file = path.rpartition("/")
     ending = (
         file[file.rfind(".") :]
@@ -264,7 +264,7 @@ def _tag(text: str, around: Surroundings, known: bool) -> str:
         or bare.isdigit()
         or (known and not text.startswith("#"))
     ):
-        raise Unread(f"“{text}” is no tag." if not known else f"No note has a tag “{text}”.")
+        raise InvalidValue(f"“{text}” is no tag." if not known else f"No note has a tag “{text}”.")
     return bare
 
 
@@ -273,7 +273,7 @@ def _property(text: str, around: Surroundings, known: bool) -> str:
     if found:
         return str(found[0].value)
     if known:
-        raise Unread(f"No note has a property “{text}”.")
+        raise InvalidValue(f"No note has a property “{text}”.")
     return text.strip()
 
 
@@ -292,12 +292,12 @@ def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
         found = [each for each in there if key_of(each) == key_of(bare)]
         if found:
             return found[0]
-        raise Unread(
+        raise InvalidValue(
             f"There is no heading “{bare}” in it.",
             hint=f"It has {', '.join(there[:6])}." if there else "It has no headings.",
         )
     if known:
-        raise Unread("A heading is certain only in quotes.")
+        raise InvalidValue("A heading is certain only in quotes.")
     return bare
 
 
@@ -305,7 +305,7 @@ def _choice(text: str, wanted: Input) -> Any:
     for value, label in wanted.options.items():
         if text == value or text.strip().casefold() in (value.casefold(), label.casefold()):
             return plain(value)
-    raise Unread(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
+    raise InvalidValue(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
 
 
 def _value(
@@ -322,7 +322,7 @@ def _value(
     value = plain(text.strip())
     day = sentence.parse_day(text, around.context.now.date()) if isinstance(value, str) else None
     if known and day is None and isinstance(value, str):
-        raise Unread(f"No note has the value “{text}”.")
+        raise InvalidValue(f"No note has the value “{text}”.")
     dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (
         not there and key_of(text) in sentence.NEAR
     )
@@ -330,13 +330,13 @@ def _value(
 
 
 def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:
-    """The description that a text is. `known`: only the name of one note, or a tag, will do. Raises `Unread`."""
+    """The description that a text is. `known`: only the name of one note, or a tag, will do. Raises `InvalidValue`."""
     wanted = text.strip()
     if not known and wanted.casefold() in EVERYTHING:
         return NoteSet()
     named = _named(wanted, around)
     if known and (named is None or named.key == "folder" or around.names.find(wanted, "folder")):
-        raise Unread(f"No note alone is called “{wanted}”.")
+        raise InvalidValue(f"No note alone is called “{wanted}”.")
     if named is not None:
         return NoteSet((named,))
     parts = wanted.split(",")
@@ -352,14 +352,14 @@ def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet
     while place < len(wanted):
         found = _TERM.match(wanted, place)
         if found is None or found.end() == place:
-            raise Unread(
+            raise InvalidValue(
                 f"“{wanted[place:]}” describes no notes.",
                 hint="Name a note, a folder or a #tag, or write for example: tag:#done folder:Projects [rating>=4].",
             )
         terms.append(_term(found, around))
         place = found.end()
     if not terms:
-        raise Unread("Which notes? Name a note, a folder or a #tag.")
+        raise InvalidValue("Which notes? Name a note, a folder or a #tag.")
     return NoteSet(tuple(terms))
 
 
@@ -403,7 +403,7 @@ def _term(found: Any, around: Surroundings) -> Term:
         if op == ":" and value in ("", "null", "*"):
             return Term("property", None, "has" if value == "*" else "lacks", name, negated)
         if not value or " OR " in value:
-            raise Unread(
+            raise InvalidValue(
                 f"“{found[0].strip()}” describes no notes.",
                 hint="Compare with one value, for example [rating:>=4] or [due:<today].",
             )
@@ -413,7 +413,7 @@ def _term(found: Any, around: Surroundings) -> Term:
         found["bare"] if found["bare"] is not None else _unquoted(found["quoted"]),
     )
     if key not in KEYS:
-        raise Unread(
+        raise InvalidValue(
             f"“{key}:” is no field of a description.", hint=f"There are {', '.join(KEYS)}."
         )
     kind = KEYS[key][0]

@@ -18,8 +18,9 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
 from obsidian_agent.plan.active_markdown import (
-    Found,
-    Tangled,
+    ActiveFindings,
+    TooComplex,
+    address_label,
     addresses,
     digest,
     is_quiet,
@@ -27,7 +28,6 @@ from obsidian_agent.plan.active_markdown import (
     read_markdown,
     read_markup,
     read_maths,
-    shown,
 )
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 from obsidian_agent.vault.text import BOM
@@ -105,18 +105,18 @@ def added_content(
     new = _shortened(text, old) if name == name_before and _is_note(name) else (text, old)
     try:
         if max(len(text), len(old)) > CLOSELY:
-            raise Tangled
+            raise TooComplex
         found = _read(name, new[0])
         if not (found.remote or found.code):
             return ActiveContent()
         known = _read(name_before, new[1])
-    except Tangled:
+    except TooComplex:
         found, known = (
             _roughly(name, text),
-            _roughly(name, old) if _only_words(text, old) else Found(),
+            _roughly(name, old) if _only_words(text, old) else ActiveFindings(),
         )
-        known = known if old else Found()
-    hosts = {shown(address) for address in found.remote - known.remote}
+        known = known if old else ActiveFindings()
+    hosts = {address_label(address) for address in found.remote - known.remote}
     return ActiveContent(
         tuple(sorted(hosts)), tuple(sorted({kind for kind, _ in found.code - known.code}))
     )
@@ -139,8 +139,8 @@ def _shortened(text: str, old: str) -> tuple[str, str]:
     return (text[: starts[0]], old[: starts[1]]) if same else (text, old)
 
 
-def _read(name: str, text: str) -> Found:
-    found = Found()
+def _read(name: str, text: str) -> ActiveFindings:
+    found = ActiveFindings()
     if not text or name.endswith(_DATA):
         pass
     elif name.endswith(_CANVAS):
@@ -160,7 +160,7 @@ def _read(name: str, text: str) -> Found:
     return found
 
 
-def _read_note(text: str, found: Found, *, drawing: bool = False) -> None:
+def _read_note(text: str, found: ActiveFindings, *, drawing: bool = False) -> None:
     if is_quiet(text) and not drawing:
         return
 
@@ -178,7 +178,7 @@ def _read_note(text: str, found: Found, *, drawing: bool = False) -> None:
             _read_canvas(block, found)
 
 
-def _read_properties(block: str, found: Found) -> None:
+def _read_properties(block: str, found: ActiveFindings) -> None:
     """Properties: pictures that cards and banners show, and Markdown in values."""
     try:
         values = read_block(block)
@@ -192,7 +192,7 @@ def _read_properties(block: str, found: Found) -> None:
     read_markdown(block, found)
 
 
-def _read_canvas(text: str, found: Found) -> None:
+def _read_canvas(text: str, found: ActiveFindings) -> None:
     """JSON Canvas 1.0: text cards hold Markdown; pages (`url`) and backgrounds are loaded when the canvas is opened."""
     try:
         document = json.loads(text)
@@ -208,7 +208,7 @@ def _read_canvas(text: str, found: Found) -> None:
             _read_note(value, found)
 
 
-def _read_base(text: str, found: Found) -> None:
+def _read_base(text: str, found: ActiveFindings) -> None:
     """Read a base: its formulas make pictures and HTML of text, also of text that they compute.
 
     What a computed text comes to is not followed: it is remote.
@@ -232,7 +232,7 @@ def _read_base(text: str, found: Found) -> None:
     _read_formula(plain, found, context)
 
 
-def _read_formula(formula: str, found: Found, context: str) -> None:
+def _read_formula(formula: str, found: ActiveFindings, context: str) -> None:
     """Read the calls in a formula that load something other than one literal or property."""
     for reading in {formula, _JSON_ESCAPE.sub(_json_character, formula)}:
         for call in _PICTURE_CALL.finditer(reading):
@@ -249,7 +249,7 @@ def _json_character(escape: re.Match[str]) -> str:
 
 
 def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in a JSON value with the key that it stands under. Deep values raise `Tangled`."""
+    """Every text in a JSON value with the key that it stands under. Deep values raise `TooComplex`."""
     waiting: list[tuple[str, Any]] = [(key, value)]
     while waiting:
         name, each = waiting.pop()
@@ -264,9 +264,9 @@ def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
                 pass
 
 
-def _roughly(name: str, text: str) -> Found:
+def _roughly(name: str, text: str) -> ActiveFindings:
     """Every address and every mark of code, wherever it stands."""
-    found = Found()
+    found = ActiveFindings()
     if not text or name.endswith(_DATA) or (_is_note(name) and is_quiet(text)):
         return found
     plain = html.unescape(_JSON_ESCAPE.sub(_json_character, text))

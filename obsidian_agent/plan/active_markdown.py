@@ -77,12 +77,12 @@ _CSS_COMMENT = expression(r"/\*.*?(?:\*/|\Z)", re.S)
 _CSS_ESCAPE = expression(r"\\(?:([0-9a-f]{1,6})\s?|(\n|\r\n?|\f)|(.))", re.I)
 
 
-class Tangled(Exception):
+class TooComplex(Exception):
     """The text is made so that reading it closely would take too long."""
 
 
 @dataclass(slots=True)
-class Found:
+class ActiveFindings:
     """What was found so far: addresses that would be loaded, and code with the kind of it in front."""
 
     remote: set[str] = field(default_factory=set)
@@ -134,12 +134,12 @@ def digest(text: str) -> str:
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).hexdigest()
 
 
-def shown(address: str) -> str:
+def address_label(address: str) -> str:
     """Return what users see of an address: its host, or the expression that computes it."""
     return host_of(address) or address.partition("\0")[0][:80]
 
 
-def read_maths(text: str, found: Found, context: str) -> None:
+def read_maths(text: str, found: ActiveFindings, context: str) -> None:
     """Read formulas in a note. A command that takes CSS or attributes may load anything.
 
     Macros can be defined anywhere in the note, so arguments are not read: `context` is its `digest`.
@@ -148,7 +148,7 @@ def read_maths(text: str, found: Found, context: str) -> None:
         found.compute(f"a formula with {command[0]}", context)
 
 
-def read_markup(text: str, found: Found) -> None:
+def read_markup(text: str, found: ActiveFindings) -> None:
     """Every tag in a text."""
     budget = 2 * len(text) + 50_000
     for tag in _TAG.finditer(text):
@@ -156,7 +156,7 @@ def read_markup(text: str, found: Found) -> None:
         while (attribute := _ATTRIBUTE.match(text, place)) is not None:
             budget -= attribute.end() - place
             if budget < 0:
-                raise Tangled
+                raise TooComplex
             place = attribute.end()
             value = next((group for group in attribute.groups()[1:] if group is not None), "")
             _read_attribute(name, attribute[1].lower(), html.unescape(value), found)
@@ -165,20 +165,20 @@ def read_markup(text: str, found: Found) -> None:
             # Where many are open at once each goes on to the end of the text.
             budget -= len(content)
             if budget < 0:
-                raise Tangled
+                raise TooComplex
             if name == "script":
                 found.code.add(("<script>", content))
             else:
                 read_css(content, found)
 
 
-def read_css(text: str, found: Found) -> None:
+def read_css(text: str, found: ActiveFindings) -> None:
     """Style rules: any address in them is loaded."""
     for reading in (text, _CSS_COMMENT.sub("", text)):
         found.search(_CSS_ESCAPE.sub(_unescaped, reading))
 
 
-def _read_attribute(tag: str, name: str, value: str, found: Found) -> None:
+def _read_attribute(tag: str, name: str, value: str, found: ActiveFindings) -> None:
     if name.startswith("on") and name[2:].isalpha():
         found.code.add((f"{name[:40]}=", value))
     elif name == "style":
@@ -329,9 +329,11 @@ def is_quiet(text: str) -> bool:
 
 
 def read_markdown(
-    text: str, found: Found, special: Callable[[str, str], bool] = lambda language, content: False
+    text: str,
+    found: ActiveFindings,
+    special: Callable[[str, str], bool] = lambda language, content: False,
 ) -> None:
-    """Everything in a note's text. `special` may read the content of a block by its language; True when it did. Raises `Tangled`."""
+    """Everything in a note's text. `special` may read the content of a block by its language; True when it did. Raises `TooComplex`."""
     for script in _TEMPLATER.finditer(text):
         # Templater takes a file as it is, in code and anywhere.
         found.code.add(
@@ -341,7 +343,7 @@ def read_markdown(
     try:
         _Reading(found, definitions, special, text).blocks(text, 0)
     except RecursionError as error:
-        raise Tangled from error
+        raise TooComplex from error
 
 
 def _infos(text: str) -> list[str]:
@@ -373,7 +375,7 @@ def _words(info: str) -> list[str]:
 class _Reading:
     def __init__(
         self,
-        found: Found,
+        found: ActiveFindings,
         definitions: dict[str, str],
         special: Callable[[str, str], bool],
         whole: str,
@@ -389,7 +391,7 @@ class _Reading:
             or text.count("[") - text.count("]") > _MOST_OPEN
             or _DEEP.search(text)
         ):
-            raise Tangled
+            raise TooComplex
         tokens = _parser().parse(_without_markers(text) + "\n")
         doubtful = _MATHS_OR_COMMENT.search(text) is not None or any(
             token.type == "html_block" for token in tokens
@@ -409,7 +411,7 @@ class _Reading:
     def _again(self, text: str, depth: int) -> None:
         """Read what one reading takes for code or HTML as a text of its own."""
         if depth >= _MOST_REREAD:
-            raise Tangled
+            raise TooComplex
         for token in _parser().parseInline(text):
             self._inline(token.children or (), True, depth + 1)
 
@@ -488,7 +490,7 @@ def _without_markers(text: str) -> str:
         text, count = _MARKER.subn(r"\1", text)
         if not count:
             return text
-    raise Tangled
+    raise TooComplex
 
 
 def _label(text: str) -> str:

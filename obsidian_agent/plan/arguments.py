@@ -44,26 +44,26 @@ class Flaw:
     pointer: str
 
 
-def pointer(path: tuple[str | int, ...]) -> str:
+def json_pointer(path: tuple[str | int, ...]) -> str:
     """A JSON pointer."""
     return "".join("/" + str(each).replace("~", "~0").replace("/", "~1") for each in path)
 
 
-def flaw(document: object) -> Flaw | None:
+def find_flaw(document: object) -> Flaw | None:
     """The first flaw of a document, or None. Works for every Python value, however deep."""
     for path, value in _walk(document):
         if len(path) > MAX_DEPTH:
             return Flaw(
                 "TOO_DEEP",
                 f"The document is nested deeper than {MAX_DEPTH} levels.",
-                pointer(path[:4]) + "/…",
+                json_pointer(path[:4]) + "/…",
             )
         if found := _value_flaw(value):
-            return Flaw(found[0], found[1], pointer(path))
+            return Flaw(found[0], found[1], json_pointer(path))
     return None
 
 
-def control_characters(text: str) -> bool:
+def has_control_characters(text: str) -> bool:
     """Whether text holds characters that can fool a screen: terminal controls and direction overrides, not tab and newline."""
     return _CONTROL.search(text) is not None
 
@@ -231,7 +231,7 @@ def _problems(
     for error in details:
         path, value = _locate(document, error["loc"])
         at = (*path, str(error["loc"][-1])) if error["type"] == "missing" else path
-        where = pointer((*base, *at)) or "/"
+        where = json_pointer((*base, *at)) or "/"
         message = f"{_sentence(error, value, at, model)} (at {where})"
         found.setdefault((where, message), Problem(code, message, path=where))
     return list(found.values())

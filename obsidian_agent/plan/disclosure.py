@@ -20,14 +20,14 @@ from obsidian_agent.vault.views.filtered import FilteredView, TextlessView
 from obsidian_agent.vault.views.view import VaultView
 
 
-class Outcome(NamedTuple):
+class DryRunOutcome(NamedTuple):
     """The net changes of a plan, and the errors of its steps."""
 
     changes: tuple[NetChange, ...]
     errors: tuple[Problem, ...]
 
 
-DryRun = Callable[[VaultView, RunContext], Outcome]
+DryRun = Callable[[VaultView, RunContext], DryRunOutcome]
 """Run the same plan over another view and context."""
 
 
@@ -72,7 +72,9 @@ def _hidden(problem: Problem) -> Problem:
     return replace(problem, code="PERMISSION_DENIED", message=message)
 
 
-def _flags(ready: Preview, other: Outcome, hidden: Callable[[VaultPath], bool]) -> Iterator[Flag]:
+def _flags(
+    ready: Preview, other: DryRunOutcome, hidden: Callable[[VaultPath], bool]
+) -> Iterator[Flag]:
     same = {_outcome(change) for change in other.changes}
     for change in ready.change_set.changes:
         place = change.new_path or change.path

@@ -78,7 +78,7 @@ _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 _PYTHON_WORDS: Final[dict[str, Any]] = {"True": True, "False": False, "None": None}
 
 
-class Refused(Exception):
+class InvalidJson(Exception):
     """Text that is no JSON. `begun`: something that only JSON looks like came before, so it was meant to be."""
 
     def __init__(self, code: Code, message: str, position: int, begun: bool) -> None:
@@ -90,7 +90,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedJson:
     """A JSON value, where it ends in the text, and what was mended."""
 
     value: Any
@@ -98,11 +98,11 @@ class Decoded:
     repairs: frozenset[str]
 
 
-def decode(text: str, start: int = 0) -> Decoded:
-    """The value that begins at `start` (blanks and comments before it are skipped). Raises `Refused`, nothing else."""
+def decode(text: str, start: int = 0) -> DecodedJson:
+    """The value that begins at `start` (blanks and comments before it are skipped). Raises `InvalidJson`, nothing else."""
     decoder = _Decoder(text, start)
     value = decoder.run()
-    return Decoded(value, decoder.position, frozenset(decoder.repairs))
+    return DecodedJson(value, decoder.position, frozenset(decoder.repairs))
 
 
 @dataclass(slots=True)
@@ -274,4 +274,4 @@ class _Decoder:
     def _refuse(self, code: Code, why: str) -> NoReturn:
         line = self.text.count("\n", 0, self.position) + 1
         column = self.position - (self.text.rfind("\n", 0, self.position) + 1) + 1
-        raise Refused(code, f"{why} (line {line}, column {column})", self.position, self.begun)
+        raise InvalidJson(code, f"{why} (line {line}, column {column})", self.position, self.begun)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.plan import arguments
-from obsidian_agent.plan.json_text import Refused, decode
+from obsidian_agent.plan.json_text import InvalidJson, decode
 
 OFFERED: Final = frozenset({"submit_plan", "propose_plan"})
 """The functions that a model may call to hand in a plan."""
@@ -157,7 +157,7 @@ def _call(call: Any) -> ParsedPlan | ParseFailed | None:
         try:
             decoded = decode(given)
             given = decoded.value if not given[decoded.end :].strip() else None
-        except Refused as error:
+        except InvalidJson as error:
             given, why = None, error.message
     if not isinstance(given, dict):
         return ParseFailed("SYNTAX", f"The arguments of the call cannot be read: {why}.")
@@ -256,7 +256,7 @@ def _json_string(text: str) -> str | None:
         return None
     try:
         decoded = decode(text)
-    except Refused:
+    except InvalidJson:
         return None
     whole = isinstance(decoded.value, str) and not text[decoded.end :].strip()
     return decoded.value if whole and decoded.value.lstrip()[:1] == "{" else None
@@ -270,7 +270,7 @@ class _Found:
         default_factory=list
     )
     outside: list[str] = field(default_factory=list)
-    failure: Refused | None = None
+    failure: InvalidJson | None = None
     whole: bool = False
 
 
@@ -283,7 +283,7 @@ def _scan(text: str) -> _Found:
             continue
         try:
             decoded = decode(text, start)
-        except Refused as error:
+        except InvalidJson as error:
             if _was_meant(text, start, first, error):
                 found.failure = error
                 break
@@ -301,7 +301,7 @@ def _scan(text: str) -> _Found:
     return found
 
 
-def _was_meant(text: str, start: int, first: int, error: Refused) -> bool:
+def _was_meant(text: str, start: int, first: int, error: InvalidJson) -> bool:
     """Whether what is no JSON was meant to be, and is not just a bracket in prose such as `[[Note]]` or `{item}`."""
     if error.begun or error.code == "TOO_DEEP":
         return text[start] in "{["
@@ -331,7 +331,7 @@ def _decide(text: str, found: _Found, repairs: list[str]) -> Parsed:
         return _without_plan(text, found)
     if isinstance(content, ParseFailed):
         return content
-    if (flaw := arguments.flaw(content.document)) is not None:
+    if (flaw := arguments.find_flaw(content.document)) is not None:
         return ParseFailed(
             flaw.code, f"{flaw.message} (at {flaw.pointer})", retry=flaw.code != "TOO_DEEP"
         )
@@ -349,7 +349,7 @@ def _without_plan(text: str, found: _Found) -> Parsed:
     return ParsedProse(text.strip())
 
 
-def _failed(error: Refused) -> ParseFailed:
+def _failed(error: InvalidJson) -> ParseFailed:
     messages = {
         "TRUNCATED": "The plan is cut off",
         "INCOMPLETE": "The plan leaves something out",

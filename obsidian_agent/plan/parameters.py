@@ -28,7 +28,7 @@ _WANTED: Mapping[ParameterType, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundParameters:
     """Values by parameter name, the names that still need one, and what was wrong with the given ones (ARGUMENT_INVALID)."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class _Unfit(Exception):
     """A given value is none of the declared type."""
 
 
-def bind(plan: ActionPlan, given: Mapping[str, Any]) -> Bound:
+def bind(plan: ActionPlan, given: Mapping[str, Any]) -> BoundParameters:
     """The values of a plan's parameters: given, else the default. Text is parsed as the declared type, other values must fit it.
 
     A name of the run's own context may be given too and then stands for it; a declared one that is not given is left to the context.
@@ -66,7 +66,7 @@ def bind(plan: ActionPlan, given: Mapping[str, Any]) -> Bound:
                 missing.append(name)
             continue
         try:
-            values[name] = typed(given[name], declared.type)
+            values[name] = coerce(given[name], declared.type)
         except _Unfit:
             message = (
                 f"The parameter '{name}' must be {_WANTED[declared.type]}, not {given[name]!r}."
@@ -78,7 +78,7 @@ def bind(plan: ActionPlan, given: Mapping[str, Any]) -> Bound:
         else:
             message = f"The plan has no parameter '{name}'.{did_you_mean(name, plan.parameters)}"
             problems.append(Problem("ARGUMENT_INVALID", message, path=name))
-    return Bound(values, tuple(missing), tuple(problems))
+    return BoundParameters(values, tuple(missing), tuple(problems))
 
 
 def default_problems(plan: ActionPlan) -> Iterator[Problem]:
@@ -87,7 +87,7 @@ def default_problems(plan: ActionPlan) -> Iterator[Problem]:
         try:
             if (
                 declared.default is not None
-                and typed(declared.default, declared.type) != declared.default
+                and coerce(declared.default, declared.type) != declared.default
             ):
                 raise _Unfit
         except _Unfit:
@@ -127,7 +127,7 @@ def with_implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> Acti
     return plan.model_copy(update={"parameters": {**plan.parameters, **found}}) if found else plan
 
 
-def typed(value: Any, wanted: ParameterType) -> Any:
+def coerce(value: Any, wanted: ParameterType) -> Any:
     """A value of the wanted type; text is parsed. Dates come back as `YYYY-MM-DD`, paths without slashes at the end."""
     match wanted:
         case "text":
@@ -147,10 +147,10 @@ def typed(value: Any, wanted: ParameterType) -> Any:
     raise _Unfit
 
 
-def fitted(value: Any, wanted: ParameterType) -> Any:
-    """As `typed`; raises PlanError, whose message says what is wanted, where the value is none of that type."""
+def coerce_value(value: Any, wanted: ParameterType) -> Any:
+    """As `coerce`; raises PlanError, whose message says what is wanted, where the value is none of that type."""
     try:
-        return typed(value, wanted)
+        return coerce(value, wanted)
     except _Unfit:
         raise PlanError(
             f"it must be {_WANTED[wanted]}, not {value!r}.", code="ARGUMENT_INVALID"

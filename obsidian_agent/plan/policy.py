@@ -1,6 +1,6 @@
 """What may happen: one answer to (tool, path, who), with the rule that gave it.
 
-The person's settings, the vault's own file and the agent that plans each have their `Limits`, and every one of them can only take away. What
+The person's settings, the vault's own file and the agent that plans each have their `PolicyLimits`, and every one of them can only take away. What
 is left, the person's rules allow without a question, or it is asked about. Validation asks for what a tool can do at all, the preview and the
 dispatch for what a plan's change set comes to, whichever call leads there; the model's own calls ask for what may be read.
 """
@@ -76,7 +76,7 @@ class SharingRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PolicyLimits:
     """What is not allowed, as one place says it (`source`). `extensions` without a dot, none: all; `largest` in bytes, None: any size."""
 
     source: str = SETTINGS
@@ -101,7 +101,7 @@ class Limits:
         *,
         root: str = "",
         **more: Any,
-    ) -> Limits:
+    ) -> PolicyLimits:
         """Read patterns as users write them, for the vault at `root`. Raises `ConfigError`."""
         return cls(
             source,
@@ -147,7 +147,7 @@ class Policy:
     """What may happen. Without `allow_writes` a plan may only read.
 
     `by_options`: options of the command line allow deletes and commands, not the settings. `tools_allow` and `commands_allow` name what is
-    not asked about; `told` are the problems of rules that were not taken, for the person; `agent` plans, "" for the person; `program` is
+    not asked about; `problems` are the problems of rules that were not taken, for the person; `agent` plans, "" for the person; `program` is
     the other program that it is or works in, "" for a model of the person's.
     """
 
@@ -155,17 +155,17 @@ class Policy:
     allow_commands: bool = False
     allow_writes: bool = True
     by_options: bool = False
-    limits: tuple[Limits, ...] = ()
+    limits: tuple[PolicyLimits, ...] = ()
     confirm_writes: bool = True
     auto_approve_read_only: bool = False
     tools_allow: tuple[str, ...] = ()
     commands_allow: tuple[str, ...] = ()
     sharing: SharingRules = SharingRules()
-    told: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     agent: str = ""
     program: str = ""
 
-    def within(self, *limits: Limits) -> Policy:
+    def within(self, *limits: PolicyLimits) -> Policy:
         """This policy, narrowed."""
         return replace(self, limits=(*self.limits, *limits))
 
@@ -390,7 +390,7 @@ class Policy:
 MODEL: Final = "(model)"
 """The agent of a plan that a model of the user made: rules for agents don't name it, and what is never shared does not exist for it."""
 
-ANYTHING: Final = Policy(allow_deletes=True, allow_commands=True)
+UNRESTRICTED: Final = Policy(allow_deletes=True, allow_commands=True)
 """For a plan that is only looked at or kept: what it may do is asked when it is to run."""
 
 
@@ -456,14 +456,14 @@ _OF_A_VAULT: Final = (
 
 def vault_rules(
     data: bytes | None, source: str, own: Level, root: str = ""
-) -> tuple[Limits, tuple[Problem, ...]]:
+) -> tuple[PolicyLimits, tuple[Problem, ...]]:
     """Read what the file of the vault at `root` takes away. Return it with problems to report.
 
     What would allow something is ignored. A file that cannot be read lets nothing be written and nothing be shared. `own`: the level of the
     user's settings.
     """
     if data is None:
-        return Limits(source), ()
+        return PolicyLimits(source), ()
     try:
         document = json.loads(data)
         if not isinstance(document, dict):
@@ -473,7 +473,7 @@ def vault_rules(
             name: tuple(map(str, value)) for name, value in taken.items() if isinstance(value, list)
         }
         extensions = tuple(each.lstrip(".").lower() for each in lists.get("write_extensions", ()))
-        limits = Limits.of(
+        limits = PolicyLimits.of(
             source,
             taken.get("level", "full-write"),
             lists.get("write_allow", ()),
@@ -489,7 +489,7 @@ def vault_rules(
         )
     except (ValueError, RecursionError, ConfigError) as error:
         message = f"{source} cannot be read ({error}), so nothing of this vault may be changed or shared. Correct or delete it."
-        nothing = Limits(source, "read-only", share_deny=PathRules(("**",), anywhere=True))
+        nothing = PolicyLimits(source, "read-only", share_deny=PathRules(("**",), anywhere=True))
         return nothing, (Problem("CONFIG_INVALID", message, path=source),)
     left = sorted(map(str, document.keys() - taken.keys()))
     told = (

@@ -26,7 +26,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError, VaultError
 from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.arguments import parse_input
-from obsidian_agent.plan.disclosure import Outcome, with_disclosures
+from obsidian_agent.plan.disclosure import DryRunOutcome, with_disclosures
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.parameters import MissingInput, bind
 from obsidian_agent.plan.policy import Policy
@@ -75,7 +75,7 @@ def dry_run(
 ) -> Preview:
     """Judge a plan (its document, or what validation made of it), give its parameters these values, and dry-run it against `view`.
 
-    What stands behind an opaque step (`Preview.waits`) is left for a preview of its own, once that has run: with the outputs of the steps that
+    What stands behind an opaque step (`Preview.deferred`) is left for a preview of its own, once that has run: with the outputs of the steps that
     are `done`. `disabled` steps are left out as if skipped; `instruction` is what the person said. `on_first_screen` gets a partial preview (no hash:
     it cannot be approved) as soon as one screen of changes is known. Raises PlanError for a plan or a value that is not valid,
     MissingInput when parameters lack values.
@@ -91,11 +91,11 @@ def dry_run(
     context = replace(context, params={**context.params, **bound.values})
     plan, ran = checked.plan, done or {}
 
-    def again(other: VaultView, around: RunContext) -> Outcome:
+    def again(other: VaultView, around: RunContext) -> DryRunOutcome:
         # Outputs of steps that have run may hold anything.
         unknown = dict.fromkeys(ran)
         second = _DryRun(checked, plan, tools, other, around, disabled, None, unknown)
-        return Outcome(second.fold().changes, tuple(second.errors))
+        return DryRunOutcome(second.fold().changes, tuple(second.errors))
 
     run = _DryRun(checked, plan, tools, view, context, disabled, on_first_screen, ran)
     try:
@@ -125,9 +125,9 @@ class _DryRun:
     warnings: list[Problem] = field(default_factory=list)
     unavailable: dict[str, str] = field(default_factory=dict)
     """Steps whose failure or skipping skips what depends on them, with the reason."""
-    left_out: set[str] = field(default_factory=set)
+    excluded: set[str] = field(default_factory=set)
     """Steps that are switched off, and those that need one of them."""
-    waits: list[str] = field(default_factory=list)
+    deferred: list[str] = field(default_factory=list)
     """Steps behind an opaque one."""
     failures: dict[str, str] = field(default_factory=dict)
     """The first failure of each step that had one."""
@@ -157,7 +157,7 @@ class _DryRun:
             if step.id in self.done:
                 self._record(step, self.done[step.id])
             elif cause is not None:
-                self.waits.append(step.id)
+                self.deferred.append(step.id)
                 self._leave_out(step, None, f"it is previewed again after {cause.name} has run")
                 self._record(step, None)
             else:
@@ -171,9 +171,9 @@ class _DryRun:
         self.errors.extend(
             islice(policy.refusals(change_set, self.instances, self.base), MAX_PROBLEMS)
         )
-        self._warn(policy.told)
-        self._warn(links_astray(change_set, self.instances))
-        self._warn(divided_files(change_set.changes, self.overlay.before.view))
+        self._warn(policy.problems)
+        self._warn(broken_symlink_warnings(change_set, self.instances))
+        self._warn(hard_link_warnings(change_set.changes, self.overlay.before.view))
         flags = (
             *self.checked.flags,
             *opaque_flags(self.instances, self.context),
@@ -192,8 +192,8 @@ class _DryRun:
             outputs=self.outputs,
             change_set=change_set,
             plan_hash=digest,
-            left_out=frozenset(self.left_out),
-            waits=tuple(self.waits),
+            excluded=frozenset(self.excluded),
+            deferred=tuple(self.deferred),
             approval=policy.approval(change_set, self.instances, self.tools),
             agent=policy.agent,
             after=self.overlay,
@@ -207,8 +207,8 @@ class _DryRun:
 
     def _step(self, step: Step, compiled: CompiledStep) -> None:
         self.links = LinkWriter(self.overlay)
-        if step.id in self.disabled or not self.left_out.isdisjoint(self.checked.needed[step.id]):
-            self.left_out.add(step.id)
+        if step.id in self.disabled or not self.excluded.isdisjoint(self.checked.needed[step.id]):
+            self.excluded.add(step.id)
         reason = self._why_not(step)
         if reason is not None:
             self._leave_out(step, None, reason)
@@ -425,7 +425,9 @@ MOST_NAMES = 5
 """Hosts and the like in one remark."""
 
 
-def links_astray(change_set: ChangeSet, instances: Sequence[Instance]) -> Iterator[Problem]:
+def broken_symlink_warnings(
+    change_set: ChangeSet, instances: Sequence[Instance]
+) -> Iterator[Problem]:
     """Warnings about symbolic links in a folder that moves which lead elsewhere, or nowhere, from its new place."""
     for owned in change_set.operations:
         move = owned.operation
@@ -440,7 +442,7 @@ def links_astray(change_set: ChangeSet, instances: Sequence[Instance]) -> Iterat
                 )
 
 
-def divided_files(changes: Sequence[NetChange], before: VaultView) -> Iterator[Problem]:
+def hard_link_warnings(changes: Sequence[NetChange], before: VaultView) -> Iterator[Problem]:
     """Warn of files with several names of which more than one gets a content of its own."""
     names = defaultdict[tuple[int, int], list[VaultPath]](list)
     for change in budget.checked(changes):

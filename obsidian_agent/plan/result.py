@@ -93,9 +93,9 @@ class Preview:
     change_set: ChangeSet = field(default=ChangeSet(), repr=False)
     plan_hash: str | None = None
     timings: Timings = Timings()
-    left_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
     """Ids of the steps that are switched off, and of those that need one of them."""
-    waits: tuple[str, ...] = ()
+    deferred: tuple[str, ...] = ()
     """Ids of the steps behind a step whose effect nobody knows: they are previewed, and asked about, when that has run."""
     approval: Verdict = Verdict("ask", "it is not complete")
     """Whether the person's rules let it run without a question."""
@@ -108,7 +108,7 @@ class Preview:
     def approved_plan(self) -> ActionPlan:
         """The plan without the steps that are left out: what an approval is about, and what a run is remembered by."""
         return self.plan.model_copy(
-            update={"steps": [step for step in self.plan.steps if step.id not in self.left_out]}
+            update={"steps": [step for step in self.plan.steps if step.id not in self.excluded]}
         )
 
     @property

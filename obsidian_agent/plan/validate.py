@@ -18,7 +18,7 @@ from obsidian_agent.plan.arguments import (
     ArgMarks,
     argument_problems,
     check,
-    control_characters,
+    has_control_characters,
     marks_of,
 )
 from obsidian_agent.plan.grammar import Malformed, Reference, pieces
@@ -42,7 +42,7 @@ _PATH_ARGUMENT = re.compile(r"/steps/\d+/args/(?:path|from|to|folder)")
 
 
 @dataclass(slots=True)
-class Shaped:
+class ShapedPlan:
     """The plan, or what is wrong. `final`: no other answer of a model would help, or the plan is beyond all bounds."""
 
     plan: ActionPlan | None = None
@@ -51,24 +51,28 @@ class Shaped:
     final: bool = False
 
 
-def shape(document: object) -> Shaped:
+def shape(document: object) -> ShapedPlan:
     """Judge a document's form. Never raises."""
     if not isinstance(document, dict):
-        return Shaped(problems=[Problem("SCHEMA_INVALID", "A plan is a JSON object.", path="/")])
+        return ShapedPlan(
+            problems=[Problem("SCHEMA_INVALID", "A plan is a JSON object.", path="/")]
+        )
     if too_large := _too_large(document):
-        return Shaped(problems=too_large, final=True)
-    if flaw := arguments.flaw(document):
+        return ShapedPlan(problems=too_large, final=True)
+    if flaw := arguments.find_flaw(document):
         code = "PATH_INVALID" if _PATH_ARGUMENT.fullmatch(flaw.pointer) else "SCHEMA_INVALID"
-        return Shaped(
+        return ShapedPlan(
             problems=[Problem(code, flaw.message, path=flaw.pointer)], final=flaw.code == "TOO_DEEP"
         )
     version = document.get("version")
     if isinstance(version, str) and version != VERSION:
         message = f"Version {version[:20]!r} of the plan language is not known; this program reads version {VERSION!r}."
-        return Shaped(problems=[Problem("SCHEMA_INVALID", message, path="/version")], final=True)
+        return ShapedPlan(
+            problems=[Problem("SCHEMA_INVALID", message, path="/version")], final=True
+        )
     clamped, warnings = _clamped(document)
     plan, problems = check(ActionPlan, clamped, code="SCHEMA_INVALID")
-    return Shaped(plan, [_placed(problem, document) for problem in problems], warnings)
+    return ShapedPlan(plan, [_placed(problem, document) for problem in problems], warnings)
 
 
 def _too_large(document: dict[Any, Any]) -> list[Problem]:
@@ -496,7 +500,7 @@ def _warnings(
     ]
     shown += [(f"/steps/{n}/preview", step.preview or "") for n, step in enumerate(plan.steps)]
     for where, text in shown:
-        if control_characters(text):
+        if has_control_characters(text):
             yield Problem(
                 "CONTROL_CHARS",
                 "The text holds control characters; they are shown as symbols.",

@@ -14,15 +14,15 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread
+from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term
 from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.values import (
     FIELDS_OF_NOTES,
+    form_text,
     headings,
     is_blank,
     may_be_blank,
     read,
-    shown,
 )
 from obsidian_agent.services.fields import NEEDED, Completion, Field, Remark
 from obsidian_agent.vault.index.name_search import NameSearch
@@ -121,7 +121,7 @@ class Form:
         return () if any(each.text == text for each in found) else tuple(found[:MOST])
 
     def _field(self, wanted: Input, given: str | None) -> Field:
-        text = given if given is not None else shown(wanted, wanted.default)
+        text = given if given is not None else form_text(wanted, wanted.default)
         if text == ACTIVE and wanted.kind in _NAMED:
             text = THIS_NOTE if self.around.active_file is not None else ""
         options = (
@@ -201,7 +201,7 @@ class Form:
             return ""
         try:
             value = read(of, text, self.around)
-        except Unread:
+        except InvalidValue:
             return ""
         if isinstance(value, NoteSet):
             value = (

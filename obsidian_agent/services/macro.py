@@ -14,8 +14,8 @@ from typing import Any
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan, ParameterType
-from obsidian_agent.plan.parameters import bind, typed, with_implied_parameters
-from obsidian_agent.plan.policy import ANYTHING
+from obsidian_agent.plan.parameters import bind, coerce, with_implied_parameters
+from obsidian_agent.plan.policy import UNRESTRICTED
 from obsidian_agent.plan.references import CONTEXT_NAMES, RESERVED_NAMES
 from obsidian_agent.plan.validate import shape, validate
 from obsidian_agent.services.trust import Standing
@@ -122,7 +122,7 @@ def read_macro(document: object, tools: Mapping[str, Tool], *, judge: bool = Tru
         raise PlanError(f"The plan of the macro “{name}” is not valid.", problems=shaped.problems)
     plan = with_implied_parameters(shaped.plan, tools)
     if judge:
-        checked = validate(plan, tools, ANYTHING)
+        checked = validate(plan, tools, UNRESTRICTED)
         if checked.plan is None:
             raise PlanError(
                 f"The plan of the macro “{name}” is not valid.", problems=checked.problems
@@ -242,7 +242,7 @@ def promote(plan: ActionPlan, value: Literal, name: str) -> ActionPlan:
             kind = "path" if is_path else "text"
         case _:
             kind = "number"
-    document.setdefault("parameters", {})[name] = {"type": kind, "default": typed(value, kind)}
+    document.setdefault("parameters", {})[name] = {"type": kind, "default": coerce(value, kind)}
     return ActionPlan.model_validate(document)
 
 

@@ -30,14 +30,14 @@ from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ProviderError
-from obsidian_agent.offline.check import doubts, of_plan
-from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request
+from obsidian_agent.offline.check import doubts, recipe_of_plan
+from obsidian_agent.offline.chooser import Chooser, InvalidChoice, MenuChoice, menu_request
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Recipe, packaged
-from obsidian_agent.offline.recipe_plan import joined
-from obsidian_agent.offline.search import MOST, packaged_menu
-from obsidian_agent.offline.sentence import Found, names_in
-from obsidian_agent.offline.values import out_of_bounds
+from obsidian_agent.offline.recipe_plan import join_plans
+from obsidian_agent.offline.search import MAX_SUGGESTIONS, packaged_menu
+from obsidian_agent.offline.sentence import NameMatch, names_in
+from obsidian_agent.offline.values import forbidden_path
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import SharingRules
@@ -104,7 +104,11 @@ class MenuPlanner:
             if provider is not None and isinstance(verdict, PlanReady):
                 # The plan of a model that picks is doubted as its choices are.
                 verdict = await asyncio.to_thread(
-                    self.doubted, plain, verdict.plan, of_plan(verdict.plan), agent=verdict.agent
+                    self.doubted,
+                    plain,
+                    verdict.plan,
+                    recipe_of_plan(verdict.plan),
+                    agent=verdict.agent,
                 )
         return await asyncio.to_thread(self.offline.picked, request, verdict)
 
@@ -179,7 +183,7 @@ class _Turn:
             await listen(provider, asked, self._reply, heard)
             meter.answered(self._reply.usage)
             await emit(meter.total())
-            chosen = chooser_of().chosen(self._reply.text)
+            chosen = chooser_of().choices(self._reply.text)
         except ConfigError as error:
             return TurnFailed(error.problem())
         except ProviderError as error:
@@ -187,7 +191,7 @@ class _Turn:
                 self.known,
                 message=f"{error.message} Without the model: {WHICH[:1].lower()}{WHICH[1:]}",
             )
-        except NotChosen as error:
+        except InvalidChoice as error:
             if self._reply.calls or isinstance(
                 parse_plan(self._reply.text, self._reply.reason), ParsedPlan
             ):
@@ -212,7 +216,7 @@ class _Turn:
             conversation=planner.conversation,
         )
 
-    def _proposed(self, chosen: Sequence[Chosen]) -> Verdict:
+    def _proposed(self, chosen: Sequence[MenuChoice]) -> Verdict:
         """What the choice comes to; behind a doubted one stand the likeliest actions."""
         event = self._one(chosen[0]) if len(chosen) == 1 else self._several(chosen)
         if not isinstance(event, NeedsInput):
@@ -221,9 +225,9 @@ class _Turn:
             event = replace(event, candidates=(*event.candidates, simpler))
         names = {candidate.recipe for candidate in event.candidates}
         others = [each for each in self.known.candidates if each.recipe not in names]
-        return replace(event, candidates=(*event.candidates, *others)[:MOST])
+        return replace(event, candidates=(*event.candidates, *others)[:MAX_SUGGESTIONS])
 
-    def _simpler(self, chosen: Chosen) -> Candidate | None:
+    def _simpler(self, chosen: MenuChoice) -> Candidate | None:
         """The choice without that one of its optional values whose absence leaves least to doubt: small models say too much."""
         found: list[Candidate] = []
         for name, wanted in chosen.recipe.inputs.items():
@@ -242,17 +246,17 @@ class _Turn:
                     pass
         return min(found, key=lambda each: len(each.doubt), default=None)
 
-    def _one(self, chosen: Chosen, planner: OfflinePlanner | None = None) -> Verdict:
+    def _one(self, chosen: MenuChoice, planner: OfflinePlanner | None = None) -> Verdict:
         """One action with its values; a value that cannot be read is left to the person."""
         offline = planner or self.planner.offline
         event = offline.turn(self.request).propose(chosen.recipe, chosen.texts, doubted=True)
         bad = event.problem.path if isinstance(event, TurnFailed) else None
         if bad is None or bad not in chosen.texts or not isinstance(event, TurnFailed):
             return event
-        if (refused := out_of_bounds(chosen.texts[bad])) is not None:
+        if (refused := forbidden_path(chosen.texts[bad])) is not None:
             return TurnFailed(refused)
         rest = {name: text for name, text in chosen.texts.items() if name != bad}
-        match self._one(Chosen(chosen.recipe, rest), planner):
+        match self._one(MenuChoice(chosen.recipe, rest), planner):
             case NeedsInput(candidates=(first, *_)):
                 candidate = first
             case PlanReady(plan):
@@ -265,7 +269,7 @@ class _Turn:
             )
         )
 
-    def _several(self, chosen: Sequence[Chosen]) -> Verdict:
+    def _several(self, chosen: Sequence[MenuChoice]) -> Verdict:
         """Several actions as one plan, each read against the vault as those before it would leave it."""
         offline = self.planner.offline
         view = offline.view()
@@ -288,7 +292,7 @@ class _Turn:
                 # One of them alone is worth asking about: the first that is not clear.
                 return self._one(each)
             view = preview.after
-        plan = joined(plans)
+        plan = join_plans(plans)
         return self.planner.doubted(self.request, plan, *parts)
 
 
@@ -301,7 +305,7 @@ def _question(candidate: Candidate) -> NeedsInput:
     return NeedsInput(f"Is it this? {candidate.doubt}", (candidate,), candidate.missing)
 
 
-def _paths(found: Found) -> list[str]:
+def _paths(found: NameMatch) -> list[str]:
     """The notes and folders that a name stands for."""
     return list(
         dict.fromkeys(str(name.value) for name in found.names if name.kind in ("note", "folder"))

@@ -25,16 +25,23 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
-from obsidian_agent.offline.names import Names, Surroundings
-from obsidian_agent.offline.note_set import ACTIVE, Unread
-from obsidian_agent.offline.reader import Reading, readings
+from obsidian_agent.offline.names import Surroundings, VaultNames
+from obsidian_agent.offline.note_set import ACTIVE, InvalidValue
+from obsidian_agent.offline.reader import ExampleMatch, match_examples
 from obsidian_agent.offline.recipe import SLOT, AnswerFrom, Input, Recipe, packaged
-from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
-from obsidian_agent.offline.search import MOST, Menu, Suggestion
+from obsidian_agent.offline.recipe_plan import escape, fill, map_texts
+from obsidian_agent.offline.search import MAX_SUGGESTIONS, Menu, RecipeSuggestion
 from obsidian_agent.offline.sentence import Sentence, beginning
-from obsidian_agent.offline.values import BLANK_VALUES, PLACES, is_blank, out_of_bounds, read, shown
+from obsidian_agent.offline.values import (
+    BLANK_VALUES,
+    PATH_KINDS,
+    forbidden_path,
+    form_text,
+    is_blank,
+    read,
+)
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
-from obsidian_agent.plan.policy import ANYTHING, Policy
+from obsidian_agent.plan.policy import UNRESTRICTED, Policy
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.result import Preview
@@ -64,9 +71,9 @@ class OfflinePlanner:
     view: Callable[[], VaultView]
     tools: Mapping[str, Tool]
     macros: Callable[[], Sequence[Macro]] = tuple
-    policy: Callable[[], Policy] = lambda: ANYTHING
+    policy: Callable[[], Policy] = lambda: UNRESTRICTED
     name: str = "offline"
-    _known: list[Names] = field(default_factory=list, repr=False)
+    _known: list[VaultNames] = field(default_factory=list, repr=False)
     _menus: list[Menu] = field(default_factory=list, repr=False)
     """The names and the menu of the last turn: while a message is typed, the vault and the macros mostly stay as they are."""
 
@@ -183,14 +190,14 @@ class OfflineTurn:
         reading = self._readings[0]
         if self.request.params:
             texts = {
-                name: shown(reading.recipe.inputs[name], value)
+                name: form_text(reading.recipe.inputs[name], value)
                 for name, value in reading.values.items()
             }
             return self.propose(reading.recipe, {**texts, **self.request.params}, certain=True)
         return self._settled(reading.recipe, reading.values, certain=True)
 
     def values(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of texts. Raise `Unread`, whose path is the input's name.
+        """Return the values of texts. Raise `InvalidValue`, whose path is the input's name.
 
         A blank text is not a default: it is a value of the kinds in `BLANK_VALUES`, leaves an
         optional or required input without one, and is refused where a default would hold.
@@ -205,7 +212,7 @@ class OfflineTurn:
                 continue
             try:
                 values[name] = read(wanted, text, self.around, recipe.defaults | values)
-            except Unread as error:
+            except InvalidValue as error:
                 error.path, error.message = name, f"{name}: {error.message}"
                 raise
         return values
@@ -236,7 +243,7 @@ class OfflineTurn:
         try:
             values = self.values(recipe, texts)
             return self._settled(recipe, values, certain=certain, doubted=doubted)
-        except Unread as error:
+        except InvalidValue as error:
             return TurnFailed(error.problem())
 
     @cached_property
@@ -244,21 +251,22 @@ class OfflineTurn:
         """What may be meant: several readings, else the likeliest recipes."""
         if self._readings:
             return tuple(
-                self._candidate(each.recipe, each.values) for each in self._readings[:MOST]
+                self._candidate(each.recipe, each.values)
+                for each in self._readings[:MAX_SUGGESTIONS]
             )
         return tuple(
             self._candidate(each.recipe, each.values, doubted=True) for each in self._nearest
         )
 
     @cached_property
-    def _nearest(self) -> list[Suggestion]:
+    def _nearest(self) -> list[RecipeSuggestion]:
         return self.planner.menu(self.recipes).nearest(self.request.message, self.around)
 
     def _out_of_bounds(self) -> Problem | None:
         """Why the place that the likeliest action wants cannot be the one that the sentence names; None where that is not so."""
         first = [] if self._readings else self._nearest[:1]
         if not any(
-            each.worded and each.recipe.inputs[name].kind in PLACES
+            each.worded and each.recipe.inputs[name].kind in PATH_KINDS
             for each in first
             for name in each.missing
         ):
@@ -266,14 +274,14 @@ class OfflineTurn:
         return next(
             filter(
                 None,
-                map(out_of_bounds, Sentence(beginning(self.request.message), self.around).places),
+                map(forbidden_path, Sentence(beginning(self.request.message), self.around).paths),
             ),
             None,
         )
 
     @cached_property
-    def _readings(self) -> list[Reading]:
-        return readings(self.request.message, self.recipes, self.around)
+    def _readings(self) -> list[ExampleMatch]:
+        return match_examples(self.request.message, self.recipes, self.around)
 
     def _settled(
         self,
@@ -316,7 +324,7 @@ class OfflineTurn:
         if recipe.answer is None:
             return PlanReady(plan, preview=preview)
         texts = {
-            name: shown(recipe.inputs[name], value)
+            name: form_text(recipe.inputs[name], value)
             for name, value in (recipe.defaults | dict(values)).items()
         }
         return self._answer(
@@ -378,7 +386,7 @@ class OfflineTurn:
             if plan is not None and recipe.inputs and recipe.answer is None
             else recipe.title
         )
-        texts = {name: shown(recipe.inputs[name], value) for name, value in values.items()}
+        texts = {name: form_text(recipe.inputs[name], value) for name, value in values.items()}
         runs = plan if recipe.answer is None and not recipe.unfold else None
         return Candidate(title, runs, texts, missing, recipe.name, doubt)
 
@@ -391,7 +399,7 @@ class OfflineTurn:
             return NO_ACTIVE_FILE
         return None
 
-    def tried(self, plan: ActionPlan, policy: Policy = ANYTHING) -> Preview | None:
+    def tried(self, plan: ActionPlan, policy: Policy = UNRESTRICTED) -> Preview | None:
         """The dry run of a plan; None when it is not valid."""
         try:
             return dry_run(
@@ -420,7 +428,7 @@ class OfflineTurn:
         document = step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True)
         made = []
         for number, item in enumerate((found or [])[: MAX_STEPS - len(plan.steps)], 1):
-            told = rewritten(document, partial(_with_item, step.foreach.item_name, item))
+            told = map_texts(document, partial(_with_item, step.foreach.item_name, item))
             made.append(type(step).model_validate(told | {"id": f"{wanted}{number}"}))
         return plan.model_copy(update={"steps": [*others.steps, *made]})
 
@@ -428,24 +436,24 @@ class OfflineTurn:
 def _with_item(name: str, item: Mapping[str, Any], text: str) -> str:
     """A text with the fields of one item in place of references to them."""
     for field_, each in item.items():
-        text = text.replace(f"${{{name}.{field_}}}", escaped(str(each)))
+        text = text.replace(f"${{{name}.{field_}}}", escape(str(each)))
     return text
 
 
-def _sources(items: list[Any], field: str, shown: Mapping[str, str]) -> tuple[str, ...]:
+def _sources(items: list[Any], field: str, texts: Mapping[str, str]) -> tuple[str, ...]:
     """The paths of the notes, each once; `${name}` is the note of a parameter."""
     if field.startswith("${"):
-        return (shown[field[2:-1]],)
+        return (texts[field[2:-1]],)
     values = (item.get(field) for item in items if isinstance(item, dict))
     notes = (note for value in values for note in (value if isinstance(value, list) else [value]))
     paths = (note.get("path") if isinstance(note, dict) else note for note in notes)
     return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
 
 
-def _at(outputs: Mapping[str, Any], place: str, shown: Mapping[str, str]) -> Any:
+def _at(outputs: Mapping[str, Any], place: str, texts: Mapping[str, str]) -> Any:
     """The value at a place such as `find.files`, where `${name}` is the value of a parameter; None when there is none."""
     value: Any = outputs
     for part in place.split("."):
-        key = shown.get(part[2:-1], part) if part.startswith("${") else part
+        key = texts.get(part[2:-1], part) if part.startswith("${") else part
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

@@ -369,4 +369,4 @@ class Plans:
 
 def outputs_of(stage: Preview) -> dict[str, Any]:
     """The outputs of the steps that are done when a stage has run as previewed."""
-    return {step: output for step, output in stage.outputs.items() if step not in stage.waits}
+    return {step: output for step, output in stage.outputs.items() if step not in stage.deferred}

@@ -30,7 +30,7 @@ from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config import LiveSettings, McpServer, Settings
 from obsidian_agent.errors import ServerError
 from obsidian_agent.integrations.mcp_client import Connection
-from obsidian_agent.plan.policy import Limits, Policy
+from obsidian_agent.plan.policy import Policy, PolicyLimits
 from obsidian_agent.services.model_turns import preview_request
 from obsidian_agent.vault.filesystem.store import VaultStore
 
@@ -282,7 +282,7 @@ def test_a_rule_or_an_answer_for_the_conversation_lets_a_tool_be_called_unasked(
 def test_a_rule_that_denies_a_tool_leaves_it_out_and_ends_what_was_offered(desk: Desk) -> None:
     async def denied(tools: McpTools) -> None:
         found = await tools.offered(desk.approve, desk.emit)
-        desk.policy = Policy(limits=(Limits(tools_deny=("mcp__*",)),))
+        desk.policy = Policy(limits=(PolicyLimits(tools_deny=("mcp__*",)),))
         with pytest.raises(ServerError, match="tools_deny"):
             await tools.call(found["mcp__desk__look"], {}, desk.approve, Grants(), desk.emit, "1")
         assert await tools.offered(desk.approve, desk.emit) == {}

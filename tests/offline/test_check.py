@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.offline.check import doubts, of_plan
+from obsidian_agent.offline.check import doubts, recipe_of_plan
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.offline.values import read
@@ -29,7 +29,7 @@ def whole(sentence: str, around: Surroundings, tool: str, **args: Any) -> tuple[
         "riskLevel": "writes",
         "steps": [{"id": "a", "tool": tool, "args": args}],
     }
-    return doubts(sentence, around, of_plan(ActionPlan.model_validate(plan)))
+    return doubts(sentence, around, recipe_of_plan(ActionPlan.model_validate(plan)))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.offline.chooser import MOST_ACTIONS, Chooser, NotChosen
+from obsidian_agent.offline.chooser import MAX_ACTIONS, Chooser, InvalidChoice
 from obsidian_agent.offline.recipe import packaged
 
 CHOOSER = Chooser(packaged())
@@ -20,7 +20,7 @@ CHOOSER = Chooser(packaged())
 def choose(*actions: Any) -> list[tuple[str, dict[str, str]]]:
     return [
         (each.recipe.name, dict(each.texts))
-        for each in CHOOSER.chosen(json.dumps({"actions": list(actions)}))
+        for each in CHOOSER.choices(json.dumps({"actions": list(actions)}))
     ]
 
 
@@ -38,7 +38,7 @@ def test_the_examples_keep_to_the_schema_and_choose_what_there_is() -> None:
     assert len(examples()) >= 8
     for example in examples():
         jsonschema.validate(json.loads(example), CHOOSER.schema)
-        CHOOSER.chosen(example)
+        CHOOSER.choices(example)
 
 
 def test_the_schema_has_one_alternative_an_action_and_other() -> None:
@@ -100,7 +100,7 @@ def test_words_around_an_answer_do_no_harm() -> None:
         '<think>{"actions":[]}</think>{"actions":[{"action":"list-tags"}]}',
         '{"action":"list-tags"}',
     ):
-        assert [each.recipe.name for each in CHOOSER.chosen(text)] == ["list-tags"]
+        assert [each.recipe.name for each in CHOOSER.choices(text)] == ["list-tags"]
 
 
 @pytest.mark.parametrize(
@@ -116,12 +116,12 @@ def test_words_around_an_answer_do_no_harm() -> None:
         '{"actions": [{"action": "delete", "notes": {"shell": "rm"}}]}',
         '{"actions": [{"action": "delete", "notes": {"value": "x"}}]}',
         '{"actions": [{"action": "new-folder", "folder": {"a": 1}}]}',
-        json.dumps({"actions": [{"action": "list-tags"}] * (MOST_ACTIONS + 1)}),
+        json.dumps({"actions": [{"action": "list-tags"}] * (MAX_ACTIONS + 1)}),
     ],
 )
 def test_what_is_no_choice_is_refused(answer: str) -> None:
-    with pytest.raises(NotChosen):
-        CHOOSER.chosen(answer)
+    with pytest.raises(InvalidChoice):
+        CHOOSER.choices(answer)
 
 
 @given(
@@ -132,5 +132,5 @@ def test_what_is_no_choice_is_refused(answer: str) -> None:
     ).map(json.dumps)
 )
 def test_any_answer_is_a_choice_or_refused(answer: str) -> None:
-    with contextlib.suppress(NotChosen):
-        CHOOSER.chosen(answer)
+    with contextlib.suppress(InvalidChoice):
+        CHOOSER.choices(answer)

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.note_set import ACTIVE, STATES, NoteSet, Term, Unread, without_templates
+from obsidian_agent.offline.note_set import (
+    ACTIVE,
+    STATES,
+    InvalidValue,
+    NoteSet,
+    Term,
+    without_templates,
+)
 from obsidian_agent.offline.values import read_set
 
 TEXT = st.text(
@@ -133,14 +140,14 @@ def test_a_description_is_a_condition_and_words(
     ],
 )
 def test_what_describes_nothing_is_refused(around: Surroundings, text: str) -> None:
-    with pytest.raises(Unread):
+    with pytest.raises(InvalidValue):
         read_set(text, around)
 
 
 def test_in_a_sentence_a_bare_name_is_one_note_or_a_tag(around: Surroundings) -> None:
     assert read_set("#done", around, known=True) == NoteSet((Term("tag", "done"),))
     for text in ("Projects", "Thesis", "Plan", "*", "tag:done"):
-        with pytest.raises(Unread):
+        with pytest.raises(InvalidValue):
             read_set(text, around, known=True)
 
 
@@ -189,5 +196,5 @@ def test_comparisons_as_obsidian_writes_them(
     ],
 )
 def test_a_comparison_with_nothing_is_refused(around: Surroundings, text: str) -> None:
-    with pytest.raises(Unread):
+    with pytest.raises(InvalidValue):
         read_set(text, around)

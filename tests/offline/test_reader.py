@@ -3,17 +3,20 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.reader import readings
+from obsidian_agent.offline.reader import match_examples
 from obsidian_agent.offline.recipe import Recipe, packaged
-from obsidian_agent.offline.values import shown
+from obsidian_agent.offline.values import form_text
 
 
 def read(sentence: str, around: Surroundings) -> list[tuple[str, dict[str, str]]]:
-    found = readings(sentence, packaged(), around)
+    found = match_examples(sentence, packaged(), around)
     return [
         (
             each.recipe.name,
-            {name: shown(each.recipe.inputs[name], value) for name, value in each.values.items()},
+            {
+                name: form_text(each.recipe.inputs[name], value)
+                for name, value in each.values.items()
+            },
         )
         for each in found
     ]
@@ -116,4 +119,4 @@ def test_two_recipes_that_fit_are_both_told(around: Surroundings) -> None:
         )
         for name in ("a", "b")
     ]
-    assert [each.recipe.name for each in readings("do it!", twins, around)] == ["a", "b"]
+    assert [each.recipe.name for each in match_examples("do it!", twins, around)] == ["a", "b"]

@@ -16,7 +16,7 @@ from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.main import main
 from obsidian_agent.cli.parser import build_parser
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.reader import readings
+from obsidian_agent.offline.reader import match_examples
 from obsidian_agent.state_files import CONFIG_VARIABLE, STATE_VARIABLE
 from obsidian_agent.tui.bindings import KEYS
 from offline.golden import desk
@@ -113,7 +113,7 @@ def test_a_sentence_is_certain(sentence: str) -> None:
     surroundings = Surroundings(
         planner.planner.view(), planner.request(sentence, active="Inbox.md").context
     )
-    assert len(readings(sentence, planner.planner.recipes(), surroundings)) == 1
+    assert len(match_examples(sentence, planner.planner.recipes(), surroundings)) == 1
 
 
 def test_a_sentence_that_is_not_certain_offers_actions() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from bench.catalogue import page
 from obsidian_agent.offline.note_set import SLOTS
-from obsidian_agent.offline.recipe import MOST_EXAMPLES, SLOT, SUBJECTS, Recipe, packaged
+from obsidian_agent.offline.recipe import MAX_EXAMPLES, SLOT, SUBJECTS, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
@@ -24,7 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
 @ALL
 def test_a_recipe_has_two_to_six_examples_and_no_more(recipe: Recipe) -> None:
     """Who wants a sentence understood that is no example asks a model: examples are no place to collect sentences."""
-    assert 2 <= len(recipe.examples) <= MOST_EXAMPLES
+    assert 2 <= len(recipe.examples) <= MAX_EXAMPLES
 
 
 @ALL

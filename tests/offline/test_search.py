@@ -9,7 +9,7 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.search import Menu
-from obsidian_agent.offline.values import shown
+from obsidian_agent.offline.values import form_text
 from obsidian_agent.services.offline_planner import NEAREST, NOTHING, OfflinePlanner
 from obsidian_agent.tools.registry import TOOLS
 
@@ -118,7 +118,7 @@ def test_names_and_quoted_texts_fill_the_form(around: Surroundings) -> None:
         if each.recipe.name == "add-text"
     )
     assert {
-        name: shown(found.recipe.inputs[name], value) for name, value in found.values.items()
+        name: form_text(found.recipe.inputs[name], value) for name, value in found.values.items()
     } == {
         "text": "buy milk",
         "notes": 'note:"Notes/Rye bread.md"',
@@ -132,7 +132,7 @@ def test_a_name_in_another_language_fills_the_form_too(around: Surroundings) -> 
     ):
         if found.recipe.name == "move":
             assert {
-                name: shown(found.recipe.inputs[name], value)
+                name: form_text(found.recipe.inputs[name], value)
                 for name, value in found.values.items()
             } == {
                 "notes": "tag:#recipe",
@@ -174,7 +174,7 @@ def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
         for each in MENU.nearest(sentence, around, most=len(packaged()))
         if each.recipe.name == name
     )
-    return {key: shown(found.recipe.inputs[key], value) for key, value in found.values.items()}
+    return {key: form_text(found.recipe.inputs[key], value) for key, value in found.values.items()}
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Unread
+from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet
 from obsidian_agent.offline.recipe import Input, packaged, recipe_named
-from obsidian_agent.offline.values import read, shown
+from obsidian_agent.offline.values import form_text, read
 
 
 def wanted(kind: Any, **more: Any) -> Input:
@@ -65,7 +65,7 @@ def test_each_kind_has_one_reader(around: Surroundings, kind: str, text: str, va
     ],
 )
 def test_what_is_no_value_is_refused_with_words(around: Surroundings, kind: str, text: str) -> None:
-    with pytest.raises(Unread) as caught:
+    with pytest.raises(InvalidValue) as caught:
         read(wanted(kind), text, around)
     assert caught.value.message
 
@@ -84,7 +84,7 @@ def test_what_is_no_value_is_refused_with_words(around: Surroundings, kind: str,
 def test_in_a_sentence_only_what_is_known_or_quoted_is_certain(
     around: Surroundings, kind: str, text: str
 ) -> None:
-    with pytest.raises(Unread):
+    with pytest.raises(InvalidValue):
         read(wanted(kind), text, around, known=True)
 
 
@@ -116,7 +116,7 @@ def test_a_new_name_lies_beside_the_old_one(around: Surroundings) -> None:
 def test_a_heading_is_one_of_its_note(around: Surroundings) -> None:
     heading = wanted("heading", of="note")
     assert read(heading, "baking (hot)", around, {"note": "Notes/Sourdough.md"}) == "Baking (hot)"
-    with pytest.raises(Unread, match="no heading"):
+    with pytest.raises(InvalidValue, match="no heading"):
         read(heading, "Icing", around, {"note": "Notes/Sourdough.md"})
 
 
@@ -130,7 +130,7 @@ def test_what_a_form_shows_reads_back(around: Surroundings) -> None:
         ("note", ACTIVE),
     ]
     for kind, value in values:
-        assert read(wanted(kind), shown(wanted(kind), value), around) == value
+        assert read(wanted(kind), form_text(wanted(kind), value), around) == value
 
 
 def test_a_choice_is_taken_by_value_or_label() -> None:

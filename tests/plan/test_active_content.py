@@ -13,7 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.plan.active_content import CLOSELY, ActiveContent, added_content
-from obsidian_agent.plan.active_markdown import Found, Tangled, is_quiet, read_markdown, read_markup
+from obsidian_agent.plan.active_markdown import (
+    ActiveFindings,
+    TooComplex,
+    is_quiet,
+    read_markdown,
+    read_markup,
+)
 
 URL = "https://evil.test/p.png"
 
@@ -591,7 +597,7 @@ https:\n//e|<img src=|onerror=|<x|<style>|<a href=|>|x>|<a b/c|](<b c.md>)|src=/
 @settings(max_examples=1_000, deadline=None)
 @given(st.lists(st.sampled_from(PIECES.split("|")), max_size=14).map("".join))
 def test_what_a_quick_look_leaves_unread_has_nothing_in_it(text: str) -> None:
-    found = Found()
+    found = ActiveFindings()
     if is_quiet(text):
         read_markdown(text, found)
     assert not found.remote
@@ -659,8 +665,8 @@ def test_deep_nesting_hides_nothing() -> None:
 def test_tags_that_are_all_open_at_once_are_told_without_reading_the_text_once_for_each(
     tag: bytes,
 ) -> None:
-    with pytest.raises(Tangled):
-        read_markup((tag * 2_000).decode(), Found())
+    with pytest.raises(TooComplex):
+        read_markup((tag * 2_000).decode(), ActiveFindings())
     assert added_content(
         "a.md", tag * 2_000 + b"\nfetch('https://evil.example/x')", bytes
     ).hosts == ("evil.example",)

@@ -15,7 +15,7 @@ from obsidian_agent.plan.json_text import (
     LITERALS,
     QUOTES,
     RAW_TEXT,
-    Refused,
+    InvalidJson,
     decode,
 )
 
@@ -44,7 +44,7 @@ def test_json_is_read_as_json(value: Any, ascii_only: bool, indent: Any) -> None
 def test_what_python_prints_is_read_or_refused_and_never_read_differently(value: Any) -> None:
     try:
         found = decode(repr(value)).value
-    except Refused:
+    except InvalidJson:
         return
     assert found == value
 
@@ -112,7 +112,7 @@ def test_mended(text: str, value: Any, repairs: set[str]) -> None:
     ],
 )
 def test_refused(text: str, code: str) -> None:
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(InvalidJson) as raised:
         decode(text)
     assert raised.value.code == code
 
@@ -121,7 +121,7 @@ def test_refused(text: str, code: str) -> None:
 def test_any_text_is_decoded_or_refused(text: str) -> None:
     try:
         decoded = decode(text)
-    except Refused:
+    except InvalidJson:
         return
     json.dumps(decoded.value, allow_nan=False)
 
@@ -129,7 +129,7 @@ def test_any_text_is_decoded_or_refused(text: str) -> None:
 @given(JSON, st.integers(0, 400))
 def test_a_cut_object_is_never_accepted(value: Any, cut: int) -> None:
     text = json.dumps({"a": value})
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(InvalidJson) as raised:
         decode(text[: min(cut, len(text) - 1)])
     assert raised.value.code in ("TRUNCATED", "SYNTAX")
 
@@ -137,7 +137,7 @@ def test_a_cut_object_is_never_accepted(value: Any, cut: int) -> None:
 @pytest.mark.parametrize("sign", [chr(code) for code in range(0x20) if chr(code) not in "\t\n\r"])
 def test_raw_control_characters_in_strings_are_refused_and_written_ones_are_not(sign: str) -> None:
     for quote in "\"'":
-        with pytest.raises(Refused, match="raw control character") as raised:
+        with pytest.raises(InvalidJson, match="raw control character") as raised:
             decode(f"{{{quote}a{quote}: {quote}red{sign}[31m{quote}}}")
         assert raised.value.code == "SYNTAX"
     assert decode(f'["\\u{ord(sign):04x}"]').value == [sign]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.plan.policy import ANYTHING
+from obsidian_agent.plan.policy import UNRESTRICTED
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.registry import TOOLS
 
@@ -38,7 +38,7 @@ BROKEN: list[list[dict[str, Any]]] = [
 @pytest.mark.parametrize("steps", BROKEN)
 def test_no_problem_of_a_plan_shows_the_plan_language(steps: list[dict[str, Any]]) -> None:
     document = {"version": "1.0", "goal": "Find", "riskLevel": "read-only", "steps": steps}
-    checked = validate(document, TOOLS, ANYTHING)
+    checked = validate(document, TOOLS, UNRESTRICTED)
     problems = (*checked.problems, *(checked.warnings if checked.plan is not None else ()))
     assert problems
     for problem in problems:

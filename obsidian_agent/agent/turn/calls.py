@@ -115,7 +115,7 @@ Understood = ReadCall | ServerCall | ProposalCall | HelpCall | BadCall
 
 def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
     """The same call with other arguments of the person's. Raises `ToolError` where they are not the tool's."""
-    if (found := plan_arguments.flaw(dict(args))) is not None:
+    if (found := plan_arguments.find_flaw(dict(args))) is not None:
         raise ToolError(found.message, advice=f"(at {found.pointer or '/'})")
     given = dict(args)
     rows, offset = (
@@ -215,7 +215,7 @@ def _arguments(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise ToolError("The arguments must be one JSON object.")
-    if (found := plan_arguments.flaw(document)) is not None:
+    if (found := plan_arguments.find_flaw(document)) is not None:
         raise ToolError(found.message, advice=f"(at {found.pointer or '/'})")
     return document
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.json_text import COMMAS, COMMENTS, Refused, decode
+from obsidian_agent.plan.json_text import COMMAS, COMMENTS, InvalidJson, decode
 
 MAX_DEPTH: Final = 20
 MAX_NODES: Final = 10_000
@@ -35,7 +35,7 @@ def read_jsonc(data: bytes) -> Any:
         raise BadJson(f"is not UTF-8 text (byte {error.start})") from error
     try:
         decoded = decode(text)
-    except Refused as error:
+    except InvalidJson as error:
         raise BadJson(
             f"is not JSON: {error.message} (line {_line(text, error.position)})"
         ) from error

@@ -459,7 +459,7 @@ class TurnController:
         )
         if (wanted := note_to_open(applied.preview, result.outputs)) is not None:
             self._view.show_note(*wanted)
-        if result.success and applied.preview.waits:
+        if result.success and applied.preview.deferred:
             self._next_stage = partial(self._preview_rest, applied, result)
 
     def _preview_rest(self, applied: Pending, result: ExecutionResult) -> None:
@@ -467,7 +467,7 @@ class TurnController:
         self._done = {
             step: output
             for step, output in result.outputs.items()
-            if step not in applied.preview.waits
+            if step not in applied.preview.deferred
         }
         self._plan, self._disabled = applied.plan, applied.disabled
         self._view.say(
