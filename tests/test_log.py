@@ -58,7 +58,10 @@ def test_a_command_that_fails_unexpectedly_says_where_in_the_log(
     place = ["--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none"), "--json"]
     monkeypatch.setattr("obsidian_agent.cli.history.open_session", broken)
     assert main(["history", *place]) == 1
-    assert "obsidian-agent history` tells what was done, `log` where" in capsys.readouterr().out
+    assert (
+        "obsidian-agent history` for what was done and `obsidian-agent log` for its origin"
+        in capsys.readouterr().out
+    )
     assert main(["log", *place]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["file"] == str(tmp_path / "s" / "log" / "obsidian-agent.log")

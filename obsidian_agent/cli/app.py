@@ -1,4 +1,4 @@
-"""`obsidian-agent [VAULT]`: open the terminal app, asking which vault when none is named."""
+"""`obsidian-agent [VAULT]`: open the terminal app, and ask for the vault if none is given."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def arguments(commands: Commands) -> None:
 
 
 def app_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Open the app on the vault that was named, or chosen from Obsidian's own list."""
+    """Open the app on the vault of the arguments, or on one chosen from Obsidian's list."""
     options.vault = options.name or options.vault or _choose()
     vault = find_vault(options.vault)
     if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
         raise UsageError(
             "The app needs a terminal.",
-            hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.",
+            hint="Use a command instead, e.g. obsidian-agent do … --vault VAULT.",
         )
     app = app_over(
         vault.resolve().name,
@@ -51,7 +51,7 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
 
 
 async def _run(app: ObsidianAgentApp) -> None:
-    """Until the app ends. A signal is no error in the middle of something, as elsewhere: it ends the app as quitting does."""
+    """Run the app until it ends. A signal quits it as the user does."""
     for number in ending_signals():
         with contextlib.suppress(NotImplementedError):  # Windows
             asyncio.get_running_loop().add_signal_handler(number, app.hang_up)
@@ -59,7 +59,7 @@ async def _run(app: ObsidianAgentApp) -> None:
 
 
 def _wiring(options: argparse.Namespace) -> Wiring:
-    """The vault, with the log beside its state. May block."""
+    """Return the wiring of the vault, and start the log beside its state. May block."""
     from obsidian_agent import log
     from obsidian_agent.state_files import directories
 
@@ -70,7 +70,7 @@ def _wiring(options: argparse.Namespace) -> Wiring:
 def app_over(
     vault: str, wiring: Callable[[], Wiring], *, theme: str | None = None, first_start: bool = False
 ) -> ObsidianAgentApp:
-    """The terminal app, which opens what it shows behind its first frame."""
+    """Return the terminal app, which opens the vault after its first frame."""
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.backend import Backend
 
@@ -80,7 +80,7 @@ def app_over(
 
 
 def opened(wiring: Wiring) -> Opened:
-    """All that the app shows. May block."""
+    """Open everything that the app displays. May block."""
     from obsidian_agent.bootstrap import (
         app_socket,
         build_app_services,
@@ -101,16 +101,15 @@ def opened(wiring: Wiring) -> Opened:
 
 
 def _theme(options: argparse.Namespace) -> str | None:
-    """The theme of the first frame. What is wrong with the settings is said when all of them are read."""
+    """Return the theme of the first frame. Invalid settings are reported later, with all others."""
     import tomllib
 
     from obsidian_agent.state_files import directories
 
     with contextlib.suppress(OSError, ValueError):
-        found = tomllib.loads(
-            directories(options.state_dir, options.config).config.read_text("utf-8")
-        ).get("theme")
-        return found if isinstance(found, str) else None
+        config = directories(options.state_dir, options.config).config
+        theme = tomllib.loads(config.read_text("utf-8")).get("theme")
+        return theme if isinstance(theme, str) else None
     return None
 
 

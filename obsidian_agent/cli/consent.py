@@ -1,4 +1,4 @@
-"""Asking on the terminal whether something may be sent to a model; without a terminal the answer is no."""
+"""Questions on the terminal about sending notes to a model. Without a terminal they are refused."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _QUESTION = (
     "Send it? o = once, t = for this conversation, f = {folder}, numbers = only these, n = no: "
 )
 PREVIEWS = 20
-"""Lines of one file that are shown; how many more there are is said."""
+"""Lines of a file that are displayed, with a count of the others."""
 
 
 def approval(out: Output) -> ApproveShare:
-    """Who decides about sharing for a command."""
-    asks = not out.as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    """Return the function that decides about sharing for a command."""
+    is_interactive = not out.as_json and sys.stdin.isatty() and sys.stdout.isatty()
 
     async def ask(request: ShareRequest) -> ShareDecision:
         for text in described(request):
@@ -43,41 +43,40 @@ def approval(out: Output) -> ApproveShare:
 
     async def refuse(request: ShareRequest) -> ShareDecision:
         if request.text:
-            way = (
-                "name the tool in tools_allow"
-                if request.kind == "call"
-                else "accept them in the app"
-            )
+            remedy = "accept them in the app"
+            if request.kind == "call":
+                remedy = "name the tool in tools_allow"
             out.note(
-                f"Not allowed: {line(request.purpose)} ({request.provider}). Ask in a terminal, or {way}."
+                f"Not allowed: {line(request.purpose)} ({request.provider}). "
+                f"Run the command in a terminal to be asked, or {remedy}."
             )
             return UNASKED
         names = ", ".join(_name(item, request.kind) for item in request.items[:5])
         more = f" and {len(request.items) - 5} more" if len(request.items) > 5 else ""
         out.note(
-            f"Not shared with {request.provider}: {names}{more}. Allow it with --share PATH, or ask in a terminal."
+            f"Not shared with {request.provider}: {names}{more}. "
+            "Allow it with --share PATH, or run the command in a terminal to be asked."
         )
         return UNASKED
 
-    return ask if asks else refuse
+    return ask if is_interactive else refuse
 
 
 def described(request: ShareRequest) -> list[str]:
-    """The question in lines: who would get what, and of each file exactly what, as far as there is room."""
-    where = f" at {request.address}" if request.address else ""
+    """Return the question as lines: the recipient, and for each file what would be sent."""
+    address = f" at {request.address}" if request.address else ""
     count = f" ({request.number} of {request.total})" if request.total > 1 else ""
     if request.text:
-        shown = [f"  {line(each)}" for each in request.text.split("\n")]
         return [
             "",
-            f"{_HEADS[request.kind]} {line(request.provider)}, {line(where.strip())}",
+            f"{_HEADS[request.kind]} {line(request.provider)}, {line(address.strip())}",
             line(request.purpose),
-            *shown,
+            *(f"  {line(text)}" for text in request.text.split("\n")),
         ]
     lines = [
         "",
-        f"May this be sent to {request.provider}{where}?{count}",
-        f"{request.purpose}{f' ({request.tool})' if request.tool else ''}",
+        f"May this be sent to {request.provider}{address}?{count}",
+        f"{request.purpose} ({request.tool})" if request.tool else request.purpose,
     ]
     lines += [
         f"  {name}: {line(str(value))}"
@@ -86,7 +85,7 @@ def described(request: ShareRequest) -> list[str]:
     ]
     for number, item in enumerate(request.items, start=1):
         lines += _item_lines(number, item, request.kind)
-    return [*lines, f"  about {request.tokens:,} tokens in all"]
+    return [*lines, f"  about {request.tokens:,} tokens in total"]
 
 
 def _name(item: ShareItem, kind: RequestKind) -> str:
@@ -98,44 +97,45 @@ def _name(item: ShareItem, kind: RequestKind) -> str:
 
 
 def _item_lines(number: int, item: ShareItem, kind: RequestKind) -> list[str]:
-    why = f" – {line(item.why)}" if item.why else ""
-    name = _name(item, kind)
-    shown = [
-        f"{number:>4}. {name}: {_LEVELS[item.level]}, {item.size:,} bytes, about {item.tokens:,} tokens{why}"
-    ]
-    shown += [f"        {line(preview)}" for preview in item.previews[:PREVIEWS]]
+    reason = f" – {line(item.why)}" if item.why else ""
+    size = f"{item.size:,} bytes, about {item.tokens:,} tokens"
+    lines = [f"{number:>4}. {_name(item, kind)}: {_LEVELS[item.level]}, {size}{reason}"]
+    lines += [f"        {line(preview)}" for preview in item.previews[:PREVIEWS]]
     if len(item.previews) > PREVIEWS:
-        shown.append(f"        and {len(item.previews) - PREVIEWS:,} more lines")
-    return shown
+        lines.append(f"        and {len(item.previews) - PREVIEWS:,} more lines")
+    return lines
 
 
 async def _line(request: ShareRequest) -> str:
-    """A line from the terminal; "" at its end. Read in a thread that nobody waits for, so that Ctrl-C ends the command at once."""
+    """Read a line from the terminal, or "" at its end.
+
+    A daemon thread reads it, so that Ctrl+C ends the command at once.
+    """
     folder = (
         f"everything in {line(request.folder)}" if request.folder else "everything in the vault"
     )
     loop = asyncio.get_running_loop()
-    answered: asyncio.Future[str] = loop.create_future()
+    future: asyncio.Future[str] = loop.create_future()
 
-    def answer(said: str) -> None:
-        if not answered.done():
-            answered.set_result(said)
+    def resolve(answer: str) -> None:
+        if not future.done():
+            future.set_result(answer)
 
     def read() -> None:
         try:
-            said = ask_line(_SHORT if request.text else _QUESTION.format(folder=folder))
+            answer = ask_line(_SHORT if request.text else _QUESTION.format(folder=folder))
         except (EOFError, OSError):
-            said = ""
-        with contextlib.suppress(RuntimeError):  # the loop is gone: the command was interrupted
-            loop.call_soon_threadsafe(answer, said)
+            answer = ""
+        with contextlib.suppress(RuntimeError):  # the command was interrupted and its loop closed
+            loop.call_soon_threadsafe(resolve, answer)
 
     threading.Thread(target=read, name="question", daemon=True).start()
-    return await answered
+    return await future
 
 
-def decision(said: str, request: ShareRequest) -> ShareDecision:
-    """What an answer means; whatever is not clearly a yes is a no."""
-    word = said.strip().lower()
+def decision(answer: str, request: ShareRequest) -> ShareDecision:
+    """Parse an answer. Anything but a clear yes is a refusal."""
+    word = answer.strip().lower()
     match word:
         case "o" | "once" | "y" | "yes":
             return ShareDecision("once")

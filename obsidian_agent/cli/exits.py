@@ -1,6 +1,7 @@
-"""How a command ends: its exit code, and what Ctrl+C, SIGTERM and a closed terminal do.
+"""Exit codes, and the handling of Ctrl+C, SIGTERM and a closed terminal.
 
-Before a run they are an answer and 130; in a run a stop after the current file, the second one at once.
+Before a run a signal ends the command with a message and code 130. During a run the first signal
+stops it after the current file, the second one at once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """The contract's codes."""
+    """The exit codes of the contract."""
 
     DONE = 0
     FAILED = 1
@@ -39,8 +40,8 @@ class Exit(IntEnum):
 
 
 EXIT_CODES: Final = (
-    "0 done, 1 failed or stopped, 2 wrong use or an invalid plan, 3 not approved or needs input, 4 conflict,\n"
-    "  5 the model or another service failed, 130 interrupted"
+    "0 done, 1 failed or stopped, 2 wrong use or an invalid plan, 3 not approved or needs input, "
+    "4 conflict,\n  5 the model or another service failed, 130 interrupted"
 )
 
 PERMISSION_CODES = frozenset(
@@ -56,13 +57,13 @@ PERMISSION_CODES = frozenset(
 
 
 def of_problems(problems: Sequence[Problem]) -> Exit:
-    """An invalid plan: 3 when only permissions are missing, else 2."""
+    """Return the code for an invalid plan: 3 if only permissions are missing, else 2."""
     codes = {problem.code for problem in problems}
     return Exit.NOT_APPROVED if codes and codes <= PERMISSION_CODES else Exit.INVALID
 
 
 def of_error(error: ObsidianAgentError) -> Exit:
-    """An error that ended a command."""
+    """Return the code for an error that ended a command."""
     match error:
         case PlanError():
             return of_problems(error.problems)
@@ -77,7 +78,7 @@ def of_error(error: ObsidianAgentError) -> Exit:
 
 
 def of_result(result: ExecutionResult) -> Exit:
-    """How a run ended."""
+    """Return the code for the result of a run."""
     match result.status:
         case "done" | "recovered":
             return Exit.DONE
@@ -86,24 +87,22 @@ def of_result(result: ExecutionResult) -> Exit:
         case "cancelled":
             return Exit.INTERRUPTED
         case "refused":
-            return (
-                Exit.NOT_APPROVED
-                if result.outcome == "needs-input" or not result.errors
-                else of_problems(result.errors)
-            )
+            if result.outcome == "needs-input" or not result.errors:
+                return Exit.NOT_APPROVED
+            return of_problems(result.errors)
         case "failed" | "stopped":
             return Exit.FAILED
 
 
 def ending_signals() -> list[signal.Signals]:
-    """The signals that ask a program to end; those that are ignored (nohup) stay ignored."""
+    """Return the signals that request an end. Ignored ones (nohup) stay ignored."""
     names = ("SIGINT", "SIGTERM", "SIGHUP")
     known = [signal.Signals[name] for name in names if name in signal.Signals.__members__]
     return [number for number in known if signal.getsignal(number) != signal.SIG_IGN]
 
 
-def end_politely() -> None:
-    """Let every such signal end a command as Ctrl+C does: files closed, the terminal as it was, an answer."""
+def handle_signals() -> None:
+    """Let every ending signal act as Ctrl+C does, with open files closed and a message."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -116,7 +115,7 @@ def end_politely() -> None:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """An event that those signals set while the block runs."""
+    """Return an event that ending signals set while the block runs. The second one interrupts."""
     cancel = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -124,9 +123,9 @@ def interruptible() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         cancel.set()
 
-    before = {number: signal.signal(number, stop) for number in ending_signals()}
+    previous = {number: signal.signal(number, stop) for number in ending_signals()}
     try:
         yield cancel
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Arguments in, exit code out."""
+"""The entry point of the command line: from arguments to an exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from obsidian_agent.cli.exits import end_politely, of_error
+from obsidian_agent.cli.exits import handle_signals, of_error
 from obsidian_agent.cli.parser import COMMANDS, UsageError, build_parser
 from obsidian_agent.errors import (
     AnswerNotWritten,
@@ -24,27 +24,28 @@ if TYPE_CHECKING:
     from obsidian_agent.cli.output import Output
 
 VALUED = frozenset({"--vault", "--state-dir", "--config"})
-"""Options before a command that have a value behind them."""
+"""Global options with a value."""
 
 FLAGS = frozenset({"--json", "--verbose", "--no-color"})
-"""Options before a command that have no value."""
+"""Global options without a value."""
 
 RUNNING = frozenset({"run", "do", "rename"})
-"""Commands that answer a run's result, also when it never came to a run; and `run` as an action of a command does."""
+"""Commands whose JSON document is the result of a run, even if it failed before the run."""
 
 ANY_BYTES = frozenset({"vault", "state_dir", "config", "plan", "file", "selection_file", "parse"})
-"""Options that name places outside the vault."""
+"""Options that name files outside the vault, whose paths may hold any bytes."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command line. Without a sub-command the terminal app opens."""
+    """Run one command line and return its exit code. Without a command the terminal app opens."""
     arguments = list(argv)
-    _speak_utf8()
-    end_politely()
-    called, vault = _called(arguments)
-    if called is None:
-        called, arguments = "app", ["app", *arguments]
-    as_json, runs = "--json" in arguments, called in RUNNING or _runs_saved(called, arguments)
+    _configure_streams()
+    handle_signals()
+    command, vault = _command(arguments)
+    if command is None:
+        command, arguments = "app", ["app", *arguments]
+    as_json = "--json" in arguments
+    runs = command in RUNNING or _runs_saved(command, arguments)
 
     options: argparse.Namespace | None = None
 
@@ -57,32 +58,34 @@ def main(argv: Sequence[str]) -> int:
     try:
         if vault is not None:
             _check_vault(vault)
-        options = build_parser(called).parse_args(arguments)
-        _refuse_broken_text(options)
+        options = build_parser(command).parse_args(arguments)
+        _refuse_invalid_text(options)
         return _dispatch(options)
     except AnswerNotWritten as error:
-        _forget_output()
+        _discard_output()
         if sys.stderr is not None:
             sys.stderr.write(f"{error}\n")
         return 1
     except ObsidianAgentError as error:
-        return report(
-            error.problem(), of_error(error), error.problems if isinstance(error, PlanError) else ()
-        )
+        problems = error.problems if isinstance(error, PlanError) else ()
+        return report(error.problem(), of_error(error), problems)
     except KeyboardInterrupt:
-        return report(Problem("CANCELLED", "Interrupted; nothing more is done."), 130)
+        return report(Problem("CANCELLED", "Interrupted. Nothing more will be changed."), 130)
     except EOFError:
-        return report(Problem("NOT_APPROVED", "The question was not answered; nothing is done."), 3)
+        return report(Problem("NOT_APPROVED", "No answer was given, so nothing was done."), 3)
     except BrokenPipeError:
-        # Whoever read has seen enough.
-        _forget_output()
+        # The reader has closed the pipe, as `head` does.
+        _discard_output()
         return 0
     except Exception as error:
         if os.environ.get("OBSIDIAN_AGENT_DEBUG"):
             raise
-        told = f"An unexpected error occurred ({type(error).__name__}: {error}). `obsidian-agent history` tells what was done, `log` where it was."
+        message = (
+            f"An unexpected error occurred ({type(error).__name__}: {error}). See "
+            "`obsidian-agent history` for what was done and `obsidian-agent log` for its origin."
+        )
         _log(options, error)
-        return report(Problem("INTERNAL_ERROR", told), 1)
+        return report(Problem("INTERNAL_ERROR", message), 1)
 
 
 def _log(options: argparse.Namespace | None, error: Exception) -> None:
@@ -95,30 +98,30 @@ def _log(options: argparse.Namespace | None, error: Exception) -> None:
     logging.getLogger(__name__).error("A command failed", exc_info=error)
 
 
-def _speak_utf8() -> None:
-    """Names of notes are Unicode whatever the terminal's encoding; what it cannot show is escaped, never an error after a run."""
+def _configure_streams() -> None:
+    """Write UTF-8, or to a terminal its own encoding with other characters escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             utf8 = not stream.isatty() or (stream.encoding or "").lower().replace("-", "") == "utf8"
             stream.reconfigure(encoding="utf-8" if utf8 else None, errors="backslashreplace")
 
 
-def _forget_output() -> None:
-    """Let what is still buffered go nowhere, or writing it would fail again when Python closes the stream."""
+def _discard_output() -> None:
+    """Discard buffered output, which would fail again when Python closes the stream."""
     if sys.stdout is not None:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
-def _refuse_broken_text(options: argparse.Namespace) -> None:
-    """Words that are not UTF-8 name nothing in a vault; only places outside it may hold any bytes."""
+def _refuse_invalid_text(options: argparse.Namespace) -> None:
+    """Raise `UsageError` for arguments that are not UTF-8, which can name nothing in a vault."""
     for name, value in vars(options).items():
         if (
             isinstance(value, str)
             and name not in ANY_BYTES
             and not value.isascii()
-            and any("\ud800" <= sign <= "\udfff" for sign in value)
+            and any("\ud800" <= char <= "\udfff" for char in value)
         ):
             raise UsageError(
                 f"{name.replace('_', ' ')} is not valid UTF-8.",
@@ -126,17 +129,17 @@ def _refuse_broken_text(options: argparse.Namespace) -> None:
             )
 
 
-def _runs_saved(called: str, arguments: Sequence[str]) -> bool:
+def _runs_saved(command: str, arguments: Sequence[str]) -> bool:
+    """Return True for `macro run` and `recipe run`."""
+    if command not in ("macro", "recipe") or command not in arguments:
+        return False
     actions = ("list", "save", "run", "show", "rename", "delete", "export", "import")
-    behind = arguments[arguments.index(called) + 1 :] if called in arguments else ()
-    return (
-        called in ("macro", "recipe")
-        and next((word for word in behind if word in actions), "") == "run"
-    )
+    words = arguments[arguments.index(command) + 1 :]
+    return next((word for word in words if word in actions), "") == "run"
 
 
-def _called(arguments: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return the command, or None and the vault to open where it is certain which word names it."""
+def _command(arguments: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the command, or None and the vault to open if its word is certain."""
     words = iter(arguments)
     certain = True
     for word in words:
@@ -152,7 +155,7 @@ def _called(arguments: Sequence[str]) -> tuple[str | None, str | None]:
 
 
 def _check_vault(word: str) -> None:
-    """Raise `UsageError` for a first word that is no vault and may be a misspelled command."""
+    """Raise `UsageError` for a first word that is not a vault but may be a misspelled command."""
     from obsidian_agent.cli.session_factory import find_vault
     from obsidian_agent.errors import did_you_mean
 
@@ -161,11 +164,11 @@ def _check_vault(word: str) -> None:
     except ConfigError as error:
         if error.code != "VAULT_NOT_FOUND" or "/" in word or os.sep in word:
             raise
-        near = did_you_mean(word, COMMANDS).strip()
+        suggestion = did_you_mean(word, COMMANDS).strip()
         raise UsageError(
             f"{word!r} is neither a command nor a vault.",
-            code="USAGE" if near else error.code,
-            hint=near or "See obsidian-agent --help.",
+            code="USAGE" if suggestion else error.code,
+            hint=suggestion or "See obsidian-agent --help.",
         ) from error
 
 
@@ -174,7 +177,7 @@ def _dispatch(options: argparse.Namespace) -> int:
 
     if options.no_color:
         os.environ["NO_COLOR"] = "1"
-    # A headless command lives for one plan: what it allocates it keeps, and collecting cycles would only cost time. The app lives long.
+    # A command lives for one plan and frees little memory, so collecting cycles only costs time.
     if options.command == "app":
         gc.freeze()
         gc.enable()
@@ -192,7 +195,10 @@ def _wrote_the_plan(options: argparse.Namespace | None) -> bool:
 def _report(
     problem: Problem, out: Output, runs: bool, code: int, problems: Sequence[Problem]
 ) -> int:
-    """An error that ended the command: in JSON mode still one document on standard output. `runs`: as the result of a run that never began."""
+    """Report an error that ended the command, in JSON mode as one document on standard output.
+
+    `runs` means that the document is the result of a run, which never started.
+    """
     refused = code in (2, 3)
     if out.as_json and runs:
         from obsidian_agent.agent.events import ExecutionResult, RunStatus, result_document
@@ -213,17 +219,15 @@ def _report(
         )
         out.document(result_document(result) | {"message": problem.message})
     elif out.as_json:
-        errors = [each.to_json() for each in problems or [problem]]
-        out.document(
-            {
-                "outcome": "refused" if refused else "error",
-                "message": problem.message,
-                "errors": errors,
-            }
-        )
-    out.problems(
-        problems
-        if runs and problems
-        else [problem, *(each for each in problems if each.message != problem.message)]
-    )
+        document = {
+            "outcome": "refused" if refused else "error",
+            "message": problem.message,
+            "errors": [error.to_json() for error in problems or [problem]],
+        }
+        out.document(document)
+    if runs and problems:
+        out.problems(problems)
+    else:
+        others = (other for other in problems if other.message != problem.message)
+        out.problems([problem, *others])
     return code

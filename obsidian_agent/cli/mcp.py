@@ -1,4 +1,4 @@
-"""`mcp serve`: the vault for other agents, by the Model Context Protocol on standard input and output."""
+"""`mcp serve`: the vault as a Model Context Protocol server on standard input and output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from obsidian_agent.errors import ConfigError
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its action."""
-    summary = "answer an MCP client on standard input and output, about the notes that share_allow covers; changes nothing"
+    summary = (
+        "serve the notes that share_allow covers to an MCP client on standard input and output; "
+        "changes nothing"
+    )
     examples = ["mcp serve --vault ~/Notes"]
     actions(commands.add("mcp", None, examples=examples)).add(
         "serve", _serve, summary=summary, examples=examples
@@ -23,7 +26,7 @@ def _serve(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.bootstrap import build_shared_vault
     from obsidian_agent.cli.session_factory import wiring_of
 
-    wiring = wiring_of(options, app=True)  # what is proposed is decided on there
+    wiring = wiring_of(options, app=True)  # proposals are approved in the app
     try:
         from obsidian_agent.agent.turn.tool_round import Scrubber
         from obsidian_agent.integrations.mcp_server import serve

@@ -1,4 +1,4 @@
-"""What goes to standard output and standard error: one JSON document, or lines for people with foreign text made harmless."""
+"""Output of the commands: one JSON document, or lines for the terminal with sanitized text."""
 
 from __future__ import annotations
 
@@ -21,22 +21,27 @@ from obsidian_agent.terminal_text import block, line
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-# JSON leaves these as they are, and a terminal would obey them; escaped they are the same document.
+# JSON does not escape these, and a terminal would obey them. Escaped, the document is the same.
 _CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
 
 NOT_ASKED: Final = "Not done: add --yes, or run it in a terminal to be asked."
 
-
 _PIECES: Final = 4096
-"""Words and marks of a JSON document that are written at once."""
+"""Tokens of a JSON document that are written at once."""
+
+_COLORS = {"-": 31, "+": 32, "@": 36}
+"""Colors of the terminal's own theme, by the first character of a diff line."""
+_HEADER_LINES = 2
+
+PATIENCE: Final = 0.3
+"""Seconds before a progress bar is displayed, which imports rich."""
 
 
 class Stream(list[Any]):
-    """A list in a JSON document of which the encoder never holds more than one item; there must be one."""
+    """A non-empty list in a JSON document whose items are encoded one at a time."""
 
     def __init__(self, items: Iterable[Any]) -> None:
-        super().__init__((None,))  # an empty list would not be asked for its items
+        super().__init__((None,))  # the encoder does not iterate over an empty list
         self._items = items
 
     def __iter__(self) -> Iterator[Any]:
@@ -45,7 +50,7 @@ class Stream(list[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a command's answer goes; with `as_json` nothing but one document reaches standard output."""
+    """The output of a command. With `as_json` standard output gets a single document only."""
 
     as_json: bool
     verbose: bool = False
@@ -53,7 +58,7 @@ class Output:
     """Whether the user wrote the plan: problems then name its steps, fields and references."""
 
     def document(self, document: Any) -> None:
-        """The command's JSON document. The items of a `Stream` in an object are written as they come."""
+        """Write the command's JSON document, and the items of a `Stream` in it one at a time."""
         encoder = json.JSONEncoder(
             ensure_ascii=False, indent=2 if sys.stdout is not None and sys.stdout.isatty() else None
         )
@@ -62,79 +67,81 @@ class Output:
         )
         pieces = encoder.iterencode(document) if streams else iter([encoder.encode(document)])
         while text := "".join(islice(pieces, _PIECES)):
-            _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+            _write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
         _write("\n")
 
     def line(self, text: str = "") -> None:
-        """One line for people, whatever is in it; nothing in JSON mode. What a terminal would break goes on indented."""
+        """Write a sanitized line, wrapped with an indent. Nothing in JSON mode."""
         if not self.as_json:
             _write(_one_line(text, sys.stdout) + "\n")
 
     def text(self, text: str, indent: str = "    ") -> None:
-        """Foreign text of many lines, indented: none of them can be taken for a line of the program. Nothing in JSON mode."""
+        """Write foreign text, indented to distinguish it from the program's own lines.
+
+        Nothing in JSON mode.
+        """
         if not self.as_json:
             for line_ in block(text).split("\n"):
                 _write(_wrapped(indent + line_, f"{indent}    ", sys.stdout) + "\n")
 
     def diff(self, diff: str) -> None:
-        """A unified diff, indented as foreign text is; coloured where people look at it and want colours. Nothing in JSON mode."""
+        """Write a unified diff, indented, and colored on a terminal. Nothing in JSON mode."""
         if self.as_json:
             return
-        colours = _colours()
+        has_colors = _has_colors()
         for number, line_ in enumerate(block(diff).split("\n")):
-            shown = _wrapped(line_, "        ", sys.stdout, room_taken=4)
-            paint = 1 if number < _HEADER_LINES else _PAINT.get(line_[:1])
-            _write(
-                "    "
-                + (f"\x1b[{paint}m{shown}\x1b[0m" if colours and paint is not None else shown)
-                + "\n"
-            )
+            text = _wrapped(line_, "        ", sys.stdout, margin=4)
+            color = 1 if number < _HEADER_LINES else _COLORS.get(line_[:1])
+            if has_colors and color is not None:
+                text = f"\x1b[{color}m{text}\x1b[0m"
+            _write(f"    {text}\n")
 
     def answer(self, text: str) -> None:
-        """An answer: as it is for a program that reads it, indented on a terminal. Nothing in JSON mode."""
+        """Write an answer, indented on a terminal and unchanged elsewhere. Nothing in JSON mode."""
         if on_terminal(sys.stdout):
             self.text(text, "  ")
         elif not self.as_json:
             _write(block(text) + "\n")
 
     def source(self, text: str) -> None:
-        """A program's text, such as a shell script, as it is. Nothing in JSON mode."""
+        """Write source code, such as a shell script, unchanged. Nothing in JSON mode."""
         if not self.as_json:
             _write(text if text.endswith("\n") else f"{text}\n")
 
     def note(self, text: str) -> None:
-        """A remark of one line on standard error."""
+        """Write a line to standard error."""
         if sys.stderr is not None:
             print(_one_line(text, sys.stderr), file=sys.stderr)
 
     def agreed(self, question: str) -> bool:
-        """Ask on the terminal; only a yes that is typed after the question is one."""
+        """Ask on the terminal. Only a yes that is typed after the question counts."""
         return ask(question).strip().lower() in ("y", "yes")
 
     def problems(self, problems: Iterable[Problem]) -> None:
-        """Print problems, one a line; with step, pointer and code where the user wrote the plan."""
+        """Write problems to standard error, one per line.
+
+        The author of a plan also gets the step, the pointer and the code of each problem.
+        """
         for problem in problems:
             if self.as_json or self.by_author:
                 text = problem.message
                 step = problem.instance or problem.step_id
-                place = ", ".join(part for part in (step, problem.path, problem.code) if part)
+                location = ", ".join(part for part in (step, problem.path, problem.code) if part)
             else:
-                text, place = problem.sentence, problem.file or ""
-            self.note(f"{text} ({place})" if place and place not in text else text)
+                text, location = problem.sentence, problem.file or ""
+            self.note(f"{text} ({location})" if location and location not in text else text)
 
     def confirmed(self, question: str, yes: bool, refusal: str = NOT_ASKED) -> bool:
-        """Whether somebody agreed: by `--yes`, or now on the terminal. Without one `refusal` is the answer."""
+        """Return True if the user approves, by `--yes` or on the terminal.
+
+        Without a terminal, report `refusal`.
+        """
         if yes:
             return True
         if self.as_json or not on_terminal(sys.stdin):
             if self.as_json:
-                self.document(
-                    {
-                        "outcome": "refused",
-                        "message": refusal,
-                        "errors": [{"code": "NOT_APPROVED", "message": refusal}],
-                    }
-                )
+                errors = [{"code": "NOT_APPROVED", "message": refusal}]
+                self.document({"outcome": "refused", "message": refusal, "errors": errors})
             self.note(refusal)
             return False
         self.line(question)
@@ -142,10 +149,9 @@ class Output:
 
 
 def ask(question: str) -> str:
-    """A line from the terminal. What was typed before the question was there is thrown away. EOFError at its end."""
-    with contextlib.suppress(
-        ImportError, OSError, ValueError
-    ):  # no terminal, or none that can do it
+    """Read a line from the terminal, discarding earlier input. Raises EOFError at its end."""
+    # Without a terminal, or on Windows, there is nothing to discard.
+    with contextlib.suppress(ImportError, OSError, ValueError):
         import termios
 
         sys.stdout.flush()
@@ -153,14 +159,8 @@ def ask(question: str) -> str:
     return input(line(question))
 
 
-_PAINT = {"-": 31, "+": 32, "@": 36}
-"""Colours of the terminal's own theme, by the sign of a diff's line."""
-
-_HEADER_LINES = 2
-
-
-def _colours() -> bool:
-    """Whether standard output is a terminal whose owner wants colours (no-color.org)."""
+def _has_colors() -> bool:
+    """Return True if standard output is a terminal with colors enabled (no-color.org)."""
     return (
         on_terminal(sys.stdout)
         and not os.environ.get("NO_COLOR")
@@ -169,7 +169,7 @@ def _colours() -> bool:
 
 
 def on_terminal(stream: TextIO | None) -> bool:
-    """Whether people look at it."""
+    """Return True if a stream is open and connected to a terminal."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
@@ -177,11 +177,11 @@ def _one_line(text: str, stream: TextIO | None) -> str:
     return _wrapped(line(text), "    ", stream)
 
 
-def _wrapped(text: str, indent: str, stream: TextIO | None, *, room_taken: int = 0) -> str:
-    """On a terminal broken before its edge, with what follows indented: else a text could begin a line by its length alone."""
+def _wrapped(text: str, indent: str, stream: TextIO | None, *, margin: int = 0) -> str:
+    """Wrap text on a terminal with an indent, so that foreign text cannot start a line."""
     if not on_terminal(stream):
         return text
-    room = shutil.get_terminal_size().columns - 1 - room_taken
+    room = shutil.get_terminal_size().columns - 1 - margin
     if not text.isascii():
         room //= 2  # wide characters take two columns
     if len(text) <= room:
@@ -193,7 +193,7 @@ def _wrapped(text: str, indent: str, stream: TextIO | None, *, room_taken: int =
 
 
 def _write(text: str) -> None:
-    """Write to standard output at once, so that a full disk or a closed pipe is noticed while somebody can still be told."""
+    """Write to standard output and flush it, so that a full disk can still be reported."""
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed")
@@ -202,43 +202,41 @@ def _write(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        told = f"The answer could not be written ({error.strerror or error}). What was done stays done: see obsidian-agent history."
-        raise AnswerNotWritten(told) from error
-
-
-PATIENCE: Final = 0.3
-"""Seconds before a bar is worth showing, and rich worth importing."""
+        reason = error.strerror or error
+        raise AnswerNotWritten(
+            f"The output could not be written ({reason}). Changes that were made remain: "
+            "see obsidian-agent history."
+        ) from error
 
 
 @contextlib.contextmanager
-def progress(what: str, out: Output) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error while the block runs, where that is a terminal and the work takes its time; call it with done and total."""
+def progress(title: str, out: Output) -> Iterator[Callable[[int, int], None]]:
+    """Return a function that updates a progress bar on standard error with done and total.
+
+    The bar is displayed on a terminal only, and once the block runs for `PATIENCE` seconds.
+    """
     bar: Progress | None = None
     task: TaskID | None = None
-    begun = time.monotonic()
+    start = time.monotonic()
 
-    def show(done: int, total: int) -> None:
+    def update(done: int, total: int) -> None:
         nonlocal bar, task
         if bar is None:
-            if (
-                not total
-                or out.verbose
-                or not on_terminal(sys.stderr)
-                or time.monotonic() - begun < PATIENCE
-            ):
+            is_early = time.monotonic() - start < PATIENCE
+            if not total or out.verbose or is_early or not on_terminal(sys.stderr):
                 return
-            bar, task = _bar(what, total)
+            bar, task = _bar(title, total)
         if task is not None:
             bar.update(task, completed=done, total=total)
 
     try:
-        yield show
+        yield update
     finally:
         if bar is not None:
             bar.stop()
 
 
-def _bar(what: str, total: int) -> tuple[Progress, TaskID]:
+def _bar(title: str, total: int) -> tuple[Progress, TaskID]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -255,6 +253,6 @@ def _bar(what: str, total: int) -> tuple[Progress, TaskID]:
         TimeRemainingColumn(),
     )
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(what, total=total)
+    task = bar.add_task(title, total=total)
     bar.start()
     return bar, task

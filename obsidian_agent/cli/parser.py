@@ -1,7 +1,8 @@
-"""The table of commands, and the options that several of them share.
+"""The table of commands, and the options that several commands share.
 
-A command's own arguments are in its module, in a function `arguments` that adds the parsers of the module's commands. Only the module of the
-command that was called is imported, and it imports at its top nothing but what parsing needs, so that help comes at once.
+A command's own arguments are in its module, in a function `arguments` that adds the parsers of the
+module's commands. Only the module of the invoked command is imported, and at its top it imports only
+what parsing needs, so that help is fast.
 """
 
 from __future__ import annotations
@@ -19,57 +20,62 @@ if TYPE_CHECKING:
     from obsidian_agent.cli.output import Output
 
 Run = Callable[[argparse.Namespace, "Output"], Exit]
-"""What a command does with its options."""
+"""The function of a command, called with its options."""
+
+MAX_NUMBER: Final = 1_000_000_000
+"""The largest number that an option accepts."""
 
 
-class Command(NamedTuple):
-    """A command's module in this package, and what it does."""
+class Subcommand(NamedTuple):
+    """A command: its module in this package, and a summary."""
 
     module: str
     summary: str
 
 
 COMMANDS: Final = {
-    "preview": Command("plan", "validate and dry-run a plan; writes nothing"),
-    "run": Command("plan", "preview a plan, ask, execute"),
-    "plan": Command("plan", "make a plan, don't run it"),
-    "do": Command("plan", "plan, preview, ask, run"),
-    "ask": Command("ask", "answer a question about the vault; changes nothing"),
-    "rename": Command("plan", "rename or move a note or folder; links keep working"),
-    "history": Command("history", "runs, newest first"),
-    "undo": Command("history", "undo the last run, or a named one"),
-    "redo": Command("history", "redo what was undone last"),
-    "recover": Command("history", "what a crash left half done"),
-    "audit": Command("history", "what was done to the vault, and what of it was sent to models"),
-    "macro": Command("macro", "saved plans: list, run, save, show, …"),
-    "recipe": Command(
-        "recipe", "what can be done without a model and without a sentence: parameterised plans"
+    "preview": Subcommand("plan", "validate and dry-run a plan; writes nothing"),
+    "run": Subcommand("plan", "preview a plan, ask, execute"),
+    "plan": Subcommand("plan", "make a plan without running it"),
+    "do": Subcommand("plan", "plan, preview, ask, run"),
+    "ask": Subcommand("ask", "answer a question about the vault; changes nothing"),
+    "rename": Subcommand("plan", "rename or move a note or folder; links keep working"),
+    "history": Subcommand("history", "list runs, newest first"),
+    "undo": Subcommand("history", "undo the last run, or the given one"),
+    "redo": Subcommand("history", "redo the last undone run"),
+    "recover": Subcommand("history", "finish or roll back a run that a crash interrupted"),
+    "audit": Subcommand("history", "list changes to the vault and everything sent to models"),
+    "macro": Subcommand("macro", "saved plans: list, run, save, show, …"),
+    "recipe": Subcommand(
+        "recipe", "built-in plans with parameters, without a model: list, show, run"
     ),
-    "search": Command("search", "find notes by name, content or tag"),
-    "links": Command("search", "what notes link to, what leads nowhere, who links back"),
-    "index": Command("search", "build or refresh the index of the vault, with figures"),
-    "plugins": Command("plugins", "community plugins that may help; nothing is installed"),
-    "companion": Command("companion", "the plugin beside Obsidian: install, status, remove"),
-    "threads": Command("threads", "conversations: list, show, rename, delete"),
-    "config": Command("config", "settings, with where each value comes from"),
-    "key": Command("config", "keys of services for models: save, forget, list; never shown"),
-    "model": Command(
-        "model", "models on this machine: which run, choose one, try it; nothing is downloaded"
+    "search": Subcommand("search", "find notes by name, content or tag"),
+    "links": Subcommand("search", "list outgoing links, unresolved links and backlinks"),
+    "index": Subcommand("search", "build or refresh the index of the vault, with figures"),
+    "plugins": Subcommand("plugins", "suggest community plugins; nothing is installed"),
+    "companion": Subcommand("companion", "the plugin beside Obsidian: install, status, remove"),
+    "threads": Subcommand("threads", "conversations: list, show, rename, delete"),
+    "config": Subcommand("config", "settings and the source of each value: list, set, unset"),
+    "key": Subcommand("config", "API keys of model services: save, forget, list; never displayed"),
+    "model": Subcommand(
+        "model", "models on this machine: list, choose, test; nothing is downloaded"
     ),
-    "tools": Command("doctor", "what a plan can do"),
-    "schema": Command("doctor", "JSON Schemas"),
-    "doctor": Command("doctor", "check the vault, the state folder and the journal"),
-    "log": Command("doctor", "what went wrong in the program itself"),
-    "completion": Command("doctor", "a script that lets your shell complete commands and options"),
-    "policy": Command("policy", "what would happen to a file, and by which rule"),
-    "mcp": Command("mcp", "the vault for other agents, by the Model Context Protocol"),
-    "app": Command("app", "open the terminal app"),
+    "tools": Subcommand("doctor", "list the tools that plans can use"),
+    "schema": Subcommand("doctor", "print JSON Schemas"),
+    "doctor": Subcommand("doctor", "check the vault, the state folder and the journal"),
+    "log": Subcommand("doctor", "show errors in the program itself"),
+    "completion": Subcommand("doctor", "print a script for shell completion"),
+    "policy": Subcommand("policy", "explain what is allowed for a file, and by which rule"),
+    "mcp": Subcommand("mcp", "serve the vault to other agents over the Model Context Protocol"),
+    "app": Subcommand("app", "open the terminal app"),
 }
 
-DESCRIPTION = """Say what should change in your Obsidian vault, see every byte of it, approve it with one key, undo it any time.
+DESCRIPTION = """\
+Say what should change in your Obsidian vault, see every byte of it, approve it with one key, and
+undo it at any time.
 
-obsidian-agent [VAULT] opens the terminal app: VAULT is a folder or the name of a vault that Obsidian knows.
-obsidian-agent COMMAND --help tells about one command."""
+obsidian-agent [VAULT] opens the terminal app. VAULT is a folder, or the name of a vault that
+Obsidian knows. See obsidian-agent COMMAND --help for the options of a command."""
 
 EXAMPLES = (
     "~/Notes",
@@ -80,41 +86,36 @@ EXAMPLES = (
 
 
 class UsageError(ConfigError):
-    """The command line cannot be understood."""
+    """An invalid command line."""
 
     default_code = "USAGE"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are ours, and whose options are never guessed from their beginnings."""
+    """An argument parser that raises `UsageError` and accepts no abbreviated options."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(
-            *args,
-            **(
-                options
-                | {"allow_abbrev": False, "formatter_class": argparse.RawDescriptionHelpFormatter}
-            ),
-        )
+        options["allow_abbrev"] = False
+        options["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        super().__init__(*args, **options)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"See {self.prog} --help.")
 
 
-MOST: Final = 1_000_000_000
-"""Largest number that an option takes."""
-
-
 def whole_number(text: str) -> int:
     """Parse the value of an option that counts. Raises `argparse.ArgumentTypeError`."""
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST))) or int(text) > MOST:
-        shown = text if len(text) <= 40 else f"{text[:40]}…"
-        raise argparse.ArgumentTypeError(f"{shown!r} is not a whole number from 0 to {MOST:,}")
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_NUMBER))
+    if not is_number or int(text) > MAX_NUMBER:
+        excerpt = text if len(text) <= 40 else f"{text[:40]}…"
+        raise argparse.ArgumentTypeError(
+            f"{excerpt!r} is not a whole number from 0 to {MAX_NUMBER:,}"
+        )
     return int(text)
 
 
 class Commands:
-    """Takes the parsers of a module's commands, or of a command's actions."""
+    """The parsers of a module's commands, or of a command's actions."""
 
     def __init__(self, subparsers: Any) -> None:
         self._subparsers = subparsers
@@ -127,12 +128,15 @@ class Commands:
         summary: str = "",
         examples: Iterable[str] = (),
     ) -> Parser:
-        """A parser for a command of the table, or with a `summary` for an action; `examples` are written without the program's name."""
-        told = summary or COMMANDS[name].summary
+        """Add a parser for a command of the table, or for an action with its own `summary`.
+
+        `examples` omit the program's name.
+        """
+        summary = summary or COMMANDS[name].summary
         parser: Parser = self._subparsers.add_parser(
             name,
-            help=told,
-            description=f"{told[:1].upper()}{told[1:]}.",
+            help=summary,
+            description=f"{summary[:1].upper()}{summary[1:]}.",
             epilog=_epilog(examples),
             parents=[everywhere(again=True), *parents],
         )
@@ -142,7 +146,7 @@ class Commands:
 
 
 def actions(command: Parser, *, required: bool = True) -> Commands:
-    """What takes the actions of a command. Options of every command may stand before the action too."""
+    """Add the subparsers for a command's actions. Global options may precede the action, too."""
     return Commands(
         command.add_subparsers(
             dest="action", metavar="ACTION", required=required, parser_class=Parser
@@ -150,8 +154,11 @@ def actions(command: Parser, *, required: bool = True) -> Commands:
     )
 
 
-def build_parser(called: str | None) -> Parser:
-    """The parser of a command line that calls this command. Of no command: with the names of all. None: with all of them, whole."""
+def build_parser(command: str | None) -> Parser:
+    """Return the parser for a command line with this command.
+
+    For an unknown command it has the names of all commands, for None all of them with their options.
+    """
     parser = Parser(
         prog="obsidian-agent",
         description=DESCRIPTION,
@@ -162,28 +169,33 @@ def build_parser(called: str | None) -> Parser:
         "--version", "-V", action="version", version=f"obsidian-agent {__version__}"
     )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    if called is None:
-        wanted = dict.fromkeys(command.module for command in COMMANDS.values())
+    if command is None:
+        modules = dict.fromkeys(subcommand.module for subcommand in COMMANDS.values())
+    elif command in COMMANDS:
+        modules = {COMMANDS[command].module: None}
     else:
-        wanted = dict.fromkeys([COMMANDS[called].module] if called in COMMANDS else [])
-        for name, command in COMMANDS.items() if not wanted else ():
-            subparsers.add_parser(name, help=command.summary)
-    for module in wanted:
+        modules = {}
+        for name, subcommand in COMMANDS.items():
+            subparsers.add_parser(name, help=subcommand.summary)
+    for module in modules:
         import_module(f"obsidian_agent.cli.{module}").arguments(Commands(subparsers))
     return parser
 
 
 def _epilog(examples: Iterable[str]) -> str:
-    shown = [f"  obsidian-agent {example}" for example in examples]
-    return "\n".join(
-        [*(["examples:", *shown, ""] if shown else []), "exit codes:", f"  {EXIT_CODES}"]
-    )
+    lines = [f"  obsidian-agent {example}" for example in examples]
+    if lines:
+        lines = ["examples:", *lines, ""]
+    return "\n".join([*lines, "exit codes:", f"  {EXIT_CODES}"])
 
 
 def everywhere(*, again: bool = False) -> Parser:
-    """The options of every command. `again`: for a command or action, where what was given before it holds unless it is given again."""
+    """Return the global options.
+
+    With `again` they are repeated after a command or action, and keep the values given before it.
+    """
     parser = Parser(add_help=False)
-    group = parser.add_argument_group("everywhere")
+    group = parser.add_argument_group("global options")
     group.add_argument(
         "--vault", metavar="VAULT", help="folder, or name of a vault that Obsidian knows"
     )
@@ -191,11 +203,11 @@ def everywhere(*, again: bool = False) -> Parser:
     group.add_argument(
         "--state-dir",
         metavar="DIR",
-        help="where the journal lies (default: the user's state folder)",
+        help="folder of the journal (default: the user's state folder)",
     )
     group.add_argument("--config", metavar="FILE", help="settings file")
-    group.add_argument("--verbose", action="store_true", help="tell more on standard error")
-    group.add_argument("--no-color", action="store_true", help="no colours")
+    group.add_argument("--verbose", action="store_true", help="print details on standard error")
+    group.add_argument("--no-color", action="store_true", help="no colors")
     if again:
         for option in parser._actions:
             option.default = argparse.SUPPRESS
@@ -203,14 +215,14 @@ def everywhere(*, again: bool = False) -> Parser:
 
 
 def context() -> Parser:
-    """The options that say what is open, what is selected and what a run may do."""
+    """Return the options for the open note, the selection and the permissions of a run."""
     parser = Parser(add_help=False)
-    group = parser.add_argument_group("what the plan knows")
+    group = parser.add_argument_group("context of the plan")
     group.add_argument("--active-file", metavar="PATH", help="the open note")
     group.add_argument(
         "--selection-range",
         metavar="L:C-L:C",
-        help="selected range in it: 0-based lines, UTF-16 columns",
+        help="selected range of the open note: 0-based lines, UTF-16 columns",
     )
     group.add_argument("--selection-file", metavar="FILE", help="selected text, from a file")
     group.add_argument("--selection", metavar="TEXT", help="selected text")
@@ -228,24 +240,26 @@ def context() -> Parser:
 
 
 def planner() -> Parser:
-    """The options that say who plans or answers."""
+    """Return the options for the planner or model."""
     parser = Parser(add_help=False)
-    group = parser.add_argument_group("who plans")
+    group = parser.add_argument_group("planner")
     group.add_argument(
         "--offline", action="store_true", help="the built-in planner: no model, no network"
     )
     group.add_argument(
-        "--model", metavar="PROVIDER/NAME", help="a model; scripted/FILE plays answers from a file"
+        "--model",
+        metavar="PROVIDER/NAME",
+        help="a model; scripted/FILE replays answers from a file",
     )
     group.add_argument(
         "--backend",
         choices=("acp", "opencode"),
-        help="another agent plans; opencode is acp with --agent opencode",
+        help="let another agent plan; opencode is acp with --agent opencode",
     )
     group.add_argument(
         "--agent",
         metavar="NAME",
-        help="which one: opencode, claude, gemini, or a name under agents in the settings",
+        help="the agent: opencode, claude, gemini, or a name under agents in the settings",
     )
     group.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible service")
     group.add_argument(
@@ -259,5 +273,5 @@ def planner() -> Parser:
 
 
 def approval(parser: argparse._ActionsContainer, help_text: str = "approve without asking") -> None:
-    """The option of commands that ask."""
+    """Add the option that approves without a question."""
     parser.add_argument("--yes", action="store_true", help=help_text)

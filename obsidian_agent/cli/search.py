@@ -1,4 +1,4 @@
-"""`search`, `links` and `index`: finding notes from the command line, what links to what, and the index that makes it quick."""
+"""`search`, `links` and `index`: searching notes, listing links, and building the index."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def arguments(commands: Commands) -> None:
         help="hits at most (default 50, no more than 1000)",
     )
     command.add_argument(
-        "--offset", type=whole_number, default=0, metavar="N", help="leave out the first N hits"
+        "--offset", type=whole_number, default=0, metavar="N", help="skip the first N hits"
     )
     command.add_argument(
         "--regex", action="store_true", help="QUERY is a regular expression for lines"
     )
     command.add_argument(
-        "--literal", action="store_true", help="look for QUERY as it is, not for its words"
+        "--literal", action="store_true", help="search for QUERY as written, not for its words"
     )
     command.add_argument("--case-sensitive", action="store_true", help="with --regex and --literal")
     command = commands.add(
@@ -54,18 +54,16 @@ def arguments(commands: Commands) -> None:
         "path",
         nargs="?",
         metavar="PATH",
-        help="a note, which may go without .md, or a canvas; without it: every note and canvas",
+        help="a note, with or without .md, or a canvas; default: every note and canvas",
     )
     command = commands.add("index", index_command, examples=["index --rebuild"])
-    command.add_argument("--rebuild", action="store_true", help="build it anew")
+    command.add_argument("--rebuild", action="store_true", help="rebuild it from scratch")
 
 
 def search_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Hits for a query, a page at a time."""
+    """Print the hits for a query, one page at a time."""
     if not options.query.strip():
-        raise UsageError(
-            "There is nothing to search for.", hint="Give a word, a #tag or a part of a name."
-        )
+        raise UsageError("The query is empty.", hint="Give a word, a #tag or a part of a name.")
     from obsidian_agent.tools.search.search import SearchRequest, search
 
     request = SearchRequest(
@@ -88,13 +86,14 @@ def search_command(options: argparse.Namespace, out: Output) -> Exit:
             }
         )
     for item in page.items:
-        out.line(_shown(item))
+        out.line(_hit(item))
     if page.has_more:
         out.note(
-            f"{page.total} hits in all; see more with --offset {request.offset + len(page.items)}."
+            f"{page.total} hits in total; see more with --offset "
+            f"{request.offset + len(page.items)}."
         )
     elif not page.total:
-        out.note("Nothing found.")
+        out.note("No hits.")
     out.problems(page.warnings)
     return Exit.DONE
 
@@ -104,18 +103,18 @@ def _item(item: SearchItem) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _shown(item: SearchItem) -> str:
-    place = item.path if item.line is None else f"{item.path}:{item.line}"
-    return place if item.preview is None else f"{place}: {item.preview}"
+def _hit(item: SearchItem) -> str:
+    location = item.path if item.line is None else f"{item.path}:{item.line}"
+    return location if item.preview is None else f"{location}: {item.preview}"
 
 
 def links_command(options: argparse.Namespace, out: Output) -> Exit:
-    """The links of the vault's notes and canvases, which are all read for it, or of one note or canvas, by the index."""
+    """Print the links of one file, from the index, or of all notes and canvases, by reading them."""
     one = options.path is not None
-    found, unreadable = _links_of_one(options, out) if one else _links_of_all(options)
+    links_of, unreadable = _links_of_one(options, out) if one else _links_of_all(options)
     if out.as_json:
-        out.document({path: _links(links, canvases=one) for path, links in found.items()})
-    for path, links in found.items():
+        out.document({path: _links(links, canvases=one) for path, links in links_of.items()})
+    for path, links in links_of.items():
         if one or links.outgoing or links.unresolved or links.backlinks or links.canvases:
             out.line(path)
         for target in links.outgoing:
@@ -156,19 +155,19 @@ def _links_of_all(options: argparse.Namespace) -> tuple[dict[str, NoteLinks], li
 
 
 def _links(links: NoteLinks, *, canvases: bool) -> dict[str, list[str]]:
-    """The three lists of Obsidian's index; with `canvases` those that link here too, which the index does not have."""
+    """Return the three lists of Obsidian's index, and the linking canvases if requested."""
     document = {
         "outgoing": [path.text for path in links.outgoing],
         "unresolved": list(links.unresolved),
         "backlinks": [path.text for path in links.backlinks],
     }
-    return document | (
-        {"canvases": [path.text for path in links.canvases]} if canvases and links.canvases else {}
-    )
+    if canvases and links.canvases:
+        document["canvases"] = [path.text for path in links.canvases]
+    return document
 
 
 def index_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Build or refresh the index, and count what it knows."""
+    """Build or refresh the index, and print its figures."""
     with _keeper(options, out) as keeper:
         index = keeper.rebuild() if options.rebuild else keeper.refresh()
         figures = index.figures()._asdict() | {"seconds": round(keeper.status.seconds, 3)}

@@ -96,7 +96,7 @@ def test_a_disk_that_takes_no_answer_is_told(start: Start, tmp_path: Path, vault
     with open("/dev/full", "wb") as full:
         code, _, told = answer(start("run", plan_file(tmp_path, 1), "--yes", "--json", stdout=full))
     assert code == 1
-    assert "The answer could not be written" in told
+    assert "The output could not be written" in told
     assert "history" in told
     assert "Traceback" not in told
     assert (vault / "N/0.md").read_text() == "x"
