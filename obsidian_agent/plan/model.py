@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, Literal
 
@@ -18,6 +19,8 @@ DEFAULT_RETRY_ATTEMPTS = 3
 DEFAULT_BACKOFF_MS = 250
 MAX_BACKOFF_MS = 30_000
 """Tries of a step with `onError: retry`, milliseconds before the first of them again, and the longest pause."""
+
+_REFERENCE = re.compile(r"\$\{[^{}]*\}|\$(?:steps|vars)\.[\w.]+")
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 OnError = Literal["stop", "skip", "retry"]
@@ -68,6 +71,11 @@ class Step(ToolModel):
     on_error: OnError | None = None
     retry: Retry | None = None
     capture_as: Identifier | None = None
+
+    @property
+    def title(self) -> str:
+        """The preview line with “…” for each reference, else the name of the tool."""
+        return _REFERENCE.sub("…", self.preview or "") or self.tool
 
 
 class ActionPlan(ToolModel):

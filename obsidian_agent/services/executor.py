@@ -212,7 +212,7 @@ class _Execution:
 
     def _step_outcomes(self) -> tuple[StepOutcome, ...]:
         running = self._running
-        texts = {step.id: step.preview or step.tool for step in self._preview.plan.steps}
+        texts = {step.id: step.title for step in self._preview.plan.steps}
         return tuple(
             step_outcomes(self._cuts, running.applied, commands=running.commands, texts=texts)
         )
@@ -346,7 +346,7 @@ class InstanceRunner:
             reason = self._reason_to_skip(instance, work)
             if reason is not None:
                 self._skip(instance, work, reason)
-                self._drop_waiting(number, instance.name)
+                self._drop_waiting(number, self._steps[instance.step_id].title)
                 continue
             step = self._steps[instance.step_id]
             try:
@@ -360,7 +360,7 @@ class InstanceRunner:
             if self._preview.plan.on_error(step) != "skip":
                 self._forget_from(number)
                 return status if status == "conflict" else "stopped"
-            self._drop_waiting(number, instance.name)
+            self._drop_waiting(number, self._steps[instance.step_id].title)
         return status
 
     def _with_trash(self, work: list[Work]) -> list[Work]:
@@ -397,7 +397,7 @@ class InstanceRunner:
         if instance.state != "ready":
             return instance.reason or f"it was {instance.state} in the preview"
         for step in sorted(instance.depends_on & self._failed_steps):
-            return f"it depends on {step}, which did not succeed"
+            return f"it depends on “{self._steps[step].title}”, which did not succeed"
         for one in work if self._failed_paths else ():
             for path in _paths(one.action):
                 if self._is_lost(path):
@@ -415,9 +415,20 @@ class InstanceRunner:
     def _skip(self, instance: Instance, work: list[Work], reason: str) -> None:
         if instance.state == "ready":
             self._lose(instance, work)
-            message = f"{instance.name} was skipped: {reason}."
-            self.warnings.append(Problem("SKIPPED", message, instance.step_id, instance.name))
+            self._warn_of_skipped(instance, f"was skipped: {reason}.")
         self._emit_skipped(instance, reason)
+
+    def _warn_of_skipped(self, instance: Instance, what: str) -> None:
+        title = self._steps[instance.step_id].title
+        self.warnings.append(
+            Problem(
+                "SKIPPED",
+                f"{instance.name} {what}",
+                step_id=instance.step_id,
+                instance=instance.name,
+                plain=f"“{title}” {what}",
+            )
+        )
 
     def _emit_skipped(self, instance: Instance, reason: str) -> None:
         self._settled += 1
@@ -448,7 +459,7 @@ class InstanceRunner:
         """Run instance `number`. Return the problem when it failed for good."""
         instance = self._preview.instances[number]
         started = perf_counter()
-        self._emit(StepStarted(instance.step_id, instance.name, step.preview or instance.tool))
+        self._emit(StepStarted(instance.step_id, instance.name, step.title))
         try:
             if instance.opaque:
                 self._put_output(
@@ -481,15 +492,14 @@ class InstanceRunner:
                 self.completed += 1
                 self._emit(replace(finished, completed=self._settled))
 
-    def _drop_waiting(self, number: int, name: str) -> None:
+    def _drop_waiting(self, number: int, title: str) -> None:
         """Report the instances whose changes are lost because instance `number`, which was to write them, did not run."""
         for contributor in self._contributors.get(number, ()):
             if self._waiting.pop(contributor, None) is None:
                 continue
             instance = self._preview.instances[contributor]
-            reason = f"{name} was to write its changes and did not run"
-            message = f"{instance.name} is not applied: {reason}."
-            self.warnings.append(Problem("SKIPPED", message, instance.step_id, instance.name))
+            reason = f"“{title}” was to write its changes and did not run"
+            self._warn_of_skipped(instance, f"is not applied: {reason}.")
             self._failed_steps.add(instance.step_id)
             self._put_output(instance, None)
             self._emit_skipped(instance, reason)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.tui.widgets.run import RunLog
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import driving_real
 
@@ -69,3 +70,34 @@ async def test_a_plan_that_cannot_run_is_explained_without_its_language(
                 "edit it with",
             ):
                 assert word not in shown
+
+
+async def test_a_run_and_its_result_name_steps_by_their_lines(tmp_path: Path) -> None:
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    (vault / "A.md").write_text("a\n")
+    steps: list[dict[str, Any]] = [
+        {
+            "id": "read",
+            "tool": "vault.readFile",
+            "foreach": {"from": ["A.md", "A.md"], "itemName": "note"},
+            "args": {"path": "${note}"},
+            "preview": "Read ${note} first",
+        },
+        {
+            "id": "add",
+            "tool": "vault.updateFile",
+            "args": {"path": "A.md", "mode": "append", "content": "x"},
+        },
+    ]
+    document = {"version": "1.0", "goal": "Change", "riskLevel": "writes", "steps": steps}
+    with VaultStore.open(vault) as store:
+        async with driving_real(Wiring(store, tmp_path / "state"), (200, 50)) as app:
+            app.main.preview_plan(document)
+            await app.settle()
+            assert "Read … first" in app.screen()
+            await app.press("a")
+            assert app.stage == "result", app.screen()
+            log = [row.text for row in app.panes.work.progress.query_one(RunLog).rows]
+            assert log == ["Read … first (1)", "Read … first (2)", "A.md"]
+            assert "read_0" not in app.screen() + app.transcript()

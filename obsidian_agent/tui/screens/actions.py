@@ -231,7 +231,7 @@ def _description(imported: Imported, taken: bool) -> str:
         "",
     ]
     lines += [
-        f"{number}. {terminal_text.shortened(step.preview or step.tool, 100)}  ({step.tool})"
+        f"{number}. {terminal_text.shortened(step.title, 100)}  ({step.tool})"
         for number, step in enumerate(plan.steps[:8], 1)
     ]
     lines += (

@@ -465,7 +465,7 @@ class Steps(Modal[str]):
 
     def __init__(self, plan: ActionPlan, cuts: Sequence[Cut]) -> None:
         super().__init__("Back to which step?", _HINT)
-        self._words = {step.id: step.preview or step.tool for step in plan.steps}
+        self._words = {step.id: step.title for step in plan.steps}
         self._cuts = cuts[:-1]
 
     def body(self) -> ComposeResult:

@@ -199,7 +199,7 @@ class Workspace(Screen[None]):
 
     def show_run(self, preview: Preview) -> None:
         """A plan was approved; its run follows."""
-        self.panes.work.progress.prepare(preview.plan.goal, len(preview.instances))
+        self.panes.work.progress.prepare(preview)
         self.panes.work.show("run")
         self.panes.go("work")
 

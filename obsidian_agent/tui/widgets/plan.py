@@ -405,7 +405,7 @@ class PlanList(VirtualList[PlanRow]):
 
 
 def _step(row: StepRow) -> Content:
-    text = row.step.preview or row.step.tool
+    text = row.step.title
     notes = []
     if row.calls > 1 or row.step.foreach is not None:
         notes.append(f"×{row.calls:,}")

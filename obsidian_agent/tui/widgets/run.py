@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from obsidian_agent.errors import Problem
     from obsidian_agent.journal.records import StepOutcome
+    from obsidian_agent.plan.result import Preview
 
 
 LogKind = Literal["applied", "failed", "skipped", "retry"]
@@ -51,7 +52,6 @@ class LogRow:
     """One line of the log; its texts are as they came."""
 
     kind: LogKind
-    name: str
     text: str
     note: str = ""
 
@@ -65,7 +65,7 @@ class RunLog(VirtualList[LogRow]):
         sign, style = _SIGNS[row.kind]
         return Content.assemble(
             (f" {sign} ", style),
-            (terminal_text.shortened(row.text or row.name, 300), "$foreground"),
+            (terminal_text.shortened(row.text, 300), "$foreground"),
             (f"  {terminal_text.shortened(row.note, 200)}" if row.note else "", "$quiet"),
         )
 
@@ -98,6 +98,8 @@ class ProgressPane(Vertical):
         self._total = 0
         self._started = 0.0
         self._cancelling = False
+        self._titles: dict[str, str] = {}
+        """The line that names each instance of the plan."""
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -113,21 +115,30 @@ class ProgressPane(Vertical):
 
     # --- events ---------------------------------------------------------------------------------------------------------------
 
-    def prepare(self, goal: str, total: int) -> None:
-        """A plan was approved: nothing has been written yet."""
-        self._log, self._goal, self._now = [], goal, "Securing what can be undone…"
-        self._completed, self._total, self._cancelling = 0, total, False
+    def prepare(self, preview: Preview) -> None:
+        """Begin the run of an approved preview; nothing has been written yet."""
+        titles = {step.id: step.title for step in preview.plan.steps}
+        self._titles = {
+            instance.name: titles[instance.step_id]
+            + (f" ({instance.index + 1})" if instance.index is not None else "")
+            for instance in preview.instances
+        }
+        self._log, self._goal, self._now = [], preview.plan.goal, "Securing what can be undone…"
+        self._completed, self._total, self._cancelling = 0, len(preview.instances), False
         self._started = time.monotonic()
         self.query_one(RunLog).set_rows([])
         self._draw()
         if self._timer is not None:
             self._timer.resume()
 
+    def _title(self, instance: str) -> str:
+        return self._titles.get(instance, instance)
+
     def started(self, event: RunStarted) -> None:
         self._total, self._now = event.total, "Starting"
 
     def step_started(self, event: StepStarted) -> None:
-        self._now = event.text or event.instance
+        self._now = self._title(event.instance)
 
     def step_finished(self, event: StepFinished) -> None:
         self._completed, self._total = event.completed, event.total
@@ -135,20 +146,19 @@ class ProgressPane(Vertical):
         text = (
             paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
             if paths
-            else event.instance
+            else self._title(event.instance)
         )
-        self._log.append(LogRow("applied", event.instance, text, f"{event.elapsed_ms:.0f} ms"))
+        self._log.append(LogRow("applied", text, f"{event.elapsed_ms:.0f} ms"))
 
     def step_skipped(self, event: StepSkipped) -> None:
         self._completed, self._total = event.completed, event.total
-        self._log.append(LogRow("skipped", event.instance, event.instance, event.reason))
+        self._log.append(LogRow("skipped", self._title(event.instance), event.reason))
 
     def step_retrying(self, event: StepRetrying) -> None:
         self._log.append(
             LogRow(
                 "retry",
-                event.instance,
-                f"{event.instance} (attempt {event.attempt} of {event.attempts})",
+                f"{self._title(event.instance)} (attempt {event.attempt} of {event.attempts})",
                 event.problem.sentence,
             )
         )
@@ -157,8 +167,7 @@ class ProgressPane(Vertical):
         self._log.append(
             LogRow(
                 "failed",
-                event.instance,
-                event.problem.path or event.instance,
+                event.problem.file or self._title(event.instance),
                 event.problem.sentence,
             )
         )
