@@ -69,7 +69,26 @@ def _explain(options: argparse.Namespace, out: Output) -> Exit:
     if out.as_json:
         out.document(verdict._asdict())
     out.line(f"{verdict.decision}: {verdict.rule} ({verdict.source})")
+    if tool is not None and (note := _on_command_line(tool)):
+        out.note(note)
     return Exit.DONE
+
+
+def _on_command_line(tool: Tool) -> str:
+    """Return the settings that do not hold on the command line, and what replaces them; "" if all do."""
+    from obsidian_agent.tools.core.tool import Risk
+
+    if tool.risk is Risk.COMMANDS:
+        return (
+            "This holds in the app. On the command line allow_commands and commands_allow do not: "
+            "a plan that runs commands needs --allow-commands, and your answer or --yes."
+        )
+    if tool.deletes:
+        return (
+            "This holds in the app. On the command line allow_deletes does not: "
+            "a plan that deletes needs --allow-deletes, and your answer or --yes."
+        )
+    return ""
 
 
 def explain(wiring: Wiring, text: str, tool: Tool | None, agent: str = "") -> Verdict:

@@ -304,7 +304,7 @@ def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
         goal=record.goal,
         status=record.status,
         effects=known,
-        undone=not left,
+        undone=not left and (bool(record.reversed) or not known.commands),
         undoable=bool(record.in_effect) and record.has_images,
         partly_undone=bool(record.in_effect and record.reversed),
     )

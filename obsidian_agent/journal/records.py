@@ -83,7 +83,7 @@ class StoredAction:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A run as listed. `undone`: nothing of it is left in effect, as of a run that changed nothing."""
+    """A run as listed. `undone`: nothing of it is in effect. A command that ran cannot be taken back."""
 
     run_id: str
     time: str

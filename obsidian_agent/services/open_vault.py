@@ -205,10 +205,17 @@ def run_context(
         has_screen=focus.has_screen,
         runs_commands=commands is not None,
         commands=commands or tuple,
+        has_desktop=_has_desktop,
         params=params,
         link_style=link_style(store),
         notes=notes if not isinstance(view, FilteredView) else _visible(notes, view, now),
     )
+
+
+def _has_desktop() -> bool:
+    from obsidian_agent.obsidian.live import opener
+
+    return opener() is not None
 
 
 def _visible(settings: NoteSettings, view: FilteredView, now: datetime) -> NoteSettings:

@@ -306,7 +306,7 @@ class Plans:
             if (
                 instance.tool == "workspace.openFile"
                 and isinstance(output, Mapping)
-                and output.get("via") == "obsidian"
+                and output.get("via") in ("obsidian", "desktop")
             ):
                 try:
                     self.vault.open_outside(

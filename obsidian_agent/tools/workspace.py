@@ -26,6 +26,7 @@ from obsidian_agent.tools.core.tool import (
     PathText,
     Proposal,
     Risk,
+    RunContext,
     Selection,
     ToolContext,
     tool,
@@ -64,11 +65,18 @@ def open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal[OpenFileOutput]
             advice="Leave newPane out.",
             path=args.path,
         )
-    outside = ctx.run.runs_commands and (args.new_pane or not ctx.run.has_screen)
-    via = "obsidian" if outside else "app" if ctx.run.has_screen else "none"
+    via = _way_to_open(args, ctx.run)
     return Proposal(
         OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=via != "none", via=via)
     )
+
+
+def _way_to_open(args: OpenFileInput, run: RunContext) -> str:
+    if run.runs_commands and (args.new_pane or not run.has_screen):
+        return "obsidian"
+    if run.has_screen:
+        return "app"
+    return "desktop" if run.has_desktop() else "none"
 
 
 class GetContextInput(ToolModel):

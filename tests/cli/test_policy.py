@@ -409,6 +409,30 @@ WAYS: Sequence[Callable[[Desk, dict[str, Any]], str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("tool", "path", "named"),
+    [
+        ("commands.run", "daily-notes", "allow_commands and commands_allow do not"),
+        ("vault.delete", "Open/a.md", "allow_deletes does not"),
+        (CREATE, "Open/new.md", ""),
+    ],
+)
+def test_settings_that_do_not_hold_on_the_command_line_are_named(
+    desk: Desk, tool: str, path: str, named: str
+) -> None:
+    desk.settings(
+        'allow_commands = true\ncommands_allow = ["daily-*"]\nallow_deletes = true\n'
+        f'[vaults."{desk.store.real_path}"]\n'
+    )
+    places = ["--vault", desk.store.real_path, "--state-dir", str(desk.folder / "s")]
+    places += ["--config", str(desk.folder / "config.toml")]
+    desk.capsys.readouterr()
+    assert main(["policy", "explain", path, "--tool", tool, *places]) == 0
+    told = desk.capsys.readouterr()
+    assert named in told.err
+    assert bool(told.err) == bool(named)
+
+
 @pytest.mark.parametrize(("settings", "tool", "path", "decision", "rule"), TABLE)
 def test_every_way_gives_the_same_answer(
     desk: Desk, settings: str, tool: str, path: str, decision: str, rule: str

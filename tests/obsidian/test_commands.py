@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -188,6 +192,51 @@ def test_a_plan_can_show_a_file_in_obsidian(
     )
     assert (result["exit"], result["outputs"]["o"]["via"]) == (0, "obsidian")
     assert running.opened == [("A & B.md", 1, new_pane)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system opens addresses there")
+def test_without_obsidian_the_desktop_opens_a_file(
+    home: Path,
+    folder: Path,
+    tmp_path: Path,
+    write: Write,
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (folder / "A & B.md").write_text("a\n")
+    opened, programs = tmp_path / "opened", tmp_path / "bin"
+    programs.mkdir()
+    opener = programs / ("open" if sys.platform == "darwin" else "xdg-open")
+    opener.write_text(f'#!/bin/sh\necho "$1" > {opened}.new; mv {opened}.new {opened}\n')
+    opener.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    plan = write({"id": "o", "tool": "workspace.openFile", "args": {"path": "A & B.md"}})
+    monkeypatch.setenv("DISPLAY", ":0")
+    shown = cli("preview", plan)
+    assert (shown["valid"], opened.exists()) == (True, False), "a preview opens nothing"
+    result = cli("run", plan, "--yes")
+    assert (result["exit"], result["outputs"]["o"]) == (
+        0,
+        {"path": "A & B.md", "opened": True, "via": "desktop"},
+    )
+    end = time.monotonic() + 20
+    while not opened.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    place = quote(os.path.realpath(folder / "A & B.md"), safe="")
+    assert opened.read_text() == f"obsidian://open?path={place}\n"
+    if sys.platform == "linux":
+        monkeypatch.delenv("DISPLAY")
+        monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+        assert cli("run", plan, "--yes")["outputs"]["o"]["opened"] is False
+
+
+def test_a_run_that_only_ran_a_command_is_not_undone(
+    running: StandIn, write: Write, cli: Cli
+) -> None:
+    assert cli("run", write(BOLD), "--yes", "--allow-commands")["exit"] == 0
+    (run,) = cli("history")["runs"]
+    assert (run["effects"]["commands"], run["undone"]) == (["editor:toggle-bold"], False)
+    assert cli("undo", "--yes")["exit"] != 0, "and cannot be"
 
 
 def test_a_plan_about_the_selection_does_not_run_over_another_one(

@@ -27,6 +27,9 @@ def test_open_file(bench):
         "opened": True,
         "via": "app",
     }
+    vault.run_context = replace(vault.run_context, has_screen=False, has_desktop=lambda: True)
+    assert vault.run("workspace.openFile", path="a#b.md")["via"] == "desktop"
+    vault.run_context = replace(vault.run_context, has_screen=True)
     assert TOOLS["workspace.openFile"].risk is Risk.READ_ONLY
     vault.run("vault.createFile", path="new.md", content="")
     assert vault.run("workspace.openFile", path="new.md")["opened"] is True

@@ -155,6 +155,8 @@ class RunContext:
     """Whether an Obsidian is there that runs commands."""
     commands: Callable[[], Sequence[AppCommand]] = field(default=tuple, compare=False)
     """Asks it for its commands, once a run. Raises `ObsidianError`."""
+    has_desktop: Callable[[], bool] = field(default=bool, compare=False)
+    """Whether a desktop can open a note in an Obsidian that does not run yet."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Bound parameters, by name; they shadow the context's own names."""
     link_style: LinkStyle = DEFAULT_STYLE
