@@ -23,7 +23,6 @@ PENDING = {
     "providers",
     "services",
     "threads",
-    "tools",
     "tui",
     "vault",
 }

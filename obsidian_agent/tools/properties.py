@@ -1,4 +1,4 @@
-"""Tools for the properties and tags of notes: set, rename and remove them, values of lists, and Dataview's inline fields (`key:: value`)."""
+"""Properties and tags of notes, values of lists, and Dataview's inline fields (`key:: value`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _FIELD: Final = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+)?(?P<key>[^\W\d_][\w /-]{0,60}?)::(?=[ \t\r\n]|\Z)[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?",
+    r"[ \t]*(?:[-*+][ \t]+)?(?P<key>[^\W\d_][\w /-]{0,60}?)::(?=[ \t\r\n]|\Z)"
+    r"[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?",
     re.UNICODE,
 )
 
@@ -51,13 +52,13 @@ class SetFrontmatterInput(ToolModel):
         description="New values by property: text, number, true, false, null, list or map.",
     )
     remove: list[str] = Field(
-        default_factory=list, description="Properties to take away, with their values."
+        default_factory=list, description="Properties to remove, with their values."
     )
     add_tags: list[str] = Field(
         default_factory=list, description="Tags to add to the property tags, with or without #."
     )
     remove_tags: list[str] = Field(
-        default_factory=list, description="Tags to take out of the property tags."
+        default_factory=list, description="Tags to remove from the property tags."
     )
 
 
@@ -71,7 +72,7 @@ def set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal[Set
     """Set and remove properties of a note, add and remove its tags; no other character changes."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     if not path.is_note:
-        raise ToolError(f"{path} is no Markdown file, so it has no properties.", path=path.text)
+        raise ToolError(f"{path} is not a Markdown file, so it has no properties.", path=path.text)
     before = read_text(ctx.view, path)
     try:
         after = edit_properties(
@@ -94,10 +95,10 @@ class AddValuesInput(ToolModel):
     path: PathText = Field(min_length=1)
     property: str = Field(
         min_length=1,
-        description="Such as aliases; a single value that is there becomes the first of the list.",
+        description="Such as aliases; an existing single value becomes the first of the list.",
     )
     values: list[Any] = Field(
-        min_length=1, description="Those that are in the list already are not added again."
+        min_length=1, description="Values that the list already has are not added again."
     )
 
 
@@ -109,7 +110,10 @@ class AddValuesOutput(ToolModel):
 
 @tool("vault.addValues", Risk.WRITES)
 def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
-    """Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
+    """Add values to a list property, such as aliases or authors.
+
+    For tags use vault.setFrontmatter.
+    """
     path, text = open_note(ctx, args.path)
     values = _as_list(read_properties(text).get(args.property))
     new = [
@@ -128,39 +132,45 @@ class RemoveValuesInput(ToolModel):
     path: PathText = Field(min_length=1)
     property: str = Field(
         min_length=1,
-        description="Such as authors. The last value that goes leaves an empty list; a single one goes as a whole.",
+        description="Such as authors. A list may become empty; "
+        "a property with a single value is removed.",
     )
     values: list[Any] = Field(
-        min_length=1, description="In any case; a link by its text or target."
+        min_length=1, description="Ignoring case; a link by its text or target."
     )
 
 
 @tool("vault.removeValues", Risk.WRITES)
 def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
-    """Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
+    """Remove values from a list property, such as aliases or authors.
+
+    For tags use vault.setFrontmatter.
+    """
     path, text = open_note(ctx, args.path)
     there = read_properties(text).get(args.property)
     values = _as_list(there)
     unwanted = {_key(value) for value in args.values}
-    kept = [value for value in values if _key(value) not in unwanted]
-    if len(kept) == len(values):
+    remaining = [value for value in values if _key(value) not in unwanted]
+    if len(remaining) == len(values):
         missing = Problem(
             "TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text
         )
         return Proposal(
             AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,)
         )
-    changed = edit_properties(text, set={args.property: kept if isinstance(there, list) else None})
+    changed = edit_properties(
+        text, set={args.property: remaining if isinstance(there, list) else None}
+    )
     return Proposal(
-        AddValuesOutput(path=path.text, values=kept, changed=True),
+        AddValuesOutput(path=path.text, values=remaining, changed=True),
         content_change(path, text, changed),
     )
 
 
 def _as_list(value: Any) -> list[Any]:
-    return (
-        list(value) if isinstance(value, list) else [] if value is None or value == "" else [value]
-    )
+    if isinstance(value, list):
+        return list(value)
+    return [] if value is None or value == "" else [value]
 
 
 def _key(value: Any) -> str:
@@ -182,7 +192,10 @@ class RenamePropertyOutput(ToolModel):
 
 @tool("vault.renameProperty", Risk.WRITES)
 def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[RenamePropertyOutput]:
-    """Rename a property in a note, some notes or a folder; its value and place stay. A note that has both names is left alone."""
+    """Rename a property in a note, some notes or a folder; its value and position stay.
+
+    A note that has both names is skipped.
+    """
     check_new_key(args.to)
     index = ctx.view.index
     files: list[str] = []
@@ -197,7 +210,7 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
         if args.from_ not in properties:
             continue
         if args.to in properties:
-            message = f"{path} has both “{args.from_}” and “{args.to}”, so it is left as it is."
+            message = f"{path} has both “{args.from_}” and “{args.to}”, so it is skipped."
             warnings.append(Problem("PROPERTY_EXISTS", message, path=path.text))
             continue
         files.append(path.text)
@@ -215,15 +228,21 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
 
 
 def _renamed(text: str, old: str, new: str) -> str:
-    """The text of a note with a property renamed. ToolError FRONTMATTER_INVALID when nothing but its name can be told to change."""
+    """Return the text of a note with a property renamed.
+
+    Raise ToolError FRONTMATTER_INVALID unless only its name provably changes.
+    """
     front = find_frontmatter(text)
     block = parse(text[front.content_start : front.content_end]) if front is not None else None
     if front is None or block is None:
         raise ToolError("The note has no properties.", code="FRONTMATTER_INVALID")
     before = read_properties(text)
-    places = [entry for entry in block.entries if entry.key == old]
-    if len(places) == 1:
-        start, end = front.content_start + places[0].start, front.content_start + places[0].key_end
+    entries = [entry for entry in block.entries if entry.key == old]
+    if len(entries) == 1:
+        start, end = (
+            front.content_start + entries[0].start,
+            front.content_start + entries[0].key_end,
+        )
         quoted = json.dumps(new, ensure_ascii=False)
         for name in (quoted,) if text[start] == '"' else (new, quoted):
             changed = text[:start] + name + text[end:]
@@ -254,53 +273,61 @@ class InlineInput(ToolModel):
 
 class InlineOutput(ToolModel):
     path: str
-    properties: dict[str, Any] = Field(description="What was set.")
+    properties: dict[str, Any] = Field(description="The properties that were set.")
     count: int
 
 
 @tool("vault.inlineToProperties", Risk.WRITES)
 def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[InlineOutput]:
-    """Turn inline fields (key:: value on a line of its own) into properties; a property that is there stays as it is."""
+    """Turn inline fields (key:: value on a line of its own) into properties.
+
+    Existing properties stay unchanged.
+    """
     path, text = open_note(ctx, args.path)
-    wanted = None if args.fields is None else {name.casefold() for name in args.fields}
+    requested = None if args.fields is None else {name.casefold() for name in args.fields}
     there = {key.casefold() for key in read_properties(text)}
     values: dict[str, list[Any]] = {}
-    cuts: list[tuple[int, int]] = []
-    kept: list[str] = []
+    spans: list[tuple[int, int]] = []
+    existing: list[str] = []
     for line in scan(text):
-        found = (
+        match = (
             None if line.hidden or line.quotes else _FIELD.fullmatch(text, line.start, line.next)
         )
-        if found is None or (wanted is not None and found["key"].strip().casefold() not in wanted):
+        if match is None or (
+            requested is not None and match["key"].strip().casefold() not in requested
+        ):
             continue
-        key = found["key"].strip()
+        key = match["key"].strip()
         if key.casefold() in there:
-            kept.append(key)
+            existing.append(key)
             continue
         values.setdefault(
             next((name for name in values if name.casefold() == key.casefold()), key), []
-        ).extend(_values(found["value"]))
-        cuts.append((line.start, line.next))
-    properties = {key: _one_or_all(each) for key, each in values.items()}
+        ).extend(_values(match["value"]))
+        spans.append((line.start, line.next))
+    properties = {key: _one_or_all(members) for key, members in values.items()}
     changed = (
-        edit_properties(text if args.keep else _without(text, cuts), set=properties)
+        edit_properties(text if args.keep else _without(text, spans), set=properties)
         if properties
         else text
     )
     warnings = tuple(
         Problem(
             "PROPERTY_EXISTS",
-            f"{path} has the property “{key}” already, so the field in its text stays.",
+            f"{path} already has the property “{key}”, so the field in its text stays.",
             path=path.text,
         )
-        for key in dict.fromkeys(kept)
+        for key in dict.fromkeys(existing)
     )
     output = InlineOutput(path=path.text, properties=properties, count=len(properties))
     return Proposal(output, content_change(path, text, changed), warnings)
 
 
 def _values(text: str) -> list[Any]:
-    """A value as a property has it: numbers and truth values as such, a list of links as a list, all else as text."""
+    """Return the values of a field as a property has them.
+
+    Numbers and booleans have their types, several links are a list, all else is text.
+    """
     if _LINKS.fullmatch(text):
         return re.findall(r"\[\[[^\[\]]+\]\]", text)
     if text.casefold() in ("true", "false"):
@@ -314,8 +341,8 @@ def _one_or_all(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values or None
 
 
-def _without(text: str, cuts: list[tuple[int, int]]) -> str:
-    for start, end in reversed(cuts):
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    for start, end in reversed(spans):
         text = text[:start] + text[end:]
     return text
 
@@ -331,7 +358,10 @@ class CountedTag(ToolModel):
 
 @tool("vault.listTags", Risk.READ_ONLY)
 def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[Items[CountedTag]]:
-    """The tags of the vault, a folder or some notes, in alphabetical order, with the number of notes that have each."""
+    """List the tags of the vault, a folder or some notes, with the number of notes of each.
+
+    They are in alphabetical order.
+    """
     index = ctx.view.index
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
@@ -372,7 +402,7 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]
             warnings.append(
                 Problem(
                     error.code,
-                    f"The tags of {path} are left alone: {error.message}",
+                    f"The tags of {path} are unchanged: {error.message}",
                     path=path.text,
                 )
             )
@@ -395,19 +425,22 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]
 class RemoveTagsInput(ToolModel):
     path: PathText = Field(min_length=1)
     tags: list[str] | None = Field(
-        default=None, description="With or without #; nested tags are others. Without it: all tags."
+        default=None, description="With or without #, without nested tags; all tags by default."
     )
 
 
 class RemoveTagsOutput(ToolModel):
     path: str
-    count: int = Field(description="How many were taken out.")
+    count: int = Field(description="The number of removed tags.")
     changed: bool
 
 
 @tool("vault.removeTags", Risk.WRITES)
 def remove_tags(args: RemoveTagsInput, ctx: ToolContext) -> Proposal[RemoveTagsOutput]:
-    """Take tags out of a note, from its properties and its text; vault.setFrontmatter only knows those in properties."""
+    """Remove tags from a note, from its properties and its text.
+
+    vault.setFrontmatter only changes tags in properties.
+    """
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     before = ctx.view.read(path)
     after, count = untag(before, args.tags, path.text)

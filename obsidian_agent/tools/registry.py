@@ -1,4 +1,4 @@
-"""Every tool a plan can use, by name: the closed list, its aliases, and the names that models' function calls can have."""
+"""The closed list of tools that plans can use, their aliases, and their names for models."""
 
 from __future__ import annotations
 
@@ -11,41 +11,99 @@ from typing import Final
 from obsidian_agent import tools as package
 from obsidian_agent.tools.core.tool import Tool
 
-_PLACES: Final[Mapping[str, str]] = {
-    "vault.ensureFolder": "files.create", "vault.createFile": "files.create", "vault.readFile": "files.read",
-    "vault.readFiles": "files.read", "vault.writeFile": "files.create", "vault.updateFile": "text.update", "vault.addLines": "text.lines",
-    "vault.takeLines": "text.lines", "vault.arrangeLists": "text.lists", "util.arrangeList": "text.lists",
-    "vault.replaceText": "text.update", "vault.rename": "files.move", "vault.delete": "files.move", "vault.setFrontmatter": "properties",
-    "vault.renameTag": "properties", "vault.searchText": "search.find", "vault.searchName": "search.find",
-    "vault.searchTag": "search.find", "vault.query": "search.find", "vault.listFiles": "files.read", "vault.getMetadata": "files.read",
-    "vault.getBacklinks": "links.links", "vault.getOutgoingLinks": "links.links", "vault.getUnresolvedLinks": "links.links",
-    "editor.getSelection": "workspace", "editor.replaceSelection": "workspace", "editor.insertAtCursor": "workspace",
-    "editor.linkSelection": "workspace", "editor.getActiveFilePath": "workspace", "workspace.openFile": "workspace",
-    "workspace.getContext": "workspace", "commands.list": "workspace", "commands.run": "workspace",
-    "util.parseMarkdownBullets": "text.lists", "util.parseHeadings": "text.sections", "util.parseTasks": "text.tasks",
-    "util.formatList": "text.lists", "util.slugifyTitle": "files.create", "util.linkBullets": "links.rewrite",
-    "util.noteBody": "text.sections", "vault.markTasks": "text.tasks", "vault.takeTasks": "text.tasks", "vault.addTask": "text.tasks",
-    "vault.setTaskDue": "text.tasks", "vault.find": "search.find", "vault.listTasks": "text.tasks", "vault.listTags": "properties",
-    "vault.listUnresolved": "links.links", "vault.suggestLinks": "links.links", "vault.retargetLinks": "links.rewrite",
-    "vault.removeLinks": "links.rewrite", "vault.linkMentions": "links.rewrite", "vault.findDuplicates": "search.find",
-    "vault.convertLinks": "links.rewrite", "vault.inlineToProperties": "properties", "vault.renameProperty": "properties",
-    "vault.addValues": "properties", "vault.removeValues": "properties", "vault.removeTags": "properties",
-    "vault.takeSection": "text.sections", "vault.changeHeading": "text.sections", "vault.shiftHeadings": "text.sections",
-    "util.outline": "text.sections", "util.parseTable": "text.tables", "util.formatTable": "text.tables", "util.newNames": "files.create",
-    "vault.addTableRow": "text.tables", "vault.countWords": "files.read", "util.summarize": "text.lists", "util.sortItems": "text.lists",
-    "util.fieldValues": "text.lists", "util.groupItems": "text.lists", "template.render": "files.create", "util.periodNote": "files.create",
-}  # fmt: skip
-"""The modules of the tools, in the order in which tools are listed. What is missing here is found too, but only by importing them all."""
+_MODULES: Final[Mapping[str, str]] = {
+    "vault.ensureFolder": "files.create",
+    "vault.createFile": "files.create",
+    "vault.readFile": "files.read",
+    "vault.readFiles": "files.read",
+    "vault.writeFile": "files.create",
+    "vault.updateFile": "text.update",
+    "vault.addLines": "text.lines",
+    "vault.takeLines": "text.lines",
+    "vault.arrangeLists": "text.lists",
+    "util.arrangeList": "text.lists",
+    "vault.replaceText": "text.update",
+    "vault.rename": "files.move",
+    "vault.delete": "files.move",
+    "vault.setFrontmatter": "properties",
+    "vault.renameTag": "properties",
+    "vault.searchText": "search.find",
+    "vault.searchName": "search.find",
+    "vault.searchTag": "search.find",
+    "vault.query": "search.find",
+    "vault.listFiles": "files.read",
+    "vault.getMetadata": "files.read",
+    "vault.getBacklinks": "links.links",
+    "vault.getOutgoingLinks": "links.links",
+    "vault.getUnresolvedLinks": "links.links",
+    "editor.getSelection": "workspace",
+    "editor.replaceSelection": "workspace",
+    "editor.insertAtCursor": "workspace",
+    "editor.linkSelection": "workspace",
+    "editor.getActiveFilePath": "workspace",
+    "workspace.openFile": "workspace",
+    "workspace.getContext": "workspace",
+    "commands.list": "workspace",
+    "commands.run": "workspace",
+    "util.parseMarkdownBullets": "text.lists",
+    "util.parseHeadings": "text.sections",
+    "util.parseTasks": "text.tasks",
+    "util.formatList": "text.lists",
+    "util.slugifyTitle": "files.create",
+    "util.linkBullets": "links.rewrite",
+    "util.noteBody": "text.sections",
+    "vault.markTasks": "text.tasks",
+    "vault.takeTasks": "text.tasks",
+    "vault.addTask": "text.tasks",
+    "vault.setTaskDue": "text.tasks",
+    "vault.find": "search.find",
+    "vault.listTasks": "text.tasks",
+    "vault.listTags": "properties",
+    "vault.listUnresolved": "links.links",
+    "vault.suggestLinks": "links.links",
+    "vault.retargetLinks": "links.rewrite",
+    "vault.removeLinks": "links.rewrite",
+    "vault.linkMentions": "links.rewrite",
+    "vault.findDuplicates": "search.find",
+    "vault.convertLinks": "links.rewrite",
+    "vault.inlineToProperties": "properties",
+    "vault.renameProperty": "properties",
+    "vault.addValues": "properties",
+    "vault.removeValues": "properties",
+    "vault.removeTags": "properties",
+    "vault.takeSection": "text.sections",
+    "vault.changeHeading": "text.sections",
+    "vault.shiftHeadings": "text.sections",
+    "util.outline": "text.sections",
+    "util.parseTable": "text.tables",
+    "util.formatTable": "text.tables",
+    "util.newNames": "files.create",
+    "vault.addTableRow": "text.tables",
+    "vault.countWords": "files.read",
+    "util.summarize": "text.lists",
+    "util.sortItems": "text.lists",
+    "util.fieldValues": "text.lists",
+    "util.groupItems": "text.lists",
+    "template.render": "files.create",
+    "util.periodNote": "files.create",
+}
+"""The module of each tool, in the order in which tools are listed.
+
+A tool that is missing here is discovered too, but only by importing all modules.
+"""
 
 
 class _Tools(Mapping[str, Tool]):
-    """The tools by name. The module of one is imported when it is asked for, all of them when the tools are listed."""
+    """The tools by name.
+
+    The module of a tool is imported on access, all modules when the tools are listed.
+    """
 
     def __getitem__(self, name: str) -> Tool:
-        return _defined(_PLACES[name])[name] if name in _PLACES else self._all[name]
+        return _defined(_MODULES[name])[name] if name in _MODULES else self._all[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in _PLACES or name in self._all
+        return name in _MODULES or name in self._all
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all)
@@ -55,8 +113,10 @@ class _Tools(Mapping[str, Tool]):
 
     @cached_property
     def _all(self) -> Mapping[str, Tool]:
-        found = {tool.name: tool for tool in defined_tools()}
-        return {name: found[name] for name in (*_PLACES, *sorted(found.keys() - _PLACES.keys()))}
+        defined = {tool.name: tool for tool in defined_tools()}
+        return {
+            name: defined[name] for name in (*_MODULES, *sorted(defined.keys() - _MODULES.keys()))
+        }
 
 
 TOOLS: Final[Mapping[str, Tool]] = _Tools()
@@ -64,7 +124,7 @@ TOOLS: Final[Mapping[str, Tool]] = _Tools()
 
 
 def defined_tools() -> Iterator[Tool]:
-    """The tools that the modules of this package define."""
+    """Yield the tools that the modules of this package define."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         yield from _defined(module.name.removeprefix(f"{package.__name__}.")).values()
 
@@ -72,21 +132,24 @@ def defined_tools() -> Iterator[Tool]:
 @cache
 def _defined(module: str) -> Mapping[str, Tool]:
     members = vars(import_module(f"{package.__name__}.{module}")).values()
-    return {each.name: each for each in members if isinstance(each, Tool)}
+    return {member.name: member for member in members if isinstance(member, Tool)}
 
 
 @cache
 def aliases() -> Mapping[str, str]:
-    """The name of the tool that each alias stands for. Aliases are for models' calls; a plan must use names."""
+    """Return the tool name of each alias. Aliases are for calls of models; plans must use names."""
     return {alias: tool.name for tool in TOOLS.values() for alias in tool.aliases}
 
 
 def wire_name(name: str) -> str:
-    """A tool's name as models may call it, where a dot is not allowed: `vault.createFile` is `vault__createFile`."""
+    """Return the name of a tool for models, which allow no dot: `vault__createFile`."""
     return name.replace(".", "__")
 
 
 def from_wire(name: str) -> str:
-    """The tool's name behind the name in a model's call; aliases and names with a dot are understood, unknown names stay as they are."""
+    """Return the tool name for the name in a call of a model.
+
+    Aliases and names with a dot are understood; unknown names stay unchanged.
+    """
     dotted = name.replace("__", ".")
     return dotted if dotted in TOOLS else aliases().get(name) or aliases().get(dotted) or name

@@ -1,9 +1,11 @@
-"""What is open, the selection and the cursor, and the commands of Obsidian.
+"""Open files, the selection and the cursor, and the commands of Obsidian.
 
-The tools of the editor act on the selection or cursor that the run started with, wherever earlier steps have moved it. Places are counted as
-Obsidian's editor does: 0-based line, UTF-16 column; a byte order mark is not shown, and `\\r\\n` is one line end. What a command does cannot be known in
-advance, so `commands.run` is opaque: never previewed, run by the executor. `RunContext.commands` asks a live Obsidian; without one a step that
-runs a command is an error of the dry run.
+The tools of the editor act on the selection or cursor at the start of the run, wherever earlier
+steps have moved it. Positions are counted as in Obsidian's editor: 0-based line, UTF-16 column; a
+byte order mark does not count, and `\r\n` is one line ending. The effects of a command cannot be
+known in advance, so `commands.run` is opaque: never previewed, run by the executor.
+`RunContext.commands` asks a running Obsidian; without one a step that runs a command is an error of
+the dry run.
 """
 
 from __future__ import annotations
@@ -41,12 +43,29 @@ from obsidian_agent.vault.views.changes import CursorMark, ModifyFile
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
+_UNSAFE: Final = re.compile(r"[\[\]\n\r|]")
+
+_LEAD: Final = re.compile(
+    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[^\]\r\n]\][ \t]+)?|#{1,6}[ \t]+)?"
+)
+"""The marks at the beginning of a line: list marker and checkbox, or heading."""
+
+_ROW: Final = re.compile(r"[ \t>]*\|.*\|")
+
+_MATCHER_LIMIT = 4_000_000
+"""The largest product of line counts that is compared line by line.
+
+Beyond it a changed part counts as replaced as a whole.
+"""
+
+Opcode = tuple[str, int, int, int, int]
+
 
 class OpenFileInput(ToolModel):
     path: PathText = Field(min_length=1)
     line: Whole | None = Field(default=None, ge=1, description="From 1.")
     new_pane: bool = Field(
-        default=False, description="Only where an Obsidian is connected; refused without one."
+        default=False, description="Open a new pane; only with a connected Obsidian."
     )
 
 
@@ -58,20 +77,20 @@ class OpenFileOutput(ToolModel):
 
 @tool("workspace.openFile", Risk.READ_ONLY)
 def open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal[OpenFileOutput]:
-    """Show a file to the person."""
+    """Open a file on screen."""
     if args.new_pane and not ctx.run.runs_commands:
         raise ToolError(
             "A new pane needs Obsidian, and no Obsidian is connected.",
-            advice="Leave newPane out.",
+            advice="Omit newPane.",
             path=args.path,
         )
-    via = _way_to_open(args, ctx.run)
+    via = _opening_method(args, ctx.run)
     return Proposal(
         OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=via != "none", via=via)
     )
 
 
-def _way_to_open(args: OpenFileInput, run: RunContext) -> str:
+def _opening_method(args: OpenFileInput, run: RunContext) -> str:
     if run.runs_commands and (args.new_pane or not run.has_screen):
         return "obsidian"
     if run.has_screen:
@@ -93,7 +112,10 @@ class GetContextOutput(SparseOutput):
 
 @tool("workspace.getContext", Risk.READ_ONLY)
 def get_context(args: GetContextInput, ctx: ToolContext) -> Proposal[GetContextOutput]:
-    """Tell the vault's name, the active file, the selection, and which files are open or were open."""
+    """Return the state of the workspace: the active file, the selection, open and recent files.
+
+    It includes the vault's name.
+    """
     run = ctx.run
     output = GetContextOutput(
         vault_name=run.vault_name,
@@ -107,7 +129,7 @@ def get_context(args: GetContextInput, ctx: ToolContext) -> Proposal[GetContextO
 
 class ListCommandsInput(ToolModel):
     filter: str | None = Field(
-        default=None, description="Only commands whose id or name holds this text."
+        default=None, description="Only commands whose id or name contains this text."
     )
 
 
@@ -124,22 +146,22 @@ class ListCommandsOutput(ToolModel):
 
 @tool("commands.list", Risk.READ_ONLY)
 def list_commands(args: ListCommandsInput, ctx: ToolContext) -> Proposal[ListCommandsOutput]:
-    """List the commands of the Obsidian that is running; none without one."""
-    wanted = (args.filter or "").casefold()
+    """List the commands of the running Obsidian; none without one."""
+    filter_text = (args.filter or "").casefold()
     try:
         known = ctx.run.commands() if ctx.run.runs_commands else ()
     except ObsidianError as error:
         return Proposal(ListCommandsOutput(commands=[], count=0), warnings=(error.problem(),))
-    found = [
-        CommandItem(id=each.id, name=each.name, source=each.source)
-        for each in known
-        if wanted in f"{each.id}\n{each.name}".casefold()
+    commands = [
+        CommandItem(id=command.id, name=command.name, source=command.source)
+        for command in known
+        if filter_text in f"{command.id}\n{command.name}".casefold()
     ]
-    return Proposal(ListCommandsOutput(commands=found, count=len(found)))
+    return Proposal(ListCommandsOutput(commands=commands, count=len(commands)))
 
 
 class RunCommandInput(ToolModel):
-    id: str = Field(min_length=1, description="As commands.list gives it.")
+    id: str = Field(min_length=1, description="An id from commands.list.")
 
 
 class RunCommandOutput(SparseOutput):
@@ -150,12 +172,12 @@ class RunCommandOutput(SparseOutput):
 
 @tool("commands.run", Risk.COMMANDS, opaque=True)
 def run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal[RunCommandOutput]:
-    """Run a command of Obsidian. What it does cannot be previewed or undone."""
+    """Run a command of Obsidian. Its effects cannot be previewed or undone."""
     if not ctx.run.runs_commands:
         raise ToolError(
             f"The command {args.id} cannot be run: no Obsidian is connected.",
             code="COMMANDS_UNAVAILABLE",
-            hint="Start Obsidian, see `obsidian-agent companion status`, or leave the step out.",
+            hint="Start Obsidian, check `obsidian-agent companion status`, or omit the step.",
         )
     try:
         known = {command.id for command in ctx.run.commands()}
@@ -167,14 +189,11 @@ def run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal[RunCommandO
         ) from error
     if args.id not in known:
         raise ToolError(
-            f"Obsidian has no command {args.id} now.",
+            f"Obsidian currently has no command {args.id}.",
             code="COMMANDS_UNAVAILABLE",
-            hint="Take an id that commands.list gives.",
+            hint="Use an id from commands.list.",
         )
     return Proposal(RunCommandOutput(id=args.id, executed=False))
-
-
-# --- looking ------------------------------------------------------------------------------------------------------------------
 
 
 class Position(ToolModel):
@@ -200,15 +219,20 @@ class GetSelectionOutput(SparseOutput):
 
 @tool("editor.getSelection", Risk.READ_ONLY)
 def get_selection(args: NoInput, ctx: ToolContext) -> Proposal[GetSelectionOutput]:
-    """The text that was selected when the run started, and its place."""
+    """Return the text that was selected when the run started, with its file and range."""
     selection, file = ctx.run.selection, ctx.run.active_file
     text = selection.text if selection else ""
-    place = None
+    selected_range = None
     if selection is not None and selection.start is not None and selection.end is not None:
-        place = Range(from_=output_position(selection.start), to=output_position(selection.end))
+        selected_range = Range(
+            from_=output_position(selection.start), to=output_position(selection.end)
+        )
     return Proposal(
         GetSelectionOutput(
-            text=text, is_empty=not text, file_path=file.text if file else None, range=place
+            text=text,
+            is_empty=not text,
+            file_path=file.text if file else None,
+            range=selected_range,
         )
     )
 
@@ -219,35 +243,32 @@ class ActiveFileOutput(SparseOutput):
 
 @tool("editor.getActiveFilePath", Risk.READ_ONLY)
 def get_active_file_path(args: NoInput, ctx: ToolContext) -> Proposal[ActiveFileOutput]:
-    """The path of the note that was open when the run started, or null."""
+    """Return the path of the note that was open when the run started, or null."""
     file = ctx.run.active_file
     return Proposal(ActiveFileOutput(path=file.text if file else None))
 
 
-# --- where to write -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The active note as it is now, and the part of its text to replace."""
+    """The active note in its current state, and the part of its text to replace."""
 
     path: VaultPath
     text: str
     start: int
     end: int
     unknown: bool = False
-    """No cursor was known, so this is the end of the note; what is written there starts a line of its own."""
+    """Whether the cursor is unknown, so that text goes to the end of the note, on a new line."""
 
 
 class ActiveNote:
-    """The active note at the start of the run and as earlier steps left it."""
+    """The active note at the start of the run and after the earlier steps."""
 
     def __init__(self, ctx: ToolContext) -> None:
-        """NO_SELECTION without an active note, CONFLICT when an earlier step removed it."""
+        """Raise NO_SELECTION without an active note, CONFLICT if an earlier step removed it."""
         file = ctx.run.active_file
         if file is None:
             raise ToolError(
-                "No note is active, so there is no place to write to.",
+                "No note is active, so there is no target for the text.",
                 code="NO_SELECTION",
                 hint="Open a note first, or name a file.",
             )
@@ -261,19 +282,20 @@ class ActiveNote:
         self.mark = _cursor_mark(ctx.view, file)
 
     def selection(self, selection: Selection) -> Target:
-        """The selected text. CONFLICT when it is no longer there, or when an earlier step replaced it."""
+        """Return the selected text. Raise CONFLICT if it is gone or an earlier step replaced it."""
         if selection.start is None or selection.end is None:
             raise ToolError(
-                f"The selected text has no known place in {self.path}, so it cannot be replaced.",
+                f"The position of the selected text in {self.path} is unknown, "
+                "so it cannot be replaced.",
                 code="NO_SELECTION",
                 path=self.path.text,
                 hint="Select the text in the note.",
                 advice="Or use vault.replaceText.",
             )
-        start, end = sorted((self._place(selection.start), self._place(selection.end)))
+        start, end = sorted((self._offset(selection.start), self._offset(selection.end)))
         if with_newlines(self.first_text[start:end], "\n") != with_newlines(selection.text, "\n"):
             raise Conflict(
-                f"{self.path} no longer has the selected text at its place.",
+                f"{self.path} no longer has the selected text at that position.",
                 path=self.path.text,
                 hint="Select it again.",
             )
@@ -287,17 +309,21 @@ class ActiveNote:
         return Target(self.path, self.text, *now)
 
     def cursor(self) -> Target:
-        """The place of the cursor: behind what an earlier editor's step wrote, else where the run started, else the note's end."""
+        """Return the cursor position.
+
+        It is after the text that an earlier editor step wrote, else at the start position of the
+        run, else at the note's end.
+        """
         if self.mark is not None:
             return self._moved(self.mark[0], self.mark[1].offset)
         selection = self.run.selection
         position = self.run.cursor or (selection.end if selection is not None else None)
         if position is not None:
-            return self._moved(self.first_text, self._place(position))
+            return self._moved(self.first_text, self._offset(position))
         return Target(self.path, self.text, len(self.text), len(self.text), unknown=True)
 
-    def _moved(self, before: str, place: int) -> Target:
-        now = shift_range(before, self.text, place, place)
+    def _moved(self, before: str, offset: int) -> Target:
+        now = shift_range(before, self.text, offset, offset)
         if now is None:
             raise Conflict(
                 f"An earlier step changed the text around the cursor in {self.path}.",
@@ -305,12 +331,12 @@ class ActiveNote:
             )
         return Target(self.path, self.text, *now)
 
-    def _place(self, position: EditorPosition) -> int:
+    def _offset(self, position: EditorPosition) -> int:
         offset = position.offset_in(self.first_text)
         if offset is None:
             where = f"line {position.line}, column {position.ch}"
             raise Conflict(
-                f"{self.path} has no {where} (counted from 0) any more.",
+                f"{self.path} no longer has {where} (counted from 0).",
                 path=self.path.text,
                 hint="Select again.",
             )
@@ -318,17 +344,14 @@ class ActiveNote:
 
 
 def _cursor_mark(view: VaultView, file: VaultPath) -> tuple[str, CursorMark] | None:
-    """What an overlay remembers of the last editor's step: the text it left, and the cursor in it."""
-    found = view.cursor_mark(file) if isinstance(view, OverlayVault) else None
-    return None if found is None else (found[0].decode(), found[1])
+    """Return the text after the last editor step and the cursor in it, which an overlay records."""
+    mark = view.cursor_mark(file) if isinstance(view, OverlayVault) else None
+    return None if mark is None else (mark[0].decode(), mark[1])
 
 
 def output_position(position: EditorPosition) -> Position:
-    """A place as outputs tell it."""
+    """Return a position as outputs report it."""
     return Position(line=position.line, ch=position.ch)
-
-
-# --- writing ------------------------------------------------------------------------------------------------------------------
 
 
 class EditorInput(ToolModel):
@@ -337,34 +360,34 @@ class EditorInput(ToolModel):
 
 class ReplaceSelectionOutput(ToolModel):
     file_path: str
-    range: Range = Field(description="Where the new text is.")
+    range: Range = Field(description="The range of the new text.")
     inserted_chars: int = Field(description="In UTF-16 code units.")
 
 
 class InsertAtCursorOutput(ToolModel):
     file_path: str
-    position: Position = Field(description="Where the new text starts.")
+    position: Position = Field(description="The start of the new text.")
     inserted_chars: int = Field(description="In UTF-16 code units.")
 
 
 @tool("editor.replaceSelection", Risk.WRITES)
 def replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal[ReplaceSelectionOutput]:
-    """Replace the selected text of the active note; with nothing selected, insert at the cursor."""
+    """Replace the selected text of the active note; without a selection, insert at the cursor."""
     note = ActiveNote(ctx)
     selection = ctx.run.selection
     selected = selection is not None and bool(selection.text or selection.start != selection.end)
     target = note.selection(selection) if selection is not None and selected else note.cursor()
     edit = edit_at(target, args.text)
-    place = Range(from_=output_position(edit.start), to=output_position(edit.end))
+    written_range = Range(from_=output_position(edit.start), to=output_position(edit.end))
     output = ReplaceSelectionOutput(
-        file_path=target.path.text, range=place, inserted_chars=edit.length
+        file_path=target.path.text, range=written_range, inserted_chars=edit.length
     )
     return edit.proposal(output, target, replaced=selected)
 
 
 @tool("editor.insertAtCursor", Risk.WRITES)
 def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCursorOutput]:
-    """Insert text at the cursor of the active note, or at its end when no cursor is known."""
+    """Insert text at the cursor of the active note, or at its end if the cursor is unknown."""
     target = ActiveNote(ctx).cursor()
     edit = edit_at(target, args.text)
     output = InsertAtCursorOutput(
@@ -375,7 +398,7 @@ def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCu
 
 @dataclass(frozen=True, slots=True)
 class EditorEdit:
-    """The note with the new text in place: where that is, and its length in UTF-16 code units."""
+    """The note with the new text, its range, and its length in UTF-16 code units."""
 
     text: str
     start: EditorPosition
@@ -384,20 +407,20 @@ class EditorEdit:
     cursor: int
 
     def proposal(self, output: Output, target: Target, *, replaced: bool) -> Proposal[Output]:
-        """The change, which also tells later steps where the cursor is, unless it was unknown."""
+        """Return the proposal, which also passes a known cursor on to later steps."""
         path = target.path
         mark = None if target.unknown else CursorMark(self.cursor, replaced)
         changes = (ModifyFile(path, encode(self.text), mark),) if self.text != target.text else ()
         warning = Problem(
             "NO_SELECTION",
-            f"No cursor is known, so the text goes to the end of {path}.",
+            f"The cursor is unknown, so the text goes to the end of {path}.",
             path=path.text,
         )
         return Proposal(output, changes, (warning,) if target.unknown else ())
 
 
 def edit_at(target: Target, text: str) -> EditorEdit:
-    """The edit that puts a text in the place of the target's."""
+    """Return the edit that replaces the target's text."""
     newline = newline_of(target.text)
     inserted = with_newlines(text, newline)
     before = target.text[: target.start]
@@ -406,33 +429,24 @@ def edit_at(target: Target, text: str) -> EditorEdit:
     changed = before + inserted + target.text[target.end :]
     end = len(before) + len(inserted)
     return EditorEdit(
-        changed,
-        EditorPosition.at(changed, len(before)),
-        EditorPosition.at(changed, end),
-        utf16_length(inserted),
-        end,
+        text=changed,
+        start=EditorPosition.at(changed, len(before)),
+        end=EditorPosition.at(changed, end),
+        length=utf16_length(inserted),
+        cursor=end,
     )
-
-
-_UNSAFE: Final = re.compile(r"[\[\]\n\r|]")
-_LEAD: Final = re.compile(
-    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[^\]\r\n]\][ \t]+)?|#{1,6}[ \t]+)?"
-)
-"""What stands before the words of a line: the mark of a list item, a checkbox, the marks of a heading."""
-
-_ROW: Final = re.compile(r"[ \t>]*\|.*\|")
 
 
 class LinkSelectionInput(ToolModel):
     path: PathText = Field(min_length=1, description="The file that the link leads to.")
     heading: str | None = Field(
-        default=None, min_length=1, description="A heading of it (its text, without #)."
+        default=None, min_length=1, description="A heading in it (its text, without #)."
     )
 
 
 @tool("editor.linkSelection", Risk.WRITES)
 def link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal[ReplaceSelectionOutput]:
-    """Turn the selected words into a link to a file; the words stay the text that it shows."""
+    """Turn the selected words into a link to a file; the words become its display text."""
     target = find_file(ctx.view, args.path)
     note, selection = ActiveNote(ctx), ctx.run.selection
     if selection is None or not selection.text.strip():
@@ -445,30 +459,34 @@ def link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal[Repla
     words = selection.text[lead.end() if lead is not None else 0 :].strip()
     if not words or _UNSAFE.search(words):
         raise ToolError(
-            "The selected text cannot be the text of a link: it holds a link, a bracket, a | or a line end.",
+            "The selected text cannot become a link: "
+            "it contains a link, a bracket, a | or a line break.",
             path=note.path.text,
         )
-    place = note.selection(selection)
+    selected = note.selection(selection)
     style = ctx.run.link_style
     resolver = LinkResolver(entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file")
     name = link_target(resolver, target, note.path, style)
     subpath = f"#{args.heading}" if args.heading else ""
-    line = place.text[place.text.rfind("\n", 0, place.start) + 1 :].partition("\n")[0]
+    line = selected.text[selected.text.rfind("\n", 0, selected.start) + 1 :].partition("\n")[0]
     link = _link_text(
         name, subpath, words, style, in_table=_ROW.fullmatch(line.rstrip()) is not None
     )
     before, _, after = selection.text.rpartition(words)
-    edit = edit_at(place, before + link + after)
+    edit = edit_at(selected, before + link + after)
     output = ReplaceSelectionOutput(
         file_path=note.path.text,
         range=Range(from_=output_position(edit.start), to=output_position(edit.end)),
         inserted_chars=edit.length,
     )
-    return edit.proposal(output, place, replaced=True)
+    return edit.proposal(output, selected, replaced=True)
 
 
 def _link_text(name: str, subpath: str, words: str, style: LinkStyle, *, in_table: bool) -> str:
-    """A wikilink, or a Markdown link where the vault's settings say so; the words are left out where the link shows them anyway."""
+    """Return a wikilink, or a Markdown link if the vault's settings ask for it.
+
+    The words are omitted if the link displays them anyway.
+    """
     if style.markdown:
         return f"[{words}]({name}{markdown_encoded(subpath)})"
     if name == words and not subpath:
@@ -476,16 +494,11 @@ def _link_text(name: str, subpath: str, words: str, style: LinkStyle, *, in_tabl
     return f"[[{name}{subpath}{chr(92) if in_table else ''}|{words}]]"
 
 
-_MATCHER_LIMIT = 4_000_000
-"""Largest product of line counts that is compared line by line; beyond it a changed part counts as replaced as a whole."""
-
-Opcode = tuple[str, int, int, int, int]
-
-
 def shift_range(before: str, after: str, start: int, end: int) -> tuple[int, int] | None:
-    """Where the range of `before` is in `after`, or None when what it covers was edited. An empty range is a place between characters.
+    """Return the range in `after` that corresponds to one in `before`, or `None` if it was edited.
 
-    The versions are compared line by line; inside changed lines, what they share at their start and at their end counts as kept.
+    An empty range is a position between characters. The versions are compared line by line; inside
+    changed lines, the common prefix and suffix count as unchanged.
     """
     if before == after:
         return start, end
@@ -512,8 +525,8 @@ def _line_shift(old: _Lines, new: _Lines, line: int, old_first: int, new_first: 
 def _new_span(new: _Lines, first: int, behind: int) -> tuple[int, int]:
     if first < behind:
         return new.starts[first], new.end_of(behind - 1)
-    place = new.starts[first] if first < len(new.starts) else new.end_of(first - 1)
-    return place, place
+    position = new.starts[first] if first < len(new.starts) else new.end_of(first - 1)
+    return position, position
 
 
 def _shifted_inside(
@@ -528,29 +541,32 @@ def _shifted_inside(
 
 
 class _Lines:
-    """The lines of a text: where each starts, and its content without the line end."""
+    """The lines of a text: their start positions, and their contents without line endings."""
 
     def __init__(self, text: str) -> None:
         self.keys: list[str] = []
         self.starts: list[int] = []
         self._length = len(text)
-        place = 0
+        position = 0
         for line in text.split("\n"):
-            self.starts.append(place)
+            self.starts.append(position)
             self.keys.append(line.removesuffix("\r"))
-            place += len(line) + 1
+            position += len(line) + 1
 
     def line_at(self, offset: int) -> int:
-        """The line that an offset is on."""
+        """Return the line of an offset."""
         return bisect_right(self.starts, offset) - 1
 
     def end_of(self, line: int) -> int:
-        """Where the next line starts, or the end of the text."""
+        """Return the start of the next line, or the end of the text."""
         return self.starts[line + 1] if line + 1 < len(self.starts) else self._length
 
 
 def _opcodes(old: list[str], new: list[str]) -> list[Opcode]:
-    """As `SequenceMatcher.get_opcodes`, but common lines at both ends are found first, and a huge changed part is one replacement."""
+    """Compute the opcodes of `SequenceMatcher.get_opcodes`, faster.
+
+    Common lines at both ends are skipped first, and a huge changed part is one replacement.
+    """
     head = 0
     shortest = min(len(old), len(new))
     while head < shortest and old[head] == new[head]:

@@ -9,7 +9,7 @@ import pytest
 
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import (
-    _PLACES,
+    _MODULES,
     TOOLS,
     aliases,
     defined_tools,
@@ -108,7 +108,7 @@ def test_a_name_belongs_to_one_tool():
     assert {tool.name for tool in tools} == set(TOOLS)
 
 
-@pytest.mark.parametrize("name", _PLACES)
+@pytest.mark.parametrize("name", _MODULES)
 def test_a_tool_is_at_the_place_that_the_table_tells(name):
     assert TOOLS[name].name == name
 

@@ -1,10 +1,15 @@
-"""The filters of the plan language: `{field|filter}` in templates of lists, `${path|filter}` in references; and those templates.
+"""Filters of the plan language, and the templates of lists.
 
-A filter takes the value, the text behind its `:` and a `FilterContext`. A value that is missing stays `Missing` until `default` replaces
-it; what is still missing at the end is the caller's error to tell.
+`{field|filter}` occurs in templates of lists, `${path|filter}` in references.
 
-In a template `{name}`, `{name.part}` and `{name|filter|filter:argument}` are filled in; braces around anything else, and doubled braces
-as in Obsidian's own `{{date}}`, stay as they are written. What was filled in is never looked at again."""
+A filter receives the value, the text after its `:` and a `FilterContext`. A missing value stays
+`Missing` until `default` replaces it; a value that is still missing at the end is an error that the
+caller reports.
+
+In a template `{name}`, `{name.part}` and `{name|filter|filter:argument}` are replaced. Braces
+around anything else, and doubled braces as in Obsidian's own `{{date}}`, stay as written. Inserted
+text is not expanded again.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +30,22 @@ from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.paths.rules import clean_component, extension, slug
 from obsidian_agent.vault.views.view import VaultView
 
+_PLACEHOLDER = re.compile(
+    r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL
+)
+
 
 def plain_link(text: str) -> str:
-    """A wikilink made without knowing the vault: to the basename of a note's path, else to the text itself."""
+    """Return a wikilink without looking into the vault.
+
+    Links to the basename of a note's path, or else to the text itself.
+    """
     return f"[[{basename(text)}]]" if text.lower().endswith(".md") else f"[[{text}]]"
 
 
 @dataclass(frozen=True, slots=True)
 class FilterContext:
-    """What filters know besides the value: how a path is linked in this vault (`LinkWriter`), and the run's clock."""
+    """The context of filters: the link format of this vault (`LinkWriter`) and the run's clock."""
 
     link_for: Callable[[str], str] = plain_link
     now: datetime = field(default_factory=lambda: datetime.now().astimezone())
@@ -43,17 +55,20 @@ Filter = Callable[[Any, str, FilterContext], Any]
 
 
 class Missing(Enum):
-    """A value that is not there, told apart from every value that JSON knows; the member's value is the error it becomes in the end."""
+    """A missing value, distinct from every JSON value.
+
+    The member's value is the code of the error that it finally becomes.
+    """
 
     VALUE = "REFERENCE_ERROR"
     SELECTION = "NO_SELECTION"
 
 
 MISSING: Final = Missing.VALUE
-"""A reference that leads nowhere."""
+"""A reference without a value."""
 
 NO_SELECTION: Final = Missing.SELECTION
-"""The selection, where nothing is selected."""
+"""The selection when nothing is selected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +80,17 @@ class FilterCall:
 
 
 def parse_call(text: str) -> FilterCall:
-    """What stands between two `|`: the name, trimmed, and verbatim what follows its first colon."""
+    """Parse the text between two `|`: the trimmed name, and verbatim the text after the colon."""
     name, colon, argument = text.partition(":")
     return FilterCall(name.strip(), argument if colon else None)
 
 
 def apply_filters(value: Any, calls: Sequence[FilterCall], context: FilterContext) -> Any:
-    """The value after all filters, left to right. ToolError ARGUMENT_INVALID for an unknown filter or a value that it cannot take."""
+    """Apply the filters from left to right.
+
+    Raise ToolError ARGUMENT_INVALID for an unknown filter or a value that a filter does not
+    support.
+    """
     check_filters(calls)
     for call in calls:
         if not isinstance(value, Missing) or call.name == "default":
@@ -80,7 +99,7 @@ def apply_filters(value: Any, calls: Sequence[FilterCall], context: FilterContex
 
 
 def check_filters(calls: Iterable[FilterCall]) -> None:
-    """ToolError ARGUMENT_INVALID for a filter that is not in the list."""
+    """Raise ToolError ARGUMENT_INVALID for a filter that does not exist."""
     for call in calls:
         if call.name not in FILTERS:
             raise ToolError(
@@ -89,14 +108,14 @@ def check_filters(calls: Iterable[FilterCall]) -> None:
 
 
 def text_of(value: Any) -> str:
-    """A value inside a longer text: strings as they are, null as nothing, all else as JSON."""
+    """Return a value as part of a longer text: strings unchanged, null as "", all else as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def basename(path: str) -> str:
-    """The last part of a path without its extension: `b` of `a/b.md`, all of `1. Intro`."""
+    """Return the last part of a path without its extension: `b` of `a/b.md`, all of `1. Intro`."""
     name = path.rstrip("/").rpartition("/")[2]
     ending = extension(name)
     return name[: -len(ending)] if ending else name
@@ -140,7 +159,8 @@ def _date(value: Any, argument: str, context: FilterContext) -> str | None:
     moment = parse_moment(value, context.now)
     if moment is None:
         raise ToolError(
-            f"'date' needs a date such as 2026-03-14 or 2026-03-14T09:30, not {text_of(value)[:60]!r}."
+            "The filter date needs a date such as 2026-03-14 or 2026-03-14T09:30, "
+            f"not {text_of(value)[:60]!r}."
         )
     return format_moment(moment, argument or "YYYY-MM-DD")
 
@@ -159,36 +179,38 @@ FILTERS: Final[Mapping[str, Filter]] = {
     "count": _count,
     "date": _date,
 }
-"""All filters, by name."""
-
-
-_PLACE = re.compile(
-    r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL
-)
+"""All filters by name."""
 
 
 class ListTemplate:
-    """A template, split once and filled for every item. ToolError ARGUMENT_INVALID for a filter that there is not."""
+    """A template that is parsed once and filled for every item.
+
+    The constructor raises ToolError ARGUMENT_INVALID for an unknown filter.
+    """
 
     def __init__(self, template: str, context: FilterContext) -> None:
         self._context = context
         self._texts: list[str] = []
-        self._places: list[tuple[list[str], tuple[FilterCall, ...]]] = []
+        self._fields: list[tuple[list[str], tuple[FilterCall, ...]]] = []
         end = 0
-        for found in _PLACE.finditer(template):
-            if found["path"] is None:
+        for match in _PLACEHOLDER.finditer(template):
+            if match["path"] is None:
                 continue
-            self._texts.append(template[end : found.start()])
-            calls = tuple(parse_call(part) for part in found["filters"].split("|")[1:])
+            self._texts.append(template[end : match.start()])
+            calls = tuple(parse_call(part) for part in match["filters"].split("|")[1:])
             check_filters(calls)
-            self._places.append((found["path"].split("."), calls))
-            end = found.end()
+            self._fields.append((match["path"].split("."), calls))
+            end = match.end()
         self._texts.append(template[end:])
 
     def fill(self, item: Any, index: int) -> str:
-        """The text for one item. ToolError REFERENCE_ERROR for a field that it lacks, ARGUMENT_INVALID for a value no filter can take."""
+        """Return the text for one item.
+
+        Raise ToolError REFERENCE_ERROR for a field that it lacks, and ARGUMENT_INVALID for a value
+        that a filter does not support.
+        """
         parts = [self._texts[0]]
-        for (path, calls), text in zip(self._places, self._texts[1:], strict=True):
+        for (path, calls), text in zip(self._fields, self._texts[1:], strict=True):
             value = apply_filters(_look_up(path, item, index), calls, self._context)
             if isinstance(value, Missing):
                 raise ToolError(
@@ -223,14 +245,17 @@ def _hint(item: Any) -> str:
 
 
 class LinkWriter:
-    """Makes wikilinks for one state of a vault; the names of all files are read once, when first needed."""
+    """A writer of wikilinks for one state of a vault.
+
+    The names of all files are read once, on first use.
+    """
 
     def __init__(self, view: VaultView) -> None:
         self._view = view
         self._resolver: LinkResolver | None = None
 
     def __call__(self, text: str) -> str:
-        """`[[Name]]` or `[[folder/Name]]` when `text` is the path of a file, `[[text]]` for any other text."""
+        """Return `[[Name]]` or `[[folder/Name]]` for the path of a file, or else `[[text]]`."""
         try:
             entry = self._view.locate(paths.parse(text, PathUse.READ))
         except VaultError:
@@ -242,7 +267,7 @@ class LinkWriter:
         )
 
     def target(self, path: VaultPath) -> str:
-        """What stands between the brackets of a link to `path` that means it from every note."""
+        """Return the link target that means `path` from every note."""
         if self._resolver is None:
             self._resolver = LinkResolver(
                 entry.path for entry in self._view.walk(ROOT) if entry.kind == "file"

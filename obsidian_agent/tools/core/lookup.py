@@ -1,4 +1,8 @@
-"""What tools share: finding and reading what their arguments name, the errors and warnings for it, and how they page and order answers."""
+"""Helpers that tools share.
+
+They find and read what arguments name, produce the errors and warnings for it, and sort and page
+results.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,14 @@ from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile
 from obsidian_agent.vault.views.view import Entry, VaultView
 
+T = TypeVar("T")
+
 
 def now_ms(run: RunContext) -> float:
-    """The time of the run in milliseconds: the modification time of everything it writes, as far as outputs tell."""
+    """Return the time of the run in milliseconds.
+
+    Outputs report it as the modification time of everything that the run writes.
+    """
     return run.now.timestamp() * 1000
 
 
@@ -28,14 +37,20 @@ def new_path(
     *,
     moved_from: VaultPath | None = None,
 ) -> VaultPath:
-    """The path of something new. Folders that exist keep their names, and so does what is moved, however odd they are."""
+    """Return the path of something new.
+
+    Existing folders keep their names, and so does an entry that is moved, however unusual they are.
+    """
     return paths.parse(
         text, use, exists=lambda folder: view.locate(folder) is not None, moved_from=moved_from
     )
 
 
 def find_entry(view: VaultView, text: str, use: PathUse = PathUse.READ) -> Entry:
-    """The file or folder that `text` names. FILE_NOT_FOUND, with the spelling on disk as a hint where only that differs."""
+    """Return the file or folder that `text` names.
+
+    Raise FILE_NOT_FOUND, with the spelling on disk as a hint if only that differs.
+    """
     path = paths.parse(text, use)
     entry = view.locate(path)
     if entry is None:
@@ -44,7 +59,10 @@ def find_entry(view: VaultView, text: str, use: PathUse = PathUse.READ) -> Entry
 
 
 def find_file(view: VaultView, text: str, use: PathUse = PathUse.READ) -> VaultPath:
-    """The file that `text` names. FILE_NOT_FOUND when there is none, NOT_TEXT when it is a folder."""
+    """Return the file that `text` names.
+
+    Raise FILE_NOT_FOUND if it does not exist, NOT_TEXT if it is a folder.
+    """
     entry = find_entry(view, text, use)
     if entry.kind == "folder":
         raise ToolError(
@@ -54,7 +72,10 @@ def find_file(view: VaultView, text: str, use: PathUse = PathUse.READ) -> VaultP
 
 
 def find_folder(view: VaultView, text: str | None) -> VaultPath:
-    """The folder that `text` names, the vault itself for None and "". FILE_NOT_FOUND, NOT_A_FOLDER."""
+    """Return the folder that `text` names; `None` and "" are the vault itself.
+
+    Raise FILE_NOT_FOUND or NOT_A_FOLDER.
+    """
     if text is None:
         return ROOT
     entry = find_entry(view, text, PathUse.FOLDER)
@@ -66,12 +87,15 @@ def find_folder(view: VaultView, text: str | None) -> VaultPath:
 
 
 def read_text(view: VaultView, path: VaultPath) -> str:
-    """The text of a file exactly as it is, line ends included. NOT_TEXT when it is not UTF-8."""
+    """Return the exact text of a file, line endings included. Raise NOT_TEXT if it is not UTF-8."""
     return decode(view.read(path), path.text)
 
 
 def open_note(ctx: ToolContext, text: str) -> tuple[VaultPath, str]:
-    """The file that `text` names, to be changed, and the text in it. Errors as of `find_file` and `read_text`."""
+    """Return the file that `text` names, which is to be changed, and its text.
+
+    Raise the errors of `find_file` and `read_text`.
+    """
     path = find_file(ctx.view, text, PathUse.UPDATE)
     return path, read_text(ctx.view, path)
 
@@ -79,7 +103,10 @@ def open_note(ctx: ToolContext, text: str) -> tuple[VaultPath, str]:
 def content_change(
     path: VaultPath, before: str | bytes | None, after: str | bytes
 ) -> tuple[FileChange, ...]:
-    """The change that gives a file this content: none where it has it, a new file where there was none (`before` is None)."""
+    """Return the change that gives a file this content.
+
+    It is empty if the file has the content already, and creates the file if `before` is `None`.
+    """
     if before == after:
         return ()
     data = encode(after) if isinstance(after, str) else after
@@ -87,29 +114,29 @@ def content_change(
 
 
 def without_properties(text: str) -> str:
-    """The text of a note below its properties."""
+    """Return the text of a note below its properties."""
     front = find_frontmatter(text)
     return text if front is None else text[front.body_start :]
 
 
 def skipped_note(path: VaultPath, error: ObsidianAgentError) -> Problem:
-    """The warning for a file of many that cannot be read."""
-    return Problem(error.code, f"{path} is left out: {error.message}", path=path.text)
+    """Return the warning for one of many files that cannot be read."""
+    return Problem(error.code, f"{path} is skipped: {error.message}", path=path.text)
 
 
 def notes_below(view: VaultView, folder: VaultPath) -> Iterator[VaultPath]:
-    """The Markdown files below a folder, sorted by path."""
+    """Return the Markdown files below a folder, sorted by path."""
     return (
         entry.path for entry in view.walk(folder) if entry.kind == "file" and entry.path.is_note
     )
 
 
 def not_found(view: VaultView, path: VaultPath) -> VaultError:
-    """The error for a path with nothing there."""
+    """Return the error for a path that does not exist."""
     twin = view.twin(path)
     if twin is not None and twin.nfc == path.nfc:
         return VaultError(
-            f"{path} is neither a file nor a folder, so it is left alone.",
+            f"{path} is neither a file nor a folder, so it is skipped.",
             code="NOT_TEXT",
             path=path.text,
         )
@@ -126,24 +153,27 @@ def not_found(view: VaultView, path: VaultPath) -> VaultError:
 
 
 def value_of(properties: Mapping[str, Any], key: str) -> Any:
-    """A property's value; where no name is spelled so, that of the one which differs in case alone; None when there is none."""
+    """Return the value of a property, or `None` if it is missing.
+
+    Without an exact match, a name that differs only in case counts.
+    """
     if key in properties:
         return properties[key]
     folded = key.casefold()
     return next((value for name, value in properties.items() if name.casefold() == folded), None)
 
 
-T = TypeVar("T")
-
-
 def page(items: Sequence[T], limit: int | None, offset: int) -> tuple[Sequence[T], bool]:
-    """The items from `offset` on, `limit` of them at most (None: all), and whether there are more behind them."""
+    """Return up to `limit` items from `offset` (`None`: all), and whether more follow."""
     end = len(items) if limit is None else offset + limit
     return items[offset:end], end < len(items)
 
 
 def sort_key(value: Any) -> tuple[int, float, str] | None:
-    """How values are ordered: numbers before texts, texts without regard to case, a list by its first value; None for what has no place."""
+    """Return the sort key of a value, or `None` for an empty one.
+
+    Numbers come before texts, texts ignore case, and a list counts by its first value.
+    """
     if isinstance(value, list):
         value = value[0] if value else None
     if value is None or value == "":
@@ -156,7 +186,10 @@ def sort_key(value: Any) -> tuple[int, float, str] | None:
 def unread_warnings(
     index: VaultIndex, notes: Iterable[VaultPath] | None = None
 ) -> tuple[Problem, ...]:
-    """Warnings for the notes of which nothing is known: of these, or of all."""
+    """Return warnings for the notes that the index could not read.
+
+    `notes` restricts them to these notes.
+    """
     problems = index.problems
     names = sorted(
         problems
@@ -164,6 +197,6 @@ def unread_warnings(
         else problems.keys() & {path.text for path in notes}
     )
     return tuple(
-        Problem(problems[name].code, f"{name} is left out: {problems[name].message}", path=name)
+        Problem(problems[name].code, f"{name} is skipped: {problems[name].message}", path=name)
         for name in names
     )

@@ -1,4 +1,4 @@
-"""What the inputs and outputs of tools are made of: pydantic models, camelCase on the wire."""
+"""The building blocks of tool inputs and outputs: pydantic models with camelCase names in JSON."""
 
 from __future__ import annotations
 
@@ -28,24 +28,34 @@ from obsidian_agent.tools.core.lookup import (
 from obsidian_agent.tools.core.tool import LongText, PathText, ToolContext
 from obsidian_agent.vault.paths.path import VaultPath
 
+Item = TypeVar("Item")
+
+
+INTO: Final = (
+    "The note that the text will be put into: "
+    "its links keep their targets, and links to its headings and blocks follow."
+)
+"""The description of `into` in the tools that remove text from a note."""
+
 
 def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 WHOLE = BeforeValidator(_whole)
-"""Mark of an integer; JSON writers that know only floats may say 1.0 for 1."""
+"""The marker of an integer; 1.0 counts as 1, as some JSON writers only know floats."""
 
 Whole = Annotated[int, WHOLE]
 
-INTO: Final = "The note that it will be put into: links in it lead where they did, and links to its headings and blocks follow."
-"""What the tools say of `into` that take a text out of a note."""
-
 
 class ToolModel(BaseModel):
-    """Base of every input and output: camelCase on the wire, unknown fields refused, no coercion (1.0 for 1 excepted), immutable."""
+    """The base of every input and output.
 
-    # Built when first used (a third of a command's start); from pydantic 2.14 on that is safe in threads.
+    Names are camelCase in JSON, unknown fields are refused, values are not coerced (except 1.0 to
+    1), and instances are immutable.
+    """
+
+    # Built on first use, which saves a third of a command's start. Thread-safe since pydantic 2.14.
     model_config = ConfigDict(
         alias_generator=to_camel,
         populate_by_name=True,
@@ -57,7 +67,10 @@ class ToolModel(BaseModel):
 
 
 class SparseOutput(ToolModel):
-    """An output whose optional fields are absent when they are None; fields without a default are there, null if need be."""
+    """An output that omits its optional fields when they are `None`.
+
+    Fields without a default are always present, with null if need be.
+    """
 
     @model_serializer(mode="wrap")
     def _sparse(
@@ -73,9 +86,6 @@ class SparseOutput(ToolModel):
         return document
 
 
-Item = TypeVar("Item")
-
-
 class Items(ToolModel, Generic[Item]):
     """An output that is a list."""
 
@@ -84,7 +94,7 @@ class Items(ToolModel, Generic[Item]):
 
     @classmethod
     def of(cls, items: list[Item]) -> Self:
-        """The output with these items."""
+        """Return the output with these items."""
         return cls(items=items, count=len(items))
 
 
@@ -94,36 +104,39 @@ class ChangedFile(ToolModel):
 
 
 class ChangedFiles(ToolModel):
-    """An output that counts what was changed in files."""
+    """An output that counts the changes in files."""
 
     files: list[ChangedFile]
     total: int
 
     @classmethod
     def of(cls, files: list[ChangedFile]) -> Self:
-        """The output with these files."""
+        """Return the output with these files."""
         return cls(files=files, total=sum(file.count for file in files))
 
 
 class NotesInput(ToolModel):
-    """Arguments of a tool that reads several notes."""
+    """The arguments of a tool that reads several notes."""
 
     path: PathText | None = Field(default=None, description="One note.")
     folder: PathText | None = Field(
-        default=None, description="The notes below it; the vault when nothing is given."
+        default=None, description="The notes below it; the whole vault by default."
     )
     files: list[Any] | None = Field(
-        default=None, description="The files of another step, or paths; null ones are left out."
+        default=None, description="The files of another step, or paths; null entries are skipped."
     )
 
     @model_validator(mode="after")
-    def _one_place(self) -> NotesInput:
-        if sum(place is not None for place in (self.path, self.folder, self.files)) > 1:
+    def _one_scope(self) -> NotesInput:
+        if sum(scope is not None for scope in (self.path, self.folder, self.files)) > 1:
             raise ValueError("give only one of path, folder and files")
         return self
 
     def notes(self, ctx: ToolContext) -> list[VaultPath]:
-        """The notes that are meant, each once, in the order given. ToolError for a path that is missing."""
+        """Return the selected notes without duplicates, in the order of the arguments.
+
+        Raise ToolError for a missing path.
+        """
         if self.path is not None:
             return [find_file(ctx.view, self.path)]
         if self.files is None:
@@ -134,7 +147,10 @@ class NotesInput(ToolModel):
         return [path for path in named if path.is_note]
 
     def texts(self, ctx: ToolContext, problems: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
-        """The notes with their texts; one that cannot be read is an error when it was named, else a warning in `problems`."""
+        """Yield the notes with their texts.
+
+        A note that cannot be read is an error if `path` names it, or else a warning in `problems`.
+        """
         for path in self.notes(ctx):
             try:
                 yield path, read_text(ctx.view, path)
@@ -145,15 +161,15 @@ class NotesInput(ToolModel):
 
 
 def path_of(item: Any) -> str:
-    """The path that an item of another step stands for. ToolError when it has none."""
+    """Return the path that an item of another step stands for. Raise ToolError if it has none."""
     if isinstance(item, str):
         return item
     if isinstance(item, dict) and isinstance(item.get("path"), str):
         path: str = item["path"]
         return path
     raise ToolError(
-        "An item of files is an object with path, or a path.",
-        advice="Give the files of another step: $steps.find.files.",
+        "Each item of files must be a path, or an object with path.",
+        advice="Use the files of another step: $steps.find.files.",
     )
 
 
@@ -168,7 +184,7 @@ class TextOrPath(ToolModel):
         return self
 
     def read(self, ctx: ToolContext) -> str:
-        """The text itself, or that of the file at `path`."""
+        """Return the text itself, or the text of the file at `path`."""
         if self.path is None:
             return self.text or ""
         return read_text(ctx.view, find_file(ctx.view, self.path))

@@ -1,6 +1,8 @@
-"""Dates and times: in arguments of tools, and in the format language of Moment.js, which Obsidian uses everywhere.
+"""Dates and times, in arguments of tools and in the format language of Moment.js.
 
-Names are English, weeks start on Sunday for `w` and `g`."""
+Obsidian uses Moment.js formats everywhere. Names are English, and weeks start on Sunday for `w` and
+`g`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _LOCALIZED: Final = {
@@ -40,13 +43,14 @@ _TOKEN: Final = re.compile(
 
 
 def format_moment(moment: datetime, pattern: str) -> str:
-    """`moment` written as `pattern` says. Text in `[brackets]` and everything that is no token stays as it is.
+    """Format `moment` by a Moment.js pattern.
 
-    A moment without a time zone is local time.
+    Text in `[brackets]` and everything that is not a token stays unchanged. A moment without a time
+    zone is local time.
     """
 
-    def written(found: re.Match[str]) -> str:
-        bracketed, escaped, localized, token = found.groups()
+    def replacement(match: re.Match[str]) -> str:
+        bracketed, escaped, localized, token = match.groups()
         if bracketed is not None:
             return bracketed
         if escaped is not None:
@@ -55,13 +59,14 @@ def format_moment(moment: datetime, pattern: str) -> str:
             return format_moment(moment, _LOCALIZED[localized])
         return _format_token(token, moment)
 
-    return _TOKEN.sub(written, pattern)
+    return _TOKEN.sub(replacement, pattern)
 
 
 def parse_moment(value: object, now: datetime) -> datetime | None:
-    """The moment that a value of a plan names, or None.
+    """Return the moment that a value of a plan names, or `None`.
 
-    ISO text (a date, a date and time, or a time of `now`'s day), or milliseconds since the epoch.
+    The value is ISO text (a date, a date and time, or a time of `now`'s day), or milliseconds since
+    the epoch.
     """
     if isinstance(value, bool):
         return None
@@ -98,12 +103,15 @@ def _ordinal(number: int) -> str:
 
 
 def _weekday(moment: datetime) -> int:
-    """0 for Sunday."""
+    """Return the day of the week; Sunday is 0."""
     return moment.isoweekday() % 7
 
 
 def _week(moment: datetime) -> tuple[int, int]:
-    """Year and number of the week in English: it starts on Sunday, and week 1 is the one with January 1."""
+    """Return year and number of the English week.
+
+    It starts on Sunday, and week 1 is the one with January 1.
+    """
     saturday = moment.date().toordinal() - _weekday(moment) + 6
     year = _year_of(saturday)
     first = date(year, 1, 1) if year <= date.max.year else date.max
@@ -137,7 +145,7 @@ _NUMBERS: Final[Mapping[str, Callable[[datetime], int]]] = {
     "m": lambda m: m.minute,
     "s": lambda m: m.second,
 }
-"""Tokens that are a number: as they stand, with an `o` behind them an ordinal, doubled with two digits."""
+"""The tokens of numbers; a trailing `o` makes an ordinal, a doubled token has two digits."""
 
 _TEXTS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "YYYYYY": lambda m: f"+{m.year:06}",
@@ -177,9 +185,10 @@ def _format_token(token: str, moment: datetime) -> str:
 
 
 def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:
-    """An ISO date (its beginning) or date and time, in milliseconds since the epoch; without a zone that of `now`. None for None.
+    """Return an ISO date (its beginning) or date and time in milliseconds since the epoch.
 
-    ARGUMENT_INVALID, naming `argument`, for any other text.
+    `None` stays `None`. A text without a time zone is in that of `now`. Raise ARGUMENT_INVALID,
+    naming `argument`, for any other text.
     """
     if text is None:
         return None
@@ -187,7 +196,7 @@ def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise ToolError(
-            f"{argument} {text!r} is no ISO date.",
+            f"{argument} {text!r} is not an ISO date.",
             hint="Write it like 2026-03-14 or 2026-03-14T09:30.",
         ) from error
     if moment.tzinfo is None:
@@ -198,7 +207,10 @@ def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:
 
 
 def created_ms(path: VaultPath, properties: Mapping[str, Any], ctx: ToolContext) -> float:
-    """When a file was made, in milliseconds since the epoch: what a note's property created says, else the file's own time."""
-    told = value_of(properties, "created") if path.is_note else None
-    moment = parse_moment(told, ctx.run.now) if isinstance(told, str) else None
+    """Return the creation time of a file in milliseconds since the epoch.
+
+    It is the property `created` of a note if that is a date, or else the file's own time.
+    """
+    created = value_of(properties, "created") if path.is_note else None
+    moment = parse_moment(created, ctx.run.now) if isinstance(created, str) else None
     return ctx.view.stat(path).created_ms if moment is None else moment.timestamp() * 1000

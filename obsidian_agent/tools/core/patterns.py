@@ -1,8 +1,9 @@
-"""Regular expressions of plans: Python's `re` with MULTILINE, but with a limit of time.
+"""Regular expressions of plans: Python's `re` with MULTILINE, but with a time limit.
 
-`re` cannot be interrupted, and a pattern such as `(a+)+$` can take longer than a person lives. So a pattern must be valid for `re`, and
-is run by the `regex` package, whose VERSION0 behaves as `re` does. What `regex` reads differently (fuzzy matching `{e<=1}`, classes such as
-`[[:alpha:]]`) is escaped before, so that it means what it means in `re`.
+`re` cannot be interrupted, and a pattern such as `(a+)+$` can run practically forever. A pattern
+must therefore be valid for `re`, and is run by the `regex` package, whose VERSION0 behaves as `re`
+does. Syntax that `regex` reads differently (fuzzy matching `{e<=1}`, classes such as `[[:alpha:]]`)
+is escaped before, so that it means the same as in `re`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import regex
 
 TIME_LIMIT = 5.0
-"""Seconds that all searching of one step may take."""
+"""The seconds that all searches of one step may take."""
 
 _TOKEN = re.compile(
     r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\N\{[^}]*\}|\\.|\{(?:\d+(?:,\d*)?|,\d*)\}|\{", re.DOTALL
@@ -31,8 +32,11 @@ _CLASS = re.compile(r"\[(\^?)(\]?)(.*)\]", re.DOTALL)
 _IN_CLASS = re.compile(r"\\.|\[", re.DOTALL)
 
 
+_DOLLAR = re.compile(r"\$(\$|\d{1,2})")
+
+
 class PatternMatch(Protocol):
-    """The part of a match that callers need; group 0 is the whole."""
+    """The part of a match that callers need; group 0 is the whole match."""
 
     def start(self) -> int: ...
 
@@ -43,7 +47,10 @@ class PatternMatch(Protocol):
 
 @dataclass(slots=True)
 class TimedPattern:
-    """A compiled pattern with the time that is left for it; ToolError ARGUMENT_INVALID when that is used up."""
+    """A compiled pattern with its remaining time.
+
+    Its methods raise ToolError ARGUMENT_INVALID when the time is used up.
+    """
 
     source: str
     pattern: regex.Pattern[str]
@@ -55,19 +62,19 @@ class TimedPattern:
         return int(self.pattern.groups)
 
     def search(self, text: str) -> PatternMatch | None:
-        """The first match in `text`."""
+        """Return the first match in `text`."""
         with self._timed() as seconds:
-            found: PatternMatch | None = self.pattern.search(text, timeout=seconds, concurrent=True)
-        return found
+            match: PatternMatch | None = self.pattern.search(text, timeout=seconds, concurrent=True)
+        return match
 
     def finditer(self, text: str) -> Iterator[PatternMatch]:
-        """All matches from left to right, none overlapping the one before."""
+        """Return all matches from left to right, without overlaps."""
         with self._timed() as seconds:
             return iter(list(self.pattern.finditer(text, timeout=seconds, concurrent=True)))
 
     @contextmanager
     def _timed(self) -> Iterator[float]:
-        """Give the seconds that a call may take, and subtract what it took from what is left."""
+        """Yield the seconds that a call may take, then subtract the time that it took."""
         budget.check()
         started = time.monotonic()
         try:
@@ -86,7 +93,10 @@ class TimedPattern:
 
 
 def compile_pattern(source: str, *, literal: bool, case_sensitive: bool) -> TimedPattern:
-    """A pattern, or with `literal` a text, ready to be looked for. ToolError ARGUMENT_INVALID when `re` would refuse it."""
+    """Compile a pattern, or a plain text if `literal`.
+
+    Raise ToolError ARGUMENT_INVALID if `re` refuses the pattern.
+    """
     import regex
 
     flags = regex.VERSION0 | regex.MULTILINE | (0 if case_sensitive else regex.IGNORECASE)
@@ -98,11 +108,14 @@ def compile_pattern(source: str, *, literal: bool, case_sensitive: bool) -> Time
             re.compile(source, re.MULTILINE)
         return TimedPattern(source, regex.compile(_as_re_reads(source), flags))
     except (re.error, regex.error, OverflowError, RecursionError) as error:
-        raise ToolError(f"{source!r} is no regular expression of Python: {error}.") from error
+        raise ToolError(f"{source!r} is not a Python regular expression: {error}.") from error
 
 
 def _as_re_reads(source: str) -> str:
-    """The pattern with all that only `regex` gives a meaning to escaped: braces that are no repetition, brackets inside classes."""
+    """Escape everything that only `regex` gives a meaning to.
+
+    That is braces that are not a repetition, and brackets inside classes.
+    """
     return _TOKEN.sub(lambda token: _fixed(token[0]), source)
 
 
@@ -117,14 +130,14 @@ def _fixed(token: str) -> str:
     return f"[{parts[1]}{first}{body}]"
 
 
-_DOLLAR = re.compile(r"\$(\$|\d{1,2})")
-
-
 def expand(template: str, match: PatternMatch, groups: int) -> str:
-    """The replacement for a match: `$1` is a group (or nothing), `$0` all of it, `$$` a dollar sign, the rest literal."""
+    """Return the replacement for a match.
 
-    def value(found: re.Match[str]) -> str:
-        digits = found[1]
+    `$1` is a group (or ""), `$0` the whole match, `$$` a dollar sign; all else is literal.
+    """
+
+    def value(reference: re.Match[str]) -> str:
+        digits = reference[1]
         if digits == "$":
             return "$"
         if int(digits) > groups and len(digits) == 2 and int(digits[0]) <= groups:
@@ -139,7 +152,7 @@ def expand(template: str, match: PatternMatch, groups: int) -> str:
 
 
 def whole_words(text: str) -> regex.Pattern[str]:
-    """A pattern for a text in any case, where words of it are not parts of longer words."""
+    """Return a case-insensitive pattern for a text whose words are not parts of longer words."""
     import regex
 
     words = r"\s+".join(regex.escape(word) for word in text.split())

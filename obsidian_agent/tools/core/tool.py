@@ -1,8 +1,9 @@
-"""The contract of a tool: it reads a view of the vault and proposes; it never writes, asks or waits.
+"""The contract of a tool: it reads a view of the vault and returns a proposal.
 
-A tool is a function with the decorator `tool`, anywhere in this package: the registry finds it. Inputs and outputs are
-`ToolModel`s (models.py); fields that hold vault paths are annotated `PathText` (or `list[PathText]`), fields in which
-an unknown `${head}` stays literal are annotated `LongText`. The plan package finds them by these annotations.
+A tool never writes, prompts or waits. It is a function with the decorator `tool` anywhere in this
+package; the registry discovers it. Inputs and outputs are `ToolModel`s (models.py). Fields with
+vault paths are annotated `PathText` (or `list[PathText]`), fields in which an unknown `${head}`
+stays literal are annotated `LongText`. The plan package relies on these annotations.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
+Input = TypeVar("Input", bound="BaseModel")
+
+Output = TypeVar("Output", bound="BaseModel")
+
+
 class Risk(StrEnum):
-    """What a tool can do at worst, in rising order."""
+    """The worst effect that a tool can have, in rising order."""
 
     READ_ONLY = "read-only"
     WRITES = "writes"
@@ -34,9 +40,9 @@ class Risk(StrEnum):
 
 
 class PathMark:
-    """Annotation mark of an argument that is a vault path.
+    """The annotation of an argument that is a vault path.
 
-    `moved_from`: the argument with the old path of what is moved, which keeps its own name.
+    `moved_from` is the argument with the old path of an entry that moves, which keeps its own name.
     """
 
     def __init__(self, moved_from: str = "") -> None:
@@ -44,7 +50,7 @@ class PathMark:
 
 
 class LongTextMark:
-    """Annotation mark of an argument that is prose or code, where an unknown `${head}` is left as it is."""
+    """The annotation of prose or code, in which an unknown `${head}` stays unchanged."""
 
 
 PathText = Annotated[str, PathMark()]
@@ -53,21 +59,24 @@ LongText = Annotated[str, LongTextMark()]
 
 @dataclass(frozen=True, slots=True)
 class EditorPosition:
-    """A place in a document as Obsidian's editor counts: 0-based line, column in UTF-16 code units; a byte order mark is not shown."""
+    """A position in a document as Obsidian's editor counts it.
+
+    Lines count from 0, columns in UTF-16 code units; a byte order mark does not count.
+    """
 
     line: int
     ch: int
 
     @classmethod
     def at(cls, text: str, offset: int) -> Self:
-        """The place of an index in a text."""
+        """Return the position of an index in a text."""
         start = text.rfind("\n", 0, offset) + 1
         if start == 0 and text.startswith(BOM) and offset:
             start = 1
         return cls(text.count("\n", 0, offset), utf16_length(text[start:offset]))
 
     def offset_in(self, text: str) -> int | None:
-        """The index in a text of this place; None when the text has no such place."""
+        """Return the index of this position in a text, or `None` if there is no such position."""
         start = 0
         for _ in range(self.line):
             start = text.find("\n", start) + 1
@@ -82,7 +91,7 @@ class EditorPosition:
 
 
 def utf16_length(text: str) -> int:
-    """The number of UTF-16 code units, which is how Obsidian counts characters."""
+    """Return the number of UTF-16 code units, which is how Obsidian counts characters."""
     return len(text) if text.isascii() else len(text) + sum(char > "\uffff" for char in text)
 
 
@@ -100,7 +109,7 @@ def _column_index(line: str, units: int) -> int | None:
 
 
 class AppCommand(Protocol):
-    """A command of Obsidian; `source` is the plugin it belongs to."""
+    """A command of Obsidian; `source` is the plugin that it belongs to."""
 
     @property
     def id(self) -> str: ...
@@ -112,9 +121,10 @@ class AppCommand(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selected text; `start` and `end` are its place in the active file, None for text without a place.
+    """Selected text.
 
-    `from_argument`: the user wrote the text into the command, which allows a model to see it.
+    `start` and `end` are its position in the active file, `None` for text without a position.
+    `from_argument`: the user wrote the text into the command, which allows sending it to a model.
     """
 
     text: str
@@ -125,20 +135,23 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class NoteSettings:
-    """How Obsidian's own settings want daily notes and templates: folders ("" is the root), Moment tokens, the path of a template."""
+    """Obsidian's settings for daily notes and templates.
+
+    They are folders ("" is the root), formats in Moment.js tokens, and the path of a template.
+    """
 
     daily_folder: str = ""
     daily_format: str = "YYYY-MM-DD"
     daily_template: str | None = None
     templates: str = ""
-    """The folder of templates; "" when none is set."""
+    """The folder of templates; "" if none is set."""
     date_format: str = "YYYY-MM-DD"
     time_format: str = "HH:mm"
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a run knows of its surroundings, frozen when the preview starts."""
+    """The surroundings of a run, frozen when the preview starts."""
 
     vault_name: str
     now: datetime
@@ -146,19 +159,19 @@ class RunContext:
     selection: Selection | None = None
     cursor: EditorPosition | None = None
     active_hash: str | None = None
-    """SHA-256 of the active note's text when the selection was taken from another program; None where it was not."""
+    """SHA-256 of the active note's text if another program provided the selection, else `None`."""
     open_files: tuple[VaultPath, ...] = ()
     recent_files: tuple[VaultPath, ...] = ()
     has_screen: bool = False
-    """Whether a person sees an app that can open notes."""
+    """Whether the app is on screen and can open notes."""
     runs_commands: bool = False
-    """Whether an Obsidian is there that runs commands."""
+    """Whether a connected Obsidian can run commands."""
     commands: Callable[[], Sequence[AppCommand]] = field(default=tuple, compare=False)
-    """Asks it for its commands, once a run. Raises `ObsidianError`."""
+    """Asks Obsidian for its commands, once per run. Raises `ObsidianError`."""
     has_desktop: Callable[[], bool] = field(default=bool, compare=False)
-    """Whether a desktop can open a note in an Obsidian that does not run yet."""
+    """Whether a desktop can open a note in an Obsidian that is not running yet."""
     params: Mapping[str, Any] = field(default_factory=dict)
-    """Bound parameters, by name; they shadow the context's own names."""
+    """Bound parameters by name; they shadow the names of the context."""
     link_style: LinkStyle = DEFAULT_STYLE
     """The vault's settings for links."""
     notes: NoteSettings = NoteSettings()
@@ -166,22 +179,21 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """All a tool gets besides its arguments: the vault as earlier steps left it, the vault at the start, and the run's context."""
+    """The input of a tool in addition to its arguments.
+
+    `view` is the vault as earlier steps left it, `base` the vault at the start.
+    """
 
     view: VaultView
     base: VaultView
     run: RunContext
     show: Callable[[Sequence[FileChange]], None] = lambda changes: None
-    """For a tool that changes many files: shows the first of them while it goes on. To be called with all so far at each more."""
-
-
-Input = TypeVar("Input", bound="BaseModel")
-Output = TypeVar("Output", bound="BaseModel")
+    """Displays progress of a tool that changes many files; call it with all changes so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Generic[Output]):
-    """What a tool answers: its output, the changes it wants, and warnings for the person."""
+    """The result of a tool: its output, the changes it proposes, and warnings for the user."""
 
     output: Output
     changes: tuple[FileChange, ...] = ()
@@ -190,7 +202,10 @@ class Proposal(Generic[Output]):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One thing a plan can do. `opaque` tools (commands, other programs) cannot be known in advance and are never previewed."""
+    """An operation that plans can use.
+
+    `opaque` tools (commands, other programs) have unpredictable effects and are never previewed.
+    """
 
     name: str
     summary: str
@@ -211,22 +226,25 @@ def tool(
     opaque: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Input, ToolContext], Proposal[Output]]], Tool]:
-    """Makes a tool of a function `(args: Input, ctx: ToolContext) -> Proposal[Output]`: input and output are the models that its types
-    name, its docstring is the summary that people and models read."""
+    """Make a tool of a function `(args: Input, ctx: ToolContext) -> Proposal[Output]`.
 
-    def made(propose: Callable[[Input, ToolContext], Proposal[Output]]) -> Tool:
+    Input and output are the models in its annotations. Its docstring is the summary that users and
+    models read.
+    """
+
+    def decorate(propose: Callable[[Input, ToolContext], Proposal[Output]]) -> Tool:
         hints = get_annotations(propose, eval_str=True)
         (output,) = get_args(hints["return"])
         return Tool(
-            name,
-            " ".join((propose.__doc__ or "").split()),
-            risk,
-            hints["args"],
-            output,
-            propose,
-            deletes,
-            opaque,
-            aliases,
+            name=name,
+            summary=" ".join((propose.__doc__ or "").split()),
+            risk=risk,
+            input=hints["args"],
+            output=output,
+            propose=propose,
+            deletes=deletes,
+            opaque=opaque,
+            aliases=aliases,
         )
 
-    return made
+    return decorate

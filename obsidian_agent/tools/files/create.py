@@ -1,6 +1,8 @@
-"""Folders and files that are made, or replaced as a whole, and the text of a note template with its variables filled in.
+"""Create files and folders, replace whole files, and fill in note templates.
 
-Also the names and places that they get: of the note of a day, week, month, quarter or year, by a pattern, or short ones from titles."""
+Also new names and paths: of the note of a day, week, month, quarter or year, by a pattern, or short
+ones from titles.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,67 @@ from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_h
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
+_TRIED_ONE_BY_ONE = 50
+"""The numbers that are tried in turn.
+
+Beyond them the search doubles its steps, so that thousands of equal names stay quick.
+"""
+
+_VARIABLE: Final = re.compile(
+    r"\{\{[ \t]*(?P<name>[^\W\d][\w -]*?)[ \t]*(?::(?P<format>[^{}\n]*))?\}\}"
+)
+
+_TEMPLATER: Final = re.compile(
+    r"<%[-_]?\s*tp\.(?:file\.(?P<title>title)|date\.(?P<day>now|today|tomorrow|yesterday)"
+    r"\((?:\s*(?P<quote>[\"'])(?P<format>[^\"'\n]*)(?P=quote)\s*)?\))\s*[-_]?%>"
+)
+
+_FOREIGN: Final = re.compile(r"<%[\s\S]*?%>")
+
+_DAY_MS: Final = 86_400_000
+
+Period = Literal["day", "week", "month", "quarter", "year"]
+
+_MONTHS: Final = (
+    "January|February|March|April|May|June|July|August|September|October|November|December"
+)
+
+_FORMATS: Final[dict[Period, tuple[tuple[str, re.Pattern[str]], ...]]] = {
+    "week": (
+        ("gggg-[W]ww", re.compile(r"\d{4}-W\d{2}")),
+        ("gggg[W]ww", re.compile(r"\d{4}W\d{2}")),
+        ("gggg [W]ww", re.compile(r"\d{4} W\d{2}")),
+        ("[Week] ww gggg", re.compile(r"Week \d{2} \d{4}")),
+    ),
+    "month": (
+        ("YYYY-MM", re.compile(r"\d{4}-\d{2}")),
+        ("YYYY-MM MMMM", re.compile(rf"\d{{4}}-\d{{2}} (?:{_MONTHS})")),
+        ("MMMM YYYY", re.compile(rf"(?:{_MONTHS}) \d{{4}}")),
+        ("YYYY MMMM", re.compile(rf"\d{{4}} (?:{_MONTHS})")),
+    ),
+    "quarter": (
+        ("YYYY-[Q]Q", re.compile(r"\d{4}-Q[1-4]")),
+        ("YYYY [Q]Q", re.compile(r"\d{4} Q[1-4]")),
+        ("[Q]Q YYYY", re.compile(r"Q[1-4] \d{4}")),
+    ),
+    "year": (("YYYY", re.compile(r"(?:19|20)\d{2}")),),
+}
+"""The names of periodic notes in Moment.js tokens, the most common first."""
+
+_NAMED: Final[dict[Period, re.Pattern[str]]] = {
+    "week": re.compile(r"\bweek(?:ly|s)?\b|\bwochen?\b", re.IGNORECASE),
+    "month": re.compile(r"\bmonth(?:ly|s)?\b|\bmonate?\b", re.IGNORECASE),
+    "quarter": re.compile(r"\bquarter(?:ly|s)?\b|\bquartale?\b", re.IGNORECASE),
+    "year": re.compile(r"\byear(?:ly|s)?\b|\bannual\b|\bjahre?\b", re.IGNORECASE),
+}
+
+_TEMPLATE: Final = re.compile(r"template|vorlage", re.IGNORECASE)
+
+_YEAR: Final = re.compile(r"\d{4}")
+
+LONGEST_GAP: Final = 3660
+"""The days before the requested one in which a daily note is searched."""
+
 
 class EnsureFolderInput(ToolModel):
     path: PathText
@@ -40,7 +103,7 @@ class EnsureFolderOutput(ToolModel):
 
 @tool("vault.ensureFolder", Risk.WRITES)
 def ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal[EnsureFolderOutput]:
-    """Make a folder, with the parents it lacks, unless it exists."""
+    """Create a folder, with its missing parents, unless it exists."""
     existing = ctx.view.twin(paths.parse(args.path, PathUse.FOLDER))
     if existing is None:
         path = new_path(ctx.view, args.path, PathUse.MAKE_FOLDER)
@@ -57,18 +120,18 @@ def ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal[EnsureF
 class CreateFileInput(ToolModel):
     path: PathText = Field(
         min_length=1,
-        description="Path of the new file with its extension; missing folders are made.",
+        description="Path of the new file with its extension; missing folders are created.",
     )
     content: LongText
     if_not_exists: bool = Field(
         default=True,
-        description="true: an existing file is left alone with a warning; false: it is an error.",
+        description="true: an existing file is unchanged, with a warning; false: it is an error.",
     )
     frontmatter: dict[str, Any] | None = Field(
         default=None, description="Properties, merged into the frontmatter that content may have."
     )
     on_conflict: Literal["suffix"] | None = Field(
-        default=None, description="suffix: take the next free name, 'Note 2.md', instead."
+        default=None, description="suffix: use the next free name instead, such as 'Note 2.md'."
     )
 
 
@@ -81,20 +144,20 @@ class CreateFileOutput(ToolModel):
 
 @tool("vault.createFile", Risk.WRITES, aliases=("obsidian.create_note",))
 def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileOutput]:
-    """Make a new file. Never overwrites: an existing file is left alone."""
+    """Create a new file. An existing file is never overwritten."""
     path = new_path(ctx.view, args.path)
-    made_here = _is_made_by_plan(ctx.view, path)
+    is_made_here = _is_made_by_plan(ctx.view, path)
     twin = ctx.view.twin(path)
     if args.on_conflict == "suffix":
-        if made_here or twin is not None:
+        if is_made_here or twin is not None:
             path = _free_name(path, ctx.view)
-    elif made_here:
+    elif is_made_here:
         raise ToolError(
-            f"Another step of this plan already makes {twin or path}.",
+            f"Another step of this plan already creates {twin or path}.",
             code="DUPLICATE_PATH",
             path=path.text,
             hint="Give each file its own name.",
-            advice='Or say onConflict: "suffix".',
+            advice='Or set onConflict: "suffix".',
         )
     elif twin is not None:
         return _existing_file(args, ctx, path, twin)
@@ -104,10 +167,6 @@ def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileO
         path=path.text, created=True, hash=content_hash(data), mtime_ms=now_ms(ctx.run)
     )
     return Proposal(output, (CreateFile(path, data),), new_file_warnings(ctx, path))
-
-
-_TRIED_ONE_BY_ONE = 50
-"""Numbers that are tried in turn; beyond them the search doubles its steps, so that thousands of equal names stay quick."""
 
 
 def _existing_file(
@@ -135,18 +194,18 @@ def _existing_file(
     return Proposal(
         output,
         warnings=(
-            Problem("FILE_EXISTS", f"{twin} already exists and is left as it is.", path=twin.text),
+            Problem("FILE_EXISTS", f"{twin} already exists and is unchanged.", path=twin.text),
         ),
     )
 
 
 def _is_made_by_plan(view: VaultView, path: VaultPath) -> bool:
-    """Whether an earlier step made this path: an overlay knows that, the disk does not."""
+    """Return whether an earlier step created this path, which only an overlay knows."""
     return isinstance(view, OverlayVault) and view.created_here(path)
 
 
 def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
-    """The path with the smallest free number; when many are taken, with one that follows a taken number."""
+    """Return the path with the smallest free number, or any free number after many used ones."""
     folder = path.text[: len(path.text) - len(path.name)]
 
     def numbered(number: int) -> VaultPath | None:
@@ -156,22 +215,23 @@ def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
     for number in range(2, _TRIED_ONE_BY_ONE):
         if free := numbered(number):
             return free
-    taken, step = _TRIED_ONE_BY_ONE - 1, 1
-    while (free := numbered(taken + step)) is None:
-        taken, step = taken + step, step * 2
+    used, step = _TRIED_ONE_BY_ONE - 1, 1
+    while (free := numbered(used + step)) is None:
+        used, step = used + step, step * 2
     while step > 1:
         step //= 2
-        if nearer := numbered(taken + step):
+        if nearer := numbered(used + step):
             free = nearer
         else:
-            taken += step
+            used += step
     return free
 
 
 class WriteFileInput(ToolModel):
     path: PathText = Field(min_length=1)
     content: LongText = Field(
-        description="The whole new content; nothing of the old one is kept. Only text is replaced, never a picture."
+        description="The whole new content, which replaces the old one. "
+        "Only text can be replaced, not a picture."
     )
     if_match: str | None = Field(
         default=None, description="Write only while the file has this hash."
@@ -188,18 +248,14 @@ class WriteFileOutput(ToolModel):
 
 @tool("vault.writeFile", Risk.WRITES)
 def write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal[WriteFileOutput]:
-    """Replace the whole content of a file, or make it."""
+    """Replace the whole content of a file, or create it."""
     path, before = _target(args.path, ctx.view)
     if before is not None:
         decode(before, path.text)
     if args.if_match is not None and (
         before is None or content_hash(before) != args.if_match.lower()
     ):
-        state = (
-            "does not exist"
-            if before is None
-            else "has other content than the hash in ifMatch says"
-        )
+        state = "does not exist" if before is None else "does not match the hash in ifMatch"
         raise Conflict(
             f"{path} {state}.", path=path.text, hint="Read the file again and use its hash."
         )
@@ -220,7 +276,10 @@ def write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal[WriteFileOutp
 
 
 def _target(text: str, view: VaultView) -> tuple[VaultPath, bytes | None]:
-    """The file to write and its bytes (None: it is new). A file that exists in another spelling is never taken for the one named."""
+    """Return the file to write and its bytes, `None` for a new file.
+
+    A file that exists in another spelling is never written instead of the named one.
+    """
     path = paths.parse(text, PathUse.UPDATE)
     entry = view.locate(path)
     if entry is not None:
@@ -229,7 +288,7 @@ def _target(text: str, view: VaultView) -> tuple[VaultPath, bytes | None]:
 
 
 def new_file(text: str, view: VaultView) -> VaultPath:
-    """The path of a file that is about to be made. FILE_EXISTS when it exists in another spelling."""
+    """Return the path of a file to create. Raise FILE_EXISTS if it exists in another spelling."""
     path = new_path(view, text)
     twin = view.twin(path)
     if twin is not None:
@@ -247,31 +306,19 @@ def _is_folder(view: VaultView, path: VaultPath) -> bool:
     return entry is not None and entry.kind == "folder"
 
 
-_VARIABLE: Final = re.compile(
-    r"\{\{[ \t]*(?P<name>[^\W\d][\w -]*?)[ \t]*(?::(?P<format>[^{}\n]*))?\}\}"
-)
-_TEMPLATER: Final = re.compile(
-    r"<%[-_]?\s*tp\.(?:file\.(?P<title>title)|date\.(?P<day>now|today|tomorrow|yesterday)"
-    r"\((?:\s*(?P<quote>[\"'])(?P<format>[^\"'\n]*)(?P=quote)\s*)?\))\s*[-_]?%>"
-)
-_FOREIGN: Final = re.compile(r"<%[\s\S]*?%>")
-_DAY_MS: Final = 86_400_000
-
-
 class RenderInput(ToolModel):
     path: PathText = Field(min_length=1, description="The template.")
-    title: str = Field(default="", description="What {{title}} stands for: the new note's name.")
+    title: str = Field(default="", description="The value of {{title}}: the new note's name.")
     when: str | None = Field(
         default=None,
-        description="The moment of {{date}} and {{time}}, ISO; that of the run when absent.",
+        description="The ISO date and time of {{date}} and {{time}}; by default that of the run.",
     )
-    values: dict[str, Any] = Field(
-        default={}, description="What other variables stand for, by name."
-    )
+    values: dict[str, Any] = Field(default={}, description="The values of other variables by name.")
     date_format: str | None = Field(
         default=None,
         min_length=1,
-        description="How {{date}} looks, in Moment's tokens; as Obsidian's settings say when absent.",
+        description="The format of {{date}} in Moment.js tokens; "
+        "by default from Obsidian's settings.",
     )
     time_format: str | None = Field(default=None, min_length=1)
 
@@ -280,14 +327,12 @@ class RenderOutput(ToolModel):
     path: str
     title: str
     text: str
-    unknown: list[str] = Field(
-        description="Variables that stay as they are, because nothing says what they stand for."
-    )
+    unknown: list[str] = Field(description="Variables without a value, which stay unchanged.")
 
 
 @tool("template.render", Risk.READ_ONLY)
 def render(args: RenderInput, ctx: ToolContext) -> Proposal[RenderOutput]:
-    """The text of a note template with {{title}}, {{date}}, {{time}}, {{date:FORMAT}} and named values filled in."""
+    """Fill in a note template: {{title}}, {{date}}, {{time}}, {{date:FORMAT}} and named values."""
     path = find_file(ctx.view, args.path)
     rendering = _Rendering(args, ctx)
     text = _TEMPLATER.sub(
@@ -295,7 +340,10 @@ def render(args: RenderInput, ctx: ToolContext) -> Proposal[RenderOutput]:
     )
     warnings: tuple[Problem, ...] = ()
     if left := _FOREIGN.search(text):
-        message = f"{path} holds commands of the plugin Templater that only Obsidian can run, such as {left[0][:60]}; they stay as text."
+        message = (
+            f"{path} contains commands of the plugin Templater that only Obsidian can run, "
+            f"such as {left[0][:60]}; they stay as text."
+        )
         warnings = (Problem("TEMPLATE_COMMANDS", message, path=path.text),)
     return Proposal(
         RenderOutput(path=path.text, title=args.title, text=text, unknown=list(rendering.unknown)),
@@ -304,7 +352,7 @@ def render(args: RenderInput, ctx: ToolContext) -> Proposal[RenderOutput]:
 
 
 class _Rendering:
-    """What variables stand for in one call."""
+    """The values of variables in one call."""
 
     def __init__(self, args: RenderInput, ctx: ToolContext) -> None:
         self._args = args
@@ -318,9 +366,9 @@ class _Rendering:
         self._values = {name.casefold(): text_of(value) for name, value in args.values.items()}
         self.unknown: dict[str, None] = {}
 
-    def variable(self, found: re.Match[str]) -> str:
-        """A variable of Obsidian's own templates, or a named value; any other stays."""
-        name = found["name"].casefold()
+    def variable(self, match: re.Match[str]) -> str:
+        """Replace a variable of Obsidian's own templates or a named value; any other stays."""
+        name = match["name"].casefold()
         if name in self._values:
             return self._values[name]
         match name:
@@ -329,63 +377,26 @@ class _Rendering:
             case "date":
                 return format_moment(
                     self._when,
-                    found["format"] or self._args.date_format or self._settings.date_format,
+                    match["format"] or self._args.date_format or self._settings.date_format,
                 )
             case "time":
                 return format_moment(
                     self._when,
-                    found["format"] or self._args.time_format or self._settings.time_format,
+                    match["format"] or self._args.time_format or self._settings.time_format,
                 )
             case _:
-                self.unknown[found["name"]] = None
-                return found[0]
+                self.unknown[match["name"]] = None
+                return match[0]
 
-    def templater(self, found: re.Match[str]) -> str:
-        """The title and dates of the plugin Templater; a date with an offset or anything else stays."""
-        if found["title"]:
+    def templater(self, match: re.Match[str]) -> str:
+        """Replace the title and dates of the plugin Templater; a date with an offset stays."""
+        if match["title"]:
             return self._args.title
-        days = {"tomorrow": 1, "yesterday": -1}.get(found["day"], 0)
+        days = {"tomorrow": 1, "yesterday": -1}.get(match["day"], 0)
         moment = (
             parse_moment(self._when.timestamp() * 1000 + days * _DAY_MS, self._now) or self._when
         )
-        return format_moment(moment, found["format"] or "YYYY-MM-DD")
-
-
-Period = Literal["day", "week", "month", "quarter", "year"]
-_MONTHS: Final = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
-_FORMATS: Final[dict[Period, tuple[tuple[str, re.Pattern[str]], ...]]] = {
-    "week": (
-        ("gggg-[W]ww", re.compile(r"\d{4}-W\d{2}")),
-        ("gggg[W]ww", re.compile(r"\d{4}W\d{2}")),
-        ("gggg [W]ww", re.compile(r"\d{4} W\d{2}")),
-        ("[Week] ww gggg", re.compile(r"Week \d{2} \d{4}")),
-    ),
-    "month": (
-        ("YYYY-MM", re.compile(r"\d{4}-\d{2}")),
-        ("YYYY-MM MMMM", re.compile(rf"\d{{4}}-\d{{2}} (?:{_MONTHS})")),
-        ("MMMM YYYY", re.compile(rf"(?:{_MONTHS}) \d{{4}}")),
-        ("YYYY MMMM", re.compile(rf"\d{{4}} (?:{_MONTHS})")),
-    ),
-    "quarter": (
-        ("YYYY-[Q]Q", re.compile(r"\d{4}-Q[1-4]")),
-        ("YYYY [Q]Q", re.compile(r"\d{4} Q[1-4]")),
-        ("[Q]Q YYYY", re.compile(r"Q[1-4] \d{4}")),
-    ),
-    "year": (("YYYY", re.compile(r"(?:19|20)\d{2}")),),
-}
-"""How notes of a period are named, in Moment's tokens, the usual way first."""
-
-_NAMED: Final[dict[Period, re.Pattern[str]]] = {
-    "week": re.compile(r"\bweek(?:ly|s)?\b|\bwochen?\b", re.IGNORECASE),
-    "month": re.compile(r"\bmonth(?:ly|s)?\b|\bmonate?\b", re.IGNORECASE),
-    "quarter": re.compile(r"\bquarter(?:ly|s)?\b|\bquartale?\b", re.IGNORECASE),
-    "year": re.compile(r"\byear(?:ly|s)?\b|\bannual\b|\bjahre?\b", re.IGNORECASE),
-}
-_TEMPLATE: Final = re.compile(r"template|vorlage", re.IGNORECASE)
-
-_YEAR: Final = re.compile(r"\d{4}")
+        return format_moment(moment, match["format"] or "YYYY-MM-DD")
 
 
 class NewNamesInput(ToolModel):
@@ -393,7 +404,8 @@ class NewNamesInput(ToolModel):
     pattern: str = Field(
         default="{name}",
         min_length=1,
-        description="The new name without extension: {name}, {index}, {mtimeMs|date:YYYY-MM-DD}, {frontmatter.KEY}.",
+        description="The new name without extension: {name}, {index}, "
+        "{mtimeMs|date:YYYY-MM-DD}, {frontmatter.KEY}.",
     )
     find: str | None = Field(
         default=None, min_length=1, description="A text to replace in the name first; case counts."
@@ -407,15 +419,15 @@ class NewName(ToolModel):
 
 
 class NewNamesOutput(ToolModel):
-    items: list[NewName] = Field(description="The files that get another name; the folder stays.")
+    items: list[NewName] = Field(description="The files with another name; the folder stays.")
     count: int
 
 
 @tool("util.newNames", Risk.READ_ONLY)
 def new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal[NewNamesOutput]:
-    """Other names for files by a pattern, to rename them with; those whose name would stay are left out."""
+    """Suggest new names for files by a pattern; files that keep their name are omitted."""
     template = ListTemplate(args.pattern, FilterContext(LinkWriter(ctx.view), ctx.run.now))
-    made: list[NewName] = []
+    names: list[NewName] = []
     for index, item in enumerate([item for item in args.items if item is not None], 1):
         path = parse(path_of(item), PathUse.READ)
         name = path.stem.replace(args.find, args.replace) if args.find is not None else path.stem
@@ -426,12 +438,12 @@ def new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal[NewNamesOutput]
         }
         filled = template.fill(fields, index).strip()
         if not filled:
-            raise ToolError(f"{path} would have no name.", path=path.text)
+            raise ToolError(f"The new name of {path} would be empty.", path=path.text)
         new = f"{clean_component(filled)}{path.suffix}"
         to = new if path.parent.is_root else f"{path.parent.text}/{new}"
         if to != path.text:
-            made.append(NewName(path=path.text, to=to))
-    return Proposal(NewNamesOutput(items=made, count=len(made)))
+            names.append(NewName(path=path.text, to=to))
+    return Proposal(NewNamesOutput(items=names, count=len(names)))
 
 
 class SlugifyInput(ToolModel):
@@ -446,7 +458,7 @@ class SlugifyOutput(ToolModel):
 
 @tool("util.slugifyTitle", Risk.READ_ONLY)
 def slugify_title(args: SlugifyInput, ctx: ToolContext) -> Proposal[SlugifyOutput]:
-    """A short lower-case name made from a title."""
+    """Make a short lower-case name from a title."""
     return Proposal(SlugifyOutput(slug=slug(args.title, args.separator, args.max_length)))
 
 
@@ -457,18 +469,19 @@ class PeriodNoteInput(ToolModel):
     )
     existing: bool = Field(
         default=False,
-        description="For days: where that day has no note, the last day before it that has one.",
+        description="For days: if that day has no note, use the last earlier day that has one.",
     )
 
 
 class PeriodNoteOutput(SparseOutput):
     path: str = Field(
-        description="Beside the notes of that kind there are and named like them, else in a folder for them, else in the root."
+        description="Next to the existing notes of that kind and named like them, "
+        "else in a folder for them, else in the root."
     )
     title: str
     day: str = Field(description="Its first day, YYYY-MM-DD.")
     template: str | None = Field(
-        default=None, description="The one template whose name says that it is for them."
+        default=None, description="The only template whose name matches the period."
     )
     bare: bool = Field(description="Whether there is no template.")
 
@@ -476,19 +489,23 @@ class PeriodNoteOutput(SparseOutput):
 class _Habit(NamedTuple):
     folder: str
     yearly: bool
-    """Whether each year has a folder of its own below."""
+    """Whether each year has a subfolder of its own."""
     format: str
 
 
 @tool("util.periodNote", Risk.READ_ONLY)
 def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteOutput]:
-    """Where the note of this day, week, month, quarter or year (or another one) belongs, its title, and its template if there is one."""
+    """Find the path and title of a periodic note (day, week, month, quarter or year).
+
+    It is that of the current period or another one; the result includes its template if there is
+    one.
+    """
     if args.period == "day":
         moment = ctx.run.now + timedelta(days=int(args.offset))
-        wanted = _daily_path(ctx, moment)
-        if not args.existing or ctx.view.locate(parse(wanted, PathUse.READ)) is not None:
+        path = _daily_path(ctx, moment)
+        if not args.existing or ctx.view.locate(parse(path, PathUse.READ)) is not None:
             return Proposal(_daily_note(ctx, moment))
-        return _last_daily_note(ctx, moment, wanted)
+        return _last_daily_note(ctx, moment, path)
     notes = [
         entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file" and entry.path.is_note
     ]
@@ -523,24 +540,25 @@ def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteO
     )
 
 
-LONGEST_GAP: Final = 3660
-"""Days without a daily note after which no earlier one is looked for."""
+def _last_daily_note(
+    ctx: ToolContext, moment: datetime, requested: str
+) -> Proposal[PeriodNoteOutput]:
+    """Return the last daily note before a day without one.
 
-
-def _last_daily_note(ctx: ToolContext, moment: datetime, wanted: str) -> Proposal[PeriodNoteOutput]:
-    """The last daily note before a day that has none. Raise FILE_NOT_FOUND where there is none."""
+    Raise FILE_NOT_FOUND if none exists.
+    """
     notes = {path.text for path in ctx.view.index.notes(ROOT)}
     earlier = (moment - timedelta(days=days) for days in range(1, LONGEST_GAP))
     last = next((day for day in earlier if _daily_path(ctx, day) in notes), None)
     if last is None:
         raise ToolError(
-            f"There is no daily note {wanted}, and none before it.",
+            f"The daily note {requested} does not exist, and neither does an earlier one.",
             code="FILE_NOT_FOUND",
-            path=wanted,
+            path=requested,
         )
-    found = _daily_note(ctx, last)
-    message = f"There is no daily note {wanted}; {found.path} is the last one before it."
-    return Proposal(found, warnings=(Problem("FILE_NOT_FOUND", message, path=wanted),))
+    note = _daily_note(ctx, last)
+    message = f"The daily note {requested} does not exist; {note.path} is the last one before it."
+    return Proposal(note, warnings=(Problem("FILE_NOT_FOUND", message, path=requested),))
 
 
 def _daily_path(ctx: ToolContext, moment: datetime) -> str:
@@ -549,7 +567,7 @@ def _daily_path(ctx: ToolContext, moment: datetime) -> str:
 
 
 def _daily_note(ctx: ToolContext, moment: datetime) -> PeriodNoteOutput:
-    """The note of a day, as the settings of Obsidian's daily notes have it."""
+    """Return the note of a day, according to Obsidian's settings for daily notes."""
     settings = ctx.run.notes
     template = (
         None
@@ -570,17 +588,17 @@ def _daily_note(ctx: ToolContext, moment: datetime) -> PeriodNoteOutput:
 
 
 def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPath]) -> _Habit:
-    """The place and form that most of the notes of this kind have."""
-    found: Counter[_Habit] = Counter()
+    """Return the folder and format that most of the notes of this kind have."""
+    habits: Counter[_Habit] = Counter()
     for path in notes:
         form = _matching(period, path)
         if form is not None and not _TEMPLATE.search(path.parent.text):
             yearly = bool(_YEAR.fullmatch(path.parent.name)) and path.parent.name in path.stem
-            found[
+            habits[
                 _Habit(path.parent.parent.text if yearly else path.parent.text, yearly, form)
             ] += 1
-    if found and not (period == "year" and len(found) > 1):
-        return found.most_common(1)[0][0]
+    if habits and not (period == "year" and len(habits) > 1):
+        return habits.most_common(1)[0][0]
     named = [folder.text for folder in folders if _NAMED[period].search(folder.name)]
     return _Habit(named[0] if len(named) == 1 else "", False, _FORMATS[period][0][0])
 
@@ -590,7 +608,7 @@ def _matching(period: Period, path: VaultPath) -> str | None:
 
 
 def _first_day(period: Period, today: date, offset: int) -> date:
-    """The first day of the period that lies so many periods away. A week is told by its Monday."""
+    """Return the first day of the period `offset` periods away; a week starts on Monday."""
     if period == "week":
         return today - timedelta(days=today.weekday()) + timedelta(weeks=offset)
     length = {"month": 1, "quarter": 3, "year": 12}[period]

@@ -1,6 +1,8 @@
-"""Files and folders that get another place: `vault.rename`, `vault.delete`.
+"""Move and delete files and folders: `vault.rename`, `vault.delete`.
 
-What that means for links, and what making a file does: links are rewritten or warned of; bases (`.base`) are read as text and never changed."""
+Also the effects on links, including those of new files: links are rewritten or reported. Bases
+(`.base`) are read as text and never changed.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,17 @@ from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFi
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
+NAMED_IN_A_WARNING = 10
+"""The number of files that a warning names; it only counts the others."""
+
 
 def find_broken_bases(
     view: VaultView, index: VaultIndex, moves: FileMoves, entry: Entry
 ) -> Iterator[VaultPath]:
-    """The bases with a link whose meaning the moves change, or that ask for the folder `entry` by its path."""
+    """Yield the bases with a link that the moves would break or redirect.
+
+    A base that refers to the folder `entry` by its path counts as well.
+    """
     after = LinksAfter(index, moves)
     folder = (
         re.compile(rb"inFolder\([\"'\\]*+%s[/\"'\\]" % re.escape(entry.path.text.encode()))
@@ -52,32 +60,27 @@ def find_broken_bases(
         except VaultError:
             continue
         if (folder is not None and folder.search(data)) or any(
-            _is_broken(link.target, base, path, index, moves, after) for link in base_links(data)
+            _is_broken(link.target, base, index, moves, after) for link in base_links(data)
         ):
             yield path
 
 
 def _is_broken(
-    target: str,
-    base: VaultPath,
-    path: VaultPath,
-    index: VaultIndex,
-    moves: FileMoves,
-    after: LinksAfter,
+    target: str, base: VaultPath, index: VaultIndex, moves: FileMoves, after: LinksAfter
 ) -> bool:
-    before = index.resolve(target, base) if target else None
-    return before is not None and (
-        moves.after(before) is None or after.resolve(target, path) != moves.after(before)
-    )
-
-
-NAMED_IN_A_WARNING = 10
-"""Files that a warning names; of the others it says how many there are."""
+    before, path = index.resolve(target, base) if target else None, moves.after(base)
+    if before is None or path is None:
+        return False
+    moved = moves.after(before)
+    return moved is None or after.resolve(target, path) != moved
 
 
 @dataclass(frozen=True, slots=True)
 class LinkUpdates:
-    """What a rename means for links: the changes to fold after it, the number of links they rewrite, and what to warn of."""
+    """The effect of a rename on links.
+
+    These are the changes to apply after it, the number of links that they rewrite, and warnings.
+    """
 
     changes: tuple[FileChange, ...] = ()
     count: int = 0
@@ -85,7 +88,10 @@ class LinkUpdates:
 
 
 def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdates:
-    """The updates that keep the meaning of every link when `entry` becomes `target`. ToolError when a link cannot keep it."""
+    """Return the updates that keep the meaning of every link when `entry` becomes `target`.
+
+    Raise ToolError if a link cannot keep its meaning.
+    """
     index = ctx.view.index
     moves = moves_of_rename(ctx.view, entry, target)
     done = relink(ctx.view, index, moves, ctx.run.link_style, ctx.run.vault_name)
@@ -96,19 +102,22 @@ def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdat
 
 
 def rename_warnings(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
-    """Warnings for a rename that updates no links."""
+    """Return the warnings for a rename that updates no links."""
     moves = moves_of_rename(ctx.view, entry, target)
     return (*_warnings(ctx, moves, entry.path), *_bases(ctx, moves, entry))
 
 
 def delete_warnings(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
-    """Warnings for a deletion."""
+    """Return the warnings for a deletion."""
     moves = moves_of_delete(ctx.view, entry)
     return (*_warnings(ctx, moves, entry.path), *_bases(ctx, moves, entry))
 
 
 def new_file_warnings(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
-    """Warnings for a new file whose name draws links to it that lead to another file now, as Obsidian lets it."""
+    """Return the warnings for a new file whose name captures links that now lead to another file.
+
+    Obsidian resolves them so.
+    """
     if not ctx.base.index.named(file_name(path)):
         return ()
     return _warnings(ctx, FileMoves(added=(path,)), path)
@@ -120,11 +129,11 @@ def _warnings(ctx: ToolContext, moves: FileMoves, path: VaultPath) -> tuple[Prob
     lost: list[str] = []
     redirected: list[str] = []
     for source in changes.sources():
-        found = changes.of_source(source).values()
+        redirects = changes.of_source(source).values()
         where = (moves.moved.get(source) or source).text
-        if any(change.now is None for change in found):
+        if any(change.now is None for change in redirects):
             lost.append(where)
-        if any(change.now is not None and change.now != change.wanted for change in found):
+        if any(change.now is not None and change.now != change.wanted for change in redirects):
             redirected.append(where)
     problems = []
     if lost:
@@ -158,7 +167,7 @@ def _unread(index: VaultIndex) -> Iterable[Problem]:
     if names:
         yield Problem(
             index.problems[names[0]].code,
-            f"Links in {_listed(names)} are not known, as that cannot be read.",
+            f"Links in {_listed(names)} are unknown because of a read error.",
             path=names[0],
         )
 
@@ -166,9 +175,9 @@ def _unread(index: VaultIndex) -> Iterable[Problem]:
 def _listed(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
-    shown = ", ".join(names[:NAMED_IN_A_WARNING])
+    names_shown = ", ".join(names[:NAMED_IN_A_WARNING])
     more = len(names) - NAMED_IN_A_WARNING
-    return f"{len(names)} files ({shown}{f' and {more} more' if more > 0 else ''})"
+    return f"{len(names)} files ({names_shown}{f' and {more} more' if more > 0 else ''})"
 
 
 class RenameInput(ToolModel):
@@ -177,9 +186,10 @@ class RenameInput(ToolModel):
         min_length=1,
         description="The full new path with name and extension, never a folder to move into.",
     )
-    update_links: bool = Field(default=True, description="Rewrite the links that lead there.")
+    update_links: bool = Field(default=True, description="Rewrite the links to it.")
     overwrite: bool = Field(
-        default=False, description="A file in the way goes to the trash, where deletes are allowed."
+        default=False,
+        description="Move an existing file at the new path to the trash, if deletes are allowed.",
     )
 
 
@@ -213,7 +223,10 @@ def rename(args: RenameInput, ctx: ToolContext) -> Proposal[RenameOutput]:
 
 
 def _in_existing_spelling(view: VaultView, path: VaultPath) -> VaultPath:
-    """The path below its folders as the vault spells them: a name in another Unicode form is the same folder."""
+    """Return the path with its folders spelled as in the vault.
+
+    A name in another Unicode form is the same folder.
+    """
     if path.is_root:
         return path
     folder = view.locate(path.parent)
@@ -235,7 +248,7 @@ def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: V
     if in_way is not None and in_way.kind == "folder":
         hint = f"to is the full new path: did you mean {f'{twin}/{entry.path.name}'!r}?"
         raise ToolError(
-            f"{twin} is a folder that exists.", code="FILE_EXISTS", path=target.text, hint=hint
+            f"{twin} is an existing folder.", code="FILE_EXISTS", path=target.text, hint=hint
         )
     if not overwrite or entry.kind == "folder":
         raise ToolError(
@@ -254,7 +267,7 @@ class DeleteInput(ToolModel):
 class DeleteOutput(ToolModel):
     path: str
     deleted: bool
-    trash_path: str = Field(description="Where it is now, inside the vault's own .trash/.")
+    trash_path: str = Field(description="Its new path inside the vault's own .trash/.")
 
 
 @tool("vault.delete", Risk.WRITES, deletes=True)
@@ -266,7 +279,7 @@ def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
             f"The folder {entry.path} is not empty.",
             code="FOLDER_NOT_EMPTY",
             path=entry.path.text,
-            hint="Say recursive: true.",
+            hint="Set recursive: true.",
         )
     trash = _trash_target(ctx.view, entry.path)
     output = DeleteOutput(path=entry.path.text, deleted=True, trash_path=trash.text)
@@ -274,7 +287,10 @@ def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
 
 
 def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:
-    """The name in the trash: an overlay knows which ones are taken, a bare disk is only asked in tests and look-ups."""
+    """Return the name in the trash.
+
+    Only an overlay knows which names are in use; a bare disk is asked only in tests and look-ups.
+    """
     return (
         view.trash_target(path) if isinstance(view, OverlayVault) else paths.trash_path(path.name)
     )

@@ -1,4 +1,4 @@
-"""Looking at files and folders: their text, their list, what is known of one (`vault.getMetadata`), and how many words they hold."""
+"""Read files and folders: texts, listings, metadata and word counts."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import BOM, decode
 from obsidian_agent.vault.views.changes import content_hash
 from obsidian_agent.vault.views.view import Entry, VaultView
+
+_WORD: Final = re.compile(
+    r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
+    r"|[぀-ヿ一-鿿]"
+)
+"""A number, a word with its apostrophes and hyphens, or a character of a script without spaces."""
 
 
 class ReadFileInput(ToolModel):
@@ -50,7 +56,7 @@ def read_file(args: ReadFileInput, ctx: ToolContext) -> Proposal[ReadFileOutput]
     if args.offset or args.max_bytes is not None:
         start = _forward(data, args.offset)
         end = start + args.max_bytes if args.max_bytes is not None else len(data)
-        end = _cut(data, start, end)
+        end = _page_end(data, start, end)
         content = data[start:end].decode()
     truncated = end < len(data)
     output = ReadFileOutput(
@@ -65,15 +71,18 @@ def read_file(args: ReadFileInput, ctx: ToolContext) -> Proposal[ReadFileOutput]
 
 
 def _forward(data: bytes, index: int) -> int:
-    """The next place at or after `index` where a character of UTF-8 starts."""
+    """Return the next index at or after `index` where a UTF-8 character starts."""
     index = min(index, len(data))
     while index < len(data) and data[index] & 0xC0 == 0x80:
         index += 1
     return index
 
 
-def _cut(data: bytes, start: int, end: int) -> int:
-    """The last place at or before `end` where a character starts, behind at least one character so that paging always gets on."""
+def _page_end(data: bytes, start: int, end: int) -> int:
+    """Return the last index at or before `end` where a character starts.
+
+    It is at least one character after `start`, so that paging always advances.
+    """
     if end >= len(data):
         return len(data)
     while end > start and data[end] & 0xC0 == 0x80:
@@ -98,7 +107,7 @@ class ReadFilesOutput(ToolModel):
 
 @tool("vault.readFiles", Risk.READ_ONLY, aliases=("file_read",))
 def read_files(args: ReadFilesInput, ctx: ToolContext) -> Proposal[ReadFilesOutput]:
-    """Read several files; one that cannot be read gives an error in its place."""
+    """Read several files; a file that cannot be read has an error instead of a content."""
     return Proposal(ReadFilesOutput(files=[_read_one(ctx.view, text) for text in args.file_paths]))
 
 
@@ -141,8 +150,8 @@ def list_files(args: ListFilesInput, ctx: ToolContext) -> Proposal[ListFilesOutp
     """List the files and folders below a folder, sorted by path."""
     folder = find_folder(ctx.view, args.folder)
     entries = list(ctx.view.walk(folder) if args.recursive else ctx.view.children(folder))
-    found, more = page(list(_with_extension(entries, args.extension)), args.limit, args.offset)
-    files = [_listed(ctx.view, path) for path in found]
+    paths, more = page(list(_with_extension(entries, args.extension)), args.limit, args.offset)
+    files = [_listed(ctx.view, path) for path in paths]
     folders = [entry.path.text for entry in entries if entry.kind == "folder"]
     return Proposal(ListFilesOutput(files=files, folders=folders, count=len(files), has_more=more))
 
@@ -153,7 +162,7 @@ def _with_extension(entries: Iterable[Entry], extension: str | None) -> Iterable
         return files
     if "/" in extension or "*" in extension:
         raise ToolError(
-            f"{extension!r} is no file extension.",
+            f"{extension!r} is not a file extension.",
             hint="Give it without dot and wildcard, such as md.",
         )
     suffix = f".{extension.lstrip('.').lower()}"
@@ -176,12 +185,12 @@ class MetadataHeading(ToolModel):
 
 
 class MetadataLink(ToolModel):
-    target: str = Field(description="As the link has it, without heading.")
-    subpath: str = Field(description="#heading, #^block or nothing.")
+    target: str = Field(description="As written in the link, without heading.")
+    subpath: str = Field(description="#heading, #^block or empty.")
     text: str
     kind: str
     line: int
-    path: str | None = Field(description="The file that it leads to; null when there is none.")
+    path: str | None = Field(description="The file that it leads to; null without one.")
 
 
 class MetadataTask(ToolModel):
@@ -201,7 +210,7 @@ class MetadataOutput(SparseOutput):
     size: int = Field(description="In bytes.")
     mtime_ms: float
     created_ms: float = Field(
-        description="By its property created where that is a date, else by the file's own time."
+        description="The property created if that is a date, else the file's own time."
     )
     hash: str
 
@@ -210,7 +219,10 @@ class MetadataOutput(SparseOutput):
     "vault.getMetadata", Risk.READ_ONLY, aliases=("get_file_metadata", "obsidian.get_note_metadata")
 )
 def get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal[MetadataOutput]:
-    """Properties, tags, aliases, headings, links, tasks, size, time and hash of a file."""
+    """Return the metadata of a file: properties, tags, links and more.
+
+    Also aliases, headings, tasks, size, time and hash.
+    """
     path = find_file(ctx.view, args.path)
     data = ctx.view.read(path)
     note = scan_lossy(data) if path.is_note else scan_lossy(b"")
@@ -251,37 +263,30 @@ def _link(index: VaultIndex, source: VaultPath, link: Link) -> MetadataLink:
 
 
 def _warnings(path: VaultPath, note: ScannedNote) -> tuple[Problem, ...]:
-    found = []
+    problems = []
     if note.lossy:
-        found.append(
+        problems.append(
             Problem(
                 "NOT_TEXT",
-                f"{path} is not UTF-8; what could be read of it is told.",
+                f"{path} is not UTF-8; only the readable part of it is reported.",
                 path=path.text,
             )
         )
     if note.properties_broken:
-        found.append(
+        problems.append(
             Problem(
                 "FRONTMATTER_INVALID",
-                f"The properties of {path} are no YAML, so they count as none.",
+                f"The properties of {path} are not valid YAML, so they are ignored.",
                 path=path.text,
             )
         )
-    return tuple(found)
-
-
-_WORD: Final = re.compile(
-    r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
-    r"|[぀-ヿ一-鿿]"
-)
-"""A number, a word with what apostrophes and hyphens join, or one character of a script without blanks."""
+    return tuple(problems)
 
 
 class CountedNote(ToolModel):
     path: str
     words: int
-    characters: int = Field(description="Blanks and line ends included.")
+    characters: int = Field(description="Including spaces and line breaks.")
 
 
 class CountWordsOutput(ToolModel):
@@ -293,7 +298,7 @@ class CountWordsOutput(ToolModel):
 
 @tool("vault.countWords", Risk.READ_ONLY)
 def count_words(args: NotesInput, ctx: ToolContext) -> Proposal[CountWordsOutput]:
-    """The words and characters of a note, of some notes or of a folder, without properties."""
+    """Count the words and characters of a note, some notes or a folder, without properties."""
     problems: list[Problem] = []
     files = []
     for path, text in args.texts(ctx, problems):

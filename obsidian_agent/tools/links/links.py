@@ -1,6 +1,7 @@
-"""The links of notes: to and from them, those that lead nowhere, and keeping those that lead to a heading or block, or stand in text, that moves.
+"""The links of notes: incoming, outgoing and unresolved ones.
 
-Text that goes to another note still links to what it did, and links to its headings and blocks follow it.
+Also updates of links to a heading, block or text that moves: text that moves to another note keeps
+the targets of its links, and links to its headings and blocks follow it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,22 @@ from obsidian_agent.vault.text import Edit, apply, decode
 from obsidian_agent.vault.views.changes import ModifyFile
 from obsidian_agent.vault.views.view import VaultView
 
+_NON_NOTE_EXTENSIONS: Final = frozenset((
+    ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp", ".pdf",
+    ".mp3", ".mp4", ".mov", ".mkv", ".webm", ".wav", ".ogg", ".m4a", ".flac",
+    ".3gp", ".base", ".canvas", ".csv", ".zip", ".docx", ".xlsx", ".pptx", ".txt",
+    ".json", ".excalidraw",
+))  # fmt: skip
+"""The extensions of files that are not notes."""
+
+_SEPARATORS: Final = unicode_expression(r"[\s\p{P}\p{Z}]+")
+
+_BETWEEN_DIGITS: Final = unicode_expression(r"(?<=\p{N})[\s\p{P}\p{Z}]+(?=\p{N})")
+
+_NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
+
+_IGNORED: Final = re.compile(r"[!\"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\\s]+")
+
 
 class LinksInput(ToolModel):
     path: PathText = Field(min_length=1)
@@ -48,14 +65,14 @@ class LinkItem(ToolModel):
     path: str
     line: int = Field(description="From 1, in the file that links.")
     kind: str = Field(description="wikilink, embed, markdown, markdown-embed, property or canvas.")
-    text: str = Field(description="What the link shows.")
+    text: str = Field(description="The text that the link shows.")
 
 
-def _answer(
+def _sorted_items(
     items: Iterable[LinkItem], warnings: tuple[Problem, ...] = ()
 ) -> Proposal[Items[LinkItem]]:
-    found = sorted(items, key=lambda item: (item.path, item.line))
-    return Proposal(Items.of(found), warnings=warnings)
+    ordered = sorted(items, key=lambda item: (item.path, item.line))
+    return Proposal(Items.of(ordered), warnings=warnings)
 
 
 def _item(path: str, link: Link) -> LinkItem:
@@ -68,7 +85,7 @@ def _links(view: VaultView, path: VaultPath) -> tuple[Link, ...]:
 
 @tool("vault.getBacklinks", Risk.READ_ONLY, aliases=("get_file_backlinks",))
 def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem]]:
-    """The links to a file: path is the note that links."""
+    """List the links to a file; path is the note that contains the link."""
     path = find_file(ctx.view, args.path)
     index = ctx.view.index
     items: list[LinkItem] = []
@@ -82,71 +99,32 @@ def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem
             for link in links
             if link.target and index.resolve(link.target, source) == path
         ]
-    return _answer(items, unread_warnings(index))
+    return _sorted_items(items, unread_warnings(index))
 
 
 @tool("vault.getOutgoingLinks", Risk.READ_ONLY, aliases=("get_outgoing_links",))
 def get_outgoing_links(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem]]:
-    """The links of a note that lead to files: path is the file."""
+    """List the links of a note that lead to files; path is the file."""
     path = find_file(ctx.view, args.path)
     index = ctx.view.index
     resolved = ((index.resolve(link.target, path), link) for link in _links(ctx.view, path))
-    return _answer(_item(target.text, link) for target, link in resolved if target is not None)
+    return _sorted_items(
+        _item(target.text, link) for target, link in resolved if target is not None
+    )
 
 
 @tool("vault.getUnresolvedLinks", Risk.READ_ONLY)
 def get_unresolved_links(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem]]:
-    """The links of a note that lead nowhere: path is the name that is missing, as the link has it."""
+    """List the links of a note that lead nowhere; path is the missing name as written."""
     path = find_file(ctx.view, args.path)
     index = ctx.view.index
     lost = (link for link in _links(ctx.view, path) if index.resolve(link.target, path) is None)
-    return _answer(_item(unresolved_name(link.target), link) for link in lost)
-
-
-_NOT_A_NOTE: Final = frozenset(
-    f".{ending}"
-    for ending in (
-        *(
-            "png",
-            "jpg",
-            "jpeg",
-            "gif",
-            "svg",
-            "webp",
-            "avif",
-            "bmp",
-            "pdf",
-            "mp3",
-            "mp4",
-            "mov",
-            "mkv",
-            "webm",
-            "wav",
-            "ogg",
-            "m4a",
-        ),
-        *(
-            "flac",
-            "3gp",
-            "base",
-            "canvas",
-            "csv",
-            "zip",
-            "docx",
-            "xlsx",
-            "pptx",
-            "txt",
-            "json",
-            "excalidraw",
-        ),
-    )
-)
-"""Endings of what is no note."""
+    return _sorted_items(_item(unresolved_name(link.target), link) for link in lost)
 
 
 @dataclass(slots=True)
 class _Lost:
-    """A name that nothing has, and the notes that link to it."""
+    """A name without a file, and the notes that link to it."""
 
     name: str
     note: bool
@@ -154,23 +132,27 @@ class _Lost:
 
 
 def _lost(args: NotesInput, ctx: ToolContext, problems: list[Problem]) -> list[_Lost]:
-    """The names without a file, each once whatever its case, sorted."""
+    """Return the names without a file, sorted and without duplicates; case is ignored."""
     index = ctx.view.index
-    found: dict[str, _Lost] = {}
+    names: dict[str, _Lost] = {}
     for source in args.notes(ctx):
         for link in dead_links(index, source, ctx, problems):
             name = unresolved_name(link.target)
-            lost = found.setdefault(
-                link_key(name), _Lost(name, extension(link.target).lower() not in _NOT_A_NOTE)
+            lost = names.setdefault(
+                link_key(name),
+                _Lost(name, extension(link.target).lower() not in _NON_NOTE_EXTENSIONS),
             )
             lost.sources[source.text] = lost.sources.get(source.text, 0) + 1
-    return sorted(found.values(), key=lambda lost: lost.name.casefold())
+    return sorted(names.values(), key=lambda lost: lost.name.casefold())
 
 
 def dead_links(
     index: VaultIndex, source: VaultPath, ctx: ToolContext, problems: list[Problem]
 ) -> Iterator[Link]:
-    """The links of a note that lead nowhere; why it could not be read goes to `problems`."""
+    """Yield the links of a note that lead nowhere.
+
+    A note that cannot be read adds a warning to `problems`.
+    """
     if not any(
         target and index.resolve(target, source) is None for target in index.facts(source).targets
     ):
@@ -187,19 +169,22 @@ def dead_links(
 
 class ListUnresolvedInput(NotesInput):
     files_too: bool = Field(
-        default=False, description="Also missing pictures and other files, not only notes."
+        default=False, description="Include missing pictures and other files, not only notes."
     )
 
 
 class UnresolvedName(ToolModel):
-    name: str = Field(description="What the links say, without .md.")
+    name: str = Field(description="The name in the links, without .md.")
     count: int = Field(description="The number of links.")
     sources: list[str] = Field(description="The notes that link to it.")
 
 
 @tool("vault.listUnresolved", Risk.READ_ONLY)
 def list_unresolved(args: ListUnresolvedInput, ctx: ToolContext) -> Proposal[Items[UnresolvedName]]:
-    """The names that links in a note, some notes or a folder ask for and no file has, each once, in alphabetical order."""
+    """List the names in links that no file has, in a note, some notes or a folder.
+
+    They are in alphabetical order, without duplicates.
+    """
     problems: list[Problem] = []
     items = [
         UnresolvedName(name=lost.name, count=sum(lost.sources.values()), sources=list(lost.sources))
@@ -214,15 +199,19 @@ class SuggestLinksInput(NotesInput):
 
 
 class LinkSuggestion(ToolModel):
-    name: str = Field(description="What the links say.")
-    path: str = Field(description="The one file of that name in another spelling.")
-    score: float = Field(description="Likeness, from 0 to 100.")
+    name: str = Field(description="The name in the links.")
+    path: str = Field(description="The only file of that name in another spelling.")
+    score: float = Field(description="Similarity, from 0 to 100.")
     sources: list[str]
 
 
 @tool("vault.suggestLinks", Risk.READ_ONLY)
 def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[LinkSuggestion]]:
-    """For links that lead nowhere, the one file with their name but for case, blanks, punctuation and Unicode form."""
+    """Suggest targets for links that lead nowhere.
+
+    A suggestion is the only file whose name differs just in case, spaces, punctuation or Unicode
+    form.
+    """
     problems: list[Problem] = []
     files: dict[tuple[bool, str], list[VaultPath]] = {}
     for path in ctx.view.index.files():
@@ -244,10 +233,6 @@ def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[L
     return Proposal(Items.of(items), warnings=tuple(problems))
 
 
-_SEPARATORS: Final = unicode_expression(r"[\s\p{P}\p{Z}]+")
-_BETWEEN_DIGITS: Final = unicode_expression(r"(?<=\p{N})[\s\p{P}\p{Z}]+(?=\p{N})")
-
-
 def _spelling_key(name: str) -> str:
     """Return the name without case, blanks, punctuation and Unicode form.
 
@@ -257,22 +242,21 @@ def _spelling_key(name: str) -> str:
     return str(_SEPARATORS.sub("", _BETWEEN_DIGITS.sub("\0", folded)))
 
 
-_NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
-_IGNORED: Final = re.compile(r"[!\"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\\s]+")
-
-
 def heading_key(text: str) -> str:
-    """What Obsidian compares of headings: words without case and marks."""
+    """Return the form in which Obsidian compares headings: words without case and punctuation."""
     return _IGNORED.sub(" ", text).strip().casefold()
 
 
 def link_heading(text: str) -> str:
-    """A heading as it may stand in a link: what would end the link is left out, Obsidian finds it all the same."""
+    """Return a heading as a link can hold it.
+
+    Characters that would end the link are dropped; Obsidian finds the heading all the same.
+    """
     return " ".join(_NOT_IN_LINKS.sub(" ", text).split())
 
 
 def subpath_keys(subpath: str) -> list[str]:
-    """The headings of `#A#B` as they are compared; a block stays `^id`."""
+    """Return the headings of `#A#B` in their compared form; a block stays `^id`."""
     return [
         part if part.startswith("^") else heading_key(part)
         for part in subpath.split("#")
@@ -281,7 +265,10 @@ def subpath_keys(subpath: str) -> list[str]:
 
 
 def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
-    """The edit that gives a link another place (`#Heading`); None where the old one cannot be found."""
+    """Return the edit that gives a link another subpath (`#Heading`).
+
+    Return `None` if the old subpath is not located.
+    """
     start = data.find(b"#", link.target_end, link.end)
     if start < 0:
         return None
@@ -306,14 +293,21 @@ def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
             data.find(b"]]", start, link.end),
         )
         end = min((at for at in ends if at >= 0), default=-1)
-        written = (
-            subpath.replace("'", "''")
-            if link.form == "single-quoted"
-            else subpath.replace('"', " ")
-            if link.form == "double-quoted"
-            else subpath
-        )
+        written = subpath
+        if link.form == "single-quoted":
+            written = subpath.replace("'", "''")
+        elif link.form == "double-quoted":
+            written = subpath.replace('"', " ")
     return None if end < 0 else Edit(start, end, written.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSource:
+    """A file with links, and the index and settings that decide how they are written."""
+
+    path: VaultPath
+    index: VaultIndex
+    style: LinkStyle
 
 
 def link_edit(
@@ -321,23 +315,23 @@ def link_edit(
     link: Link,
     shape: Shape,
     target: VaultPath,
-    source: VaultPath,
-    index: VaultIndex,
-    style: LinkStyle,
+    source: LinkSource,
     *,
     canvas: bool = False,
 ) -> Edit[bytes] | None:
-    """The edit that lets a link mean a file, written as `shape` wants it if it can be; None when no text that means it can stand there.
+    """Return the edit that makes a link mean `target`, written as `shape` where possible.
 
-    Of a file that is yet to be made, the text that will mean it.
+    Return `None` if no text that means it fits exists. `target` may be a file that does not exist
+    yet.
     """
+    index = source.index
     named = index.named(file_name(target))
-    there = target in named
-    for spelling in spellings(shape, target, source, style):
-        if spelling.unique and len(named) > there:
+    exists = target in named
+    for spelling in spellings(shape, target, source.path, source.style):
+        if spelling.unique and len(named) > exists:
             continue
-        found = index.resolve(spelling.text, source)
-        if found == target or (not there and (found is None or "/" in spelling.text)):
+        resolved = index.resolve(spelling.text, source.path)
+        if resolved == target or (not exists and (resolved is None or "/" in spelling.text)):
             edit = target_edit(data, link, spelling.text, canvas=canvas)
             if edit is not None:
                 return edit
@@ -346,7 +340,7 @@ def link_edit(
 
 @dataclass(frozen=True, slots=True)
 class LinkDestination:
-    """Where links to a place shall lead: to a note, and a place in it (`#Heading`)."""
+    """The new destination of links: a note and a subpath in it (`#Heading`)."""
 
     note: VaultPath
     subpath: str
@@ -358,9 +352,13 @@ def redirect_links(
     change: Callable[[str], LinkDestination | None],
     problems: list[Problem],
 ) -> dict[VaultPath, tuple[bytes, int]]:
-    """The files whose links to places of a note change, with their new bytes and the number of links; `change` gets the subpath."""
+    """Redirect the links to headings and blocks of a note.
+
+    Return the changed files with their new bytes and the number of links. `change` receives the
+    subpath.
+    """
     index = ctx.view.index
-    made: dict[VaultPath, tuple[bytes, int]] = {}
+    files: dict[VaultPath, tuple[bytes, int]] = {}
     for source in sorted({note, *index.linking(note)}):
         if not source.is_note:
             continue
@@ -370,65 +368,64 @@ def redirect_links(
         except VaultError as error:
             problems.append(skipped_note(source, error))
             continue
-        content, count = redirect_in_file(data, source, note, change, index, ctx.run.link_style)
+        context = LinkSource(source, index, ctx.run.link_style)
+        content, count = redirect_in_file(data, context, note, change)
         if count:
-            made[source] = content, count
-    return made
+            files[source] = content, count
+    return files
 
 
 def redirect_in_file(
     data: bytes,
-    source: VaultPath,
+    source: LinkSource,
     note: VaultPath,
     change: Callable[[str], LinkDestination | None],
-    index: VaultIndex,
-    style: LinkStyle,
 ) -> tuple[bytes, int]:
-    """The bytes of one file with its links to places of `note` changed, and how many there were."""
+    """Redirect the links in one file to headings and blocks of `note`.
+
+    Return its new bytes and the number of links.
+    """
     edits: list[Edit[bytes]] = []
     count = 0
-    for link in links_of(source, data):
-        if (
-            not link.subpath
-            or (index.resolve(link.target, source) if link.target else source) != note
-        ):
+    for link in links_of(source.path, data):
+        if not link.subpath:
             continue
-        place = change(link.subpath)
-        if place is None:
+        file = source.index.resolve(link.target, source.path) if link.target else source.path
+        destination = change(link.subpath) if file == note else None
+        if destination is None:
             continue
-        found = list(_place_edits(data, link, source, note, place, index, style))
-        edits += found
-        count += bool(found)
+        link_edits = list(_redirect_edits(data, link, source, note, destination))
+        edits += link_edits
+        count += bool(link_edits)
     return (apply(data, edits), count) if edits else (data, 0)
 
 
-def _place_edits(
-    data: bytes,
-    link: Link,
-    source: VaultPath,
-    note: VaultPath,
-    place: LinkDestination,
-    index: VaultIndex,
-    style: LinkStyle,
+def _redirect_edits(
+    data: bytes, link: Link, source: LinkSource, note: VaultPath, destination: LinkDestination
 ) -> Iterator[Edit[bytes]]:
-    there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
-    if place.note != note:
+    if destination.note != note:
         shape = (
-            shape_of(link.target, note, source, style)
+            shape_of(link.target, note, source.path, source.style)
             if link.target
             else Shape("name", extension=link.is_markdown)
         )
-        edit = link_edit(data, link, shape, place.note, source, index, style)
+        edit = link_edit(data, link, shape, destination.note, source)
         if edit is None:
             return
         yield edit
-    if there is not None:
-        yield there
+    if destination.subpath != link.subpath:
+        edit = subpath_edit(data, link, destination.subpath)
+        if edit is not None:
+            yield edit
 
 
 @dataclass(frozen=True, slots=True)
 class MovedText:
-    """The text as it must stand in the other note, the rest of the note it came from, and the other notes whose links follow."""
+    """The result of moving text to another note.
+
+    `text` is the text as it must read in the other note, `rest` the remaining source note,
+    `changes` are the other notes whose links follow.
+    """
 
     text: str
     rest: str
@@ -437,7 +434,10 @@ class MovedText:
 
 
 def find_destination(into: str | None, ctx: ToolContext) -> VaultPath | None:
-    """The note that `into` names; it need not exist yet. What leads out of the vault is refused."""
+    """Return the path of the note that `into` names, which need not exist yet.
+
+    Raise VaultError for a path outside the vault.
+    """
     if into is None:
         return None
     path = paths.parse(into, PathUse.READ)
@@ -446,10 +446,10 @@ def find_destination(into: str | None, ctx: ToolContext) -> VaultPath | None:
 
 
 def copy_text(text: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext) -> str:
-    """A part of a note as it must stand in another note, while the first one keeps it."""
+    """Return a part of a note as it must read in another note, while the first one keeps it."""
     if target is None or target == source:
         return text
-    return _with_links_adjusted(text, source, target, ctx, here=_places(text))
+    return _with_links_adjusted(text, source, target, ctx, here=_anchors(text))
 
 
 def move_text(
@@ -460,46 +460,47 @@ def move_text(
     ctx: ToolContext,
     title: str | None = None,
 ) -> MovedText:
-    """A part of a note that leaves it for another one; `rest` is what remains. Links to the heading `title` lead to the other note itself."""
+    """Move a part of a note to another note; `rest` is the text that remains.
+
+    Links to the heading `title` will lead to the other note itself.
+    """
     if target is None or target == source:
         return MovedText(text, rest)
-    gone = _places(text) - _places(rest)
+    gone = _anchors(text) - _anchors(rest)
     problems: list[Problem] = []
 
     def follow(subpath: str) -> LinkDestination | None:
         keys = subpath_keys(subpath)
         if not keys or keys[-1] not in gone:
             return None
-        return LinkDestination(
-            target,
-            ""
-            if title is not None and keys[-1] == heading_key(title)
-            else _subpath_within(subpath, gone),
-        )
+        if title is not None and keys[-1] == heading_key(title):
+            return LinkDestination(target, "")
+        return LinkDestination(target, _subpath_within(subpath, gone))
 
-    index = ctx.view.index
-    left, _ = redirect_in_file(rest.encode(), source, source, follow, index, ctx.run.link_style)
+    index, style = ctx.view.index, ctx.run.link_style
+    remaining, _ = redirect_in_file(rest.encode(), LinkSource(source, index, style), source, follow)
     files = redirect_links(ctx, source, follow, problems) if gone else {}
     changes = tuple(ModifyFile(path, data) for path, (data, _) in files.items() if path != source)
-    moved = _with_links_adjusted(text, source, target, ctx, here=_places(text))
+    moved = _with_links_adjusted(text, source, target, ctx, here=_anchors(text))
     if gone:
-        moved = redirect_in_file(moved.encode(), target, source, follow, index, ctx.run.link_style)[
-            0
-        ].decode()
-    return MovedText(moved, left.decode(), changes, tuple(problems))
+        content, _ = redirect_in_file(
+            moved.encode(), LinkSource(target, index, style), source, follow
+        )
+        moved = content.decode()
+    return MovedText(moved, remaining.decode(), changes, tuple(problems))
 
 
-def _subpath_within(subpath: str, places: set[str]) -> str:
-    """`#A#B` without the headings over a part of a note that has only these places."""
+def _subpath_within(subpath: str, anchors: set[str]) -> str:
+    """Return `#A#B` without the headings above a part of a note that has only these anchors."""
     parts = [part for part in subpath.split("#") if part.strip()]
-    kept = list(
-        takewhile(lambda part: heading_key(part) in places or part in places, reversed(parts))
+    inner = list(
+        takewhile(lambda part: heading_key(part) in anchors or part in anchors, reversed(parts))
     )
-    return subpath if len(kept) == len(parts) else "".join(f"#{part}" for part in reversed(kept))
+    return subpath if len(inner) == len(parts) else "".join(f"#{part}" for part in reversed(inner))
 
 
-def _places(text: str) -> set[str]:
-    """The headings and blocks of a text, as links to them are compared."""
+def _anchors(text: str) -> set[str]:
+    """Return the headings and blocks of a text, in the form in which links are compared."""
     scanned = scan_text(text)
     return {heading_key(heading.text) for heading in scanned.headings} | {
         f"^{block.name}" for block in scanned.blocks
@@ -509,18 +510,24 @@ def _places(text: str) -> set[str]:
 def _with_links_adjusted(
     text: str, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]
 ) -> str:
-    """The text with those links written anew that would mean something else in the other note."""
+    """Return the text with links rewritten that would mean something else in the other note."""
     data = text.encode()
     edits = [
         edit
         for link in scan_text(text).links
-        if (edit := _link_edit(data, link, source, target, ctx, here)) is not None
+        if (edit := _link_edit(data, link, source, target, ctx, here=here)) is not None
     ]
     return apply(data, edits).decode() if edits else text
 
 
 def _link_edit(
-    data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]
+    data: bytes,
+    link: Link,
+    source: VaultPath,
+    target: VaultPath,
+    ctx: ToolContext,
+    *,
+    here: set[str],
 ) -> Edit[bytes] | None:
     index, style = ctx.view.index, ctx.run.link_style
     if not link.target:
@@ -532,8 +539,8 @@ def _link_edit(
             return subpath_edit(data, link, within) if within != link.subpath else None
         meant, shape = source, Shape("name", extension=link.is_markdown)
     else:
-        found = index.resolve(link.target, source)
-        if found is None or index.resolve(link.target, target) == found:
+        file = index.resolve(link.target, source)
+        if file is None or index.resolve(link.target, target) == file:
             return None
-        meant, shape = found, shape_of(link.target, found, source, style)
-    return link_edit(data, link, shape, meant, target, index, style)
+        meant, shape = file, shape_of(link.target, file, source, style)
+    return link_edit(data, link, shape, meant, LinkSource(target, index, style))

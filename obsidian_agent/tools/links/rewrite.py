@@ -1,5 +1,8 @@
-"""Links written anew: led to another file (`vault.retargetLinks`), taken away (`vault.removeLinks`), in another form
-(`vault.convertLinks`), or made of texts (`util.linkBullets`, `vault.linkMentions`)."""
+"""Rewrite links.
+
+Links get another target (`vault.retargetLinks`) or another form (`vault.convertLinks`), become
+plain text (`vault.removeLinks`), or are made of text (`util.linkBullets`, `vault.linkMentions`).
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,10 @@ from obsidian_agent.tools.core.models import (
     path_of,
 )
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.links.links import dead_links, link_edit
+from obsidian_agent.tools.links.links import LinkSource, dead_links, link_edit
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.link_text import (
-    LinkStyle,
     Shape,
     display_edit,
     markdown_encoded,
@@ -44,22 +46,38 @@ from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import Edit, apply, decode, encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
+_WIKI: Final = frozenset(("wikilink", "embed"))
+
+_UNSAFE_LABEL: Final = re.compile(r"[\[\]\n\r]")
+
+_UNSAFE_WIKI: Final = re.compile(r"[|\[\]\n\r#^]")
+
+_LEAD: Final = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+\[[^\]\r\n]\])?[ \t]+")
+
+_PROTECTED: Final = re.compile(
+    r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+|\[\^[^\]\n]*\]|#[^\s#]\S*"
+)
+"""Words that are not plain text: links, code, addresses, footnotes, tags."""
+
 
 class _LinksInput(NotesInput):
-    """Which links are meant, and in which notes."""
+    """A selection of links in notes."""
 
     def find(
         self, ctx: ToolContext, target: VaultPath | None, name: str | None, problems: list[Problem]
     ) -> Iterator[tuple[VaultPath, list[Link]]]:
-        """The files with the links in them that lead to `target`, or that lead nowhere and say `name`; both None: those to any file."""
+        """Yield the files with their links to `target`, or their unresolved links called `name`.
+
+        With neither, all links to files are selected.
+        """
         index = ctx.view.index
         for source in self._sources(ctx, target):
             if name is not None:
-                wanted = link_key(name)
+                key = link_key(name)
                 links = [
                     link
                     for link in dead_links(index, source, ctx, problems)
-                    if link_key(unresolved_name(link.target)) == wanted
+                    if link_key(unresolved_name(link.target)) == key
                 ]
             else:
                 links = list(_links_to(index, source, target, ctx, problems))
@@ -68,12 +86,15 @@ class _LinksInput(NotesInput):
                 yield source, links
 
     def _sources(self, ctx: ToolContext, target: VaultPath | None) -> list[VaultPath]:
-        """The notes; of a file's links in a folder or the vault also the canvases that show it."""
+        """Return the notes to search for links.
+
+        For links to a file in a folder or the vault, they include the linking canvases.
+        """
         if target is None or self.path is not None or self.files is not None:
             return self.notes(ctx)
         folder = paths.parse(self.folder, PathUse.FOLDER) if self.folder else ROOT
         within = "" if folder.is_root else f"{folder.text}/"
-        self.notes(ctx)  # says so when there is no such folder
+        self.notes(ctx)  # raises if the folder does not exist
         linking = {target, *ctx.view.index.linking(target)}
         return sorted(source for source in linking if source.text.startswith(within))
 
@@ -92,12 +113,12 @@ def _links_to(
         problems.append(skipped_note(source, error))
         return
     for link in links_of(source, data):
-        found = index.resolve(link.target, source) if link.target else None
-        if found is not None and (target is None or found == target):
+        file = index.resolve(link.target, source) if link.target else None
+        if file is not None and (target is None or file == target):
             yield link
 
 
-def _answer(
+def _proposal(
     changes: list[ModifyFile], counts: list[ChangedFile], problems: list[Problem], nothing: Problem
 ) -> Proposal[ChangedFiles]:
     if not counts:
@@ -109,15 +130,15 @@ class RetargetLinksInput(_LinksInput):
     name: str | None = Field(
         default=None,
         min_length=1,
-        description="What links that lead nowhere say, without .md, as vault.listUnresolved tells it.",
+        description="The name in links that lead nowhere, without .md, as in vault.listUnresolved.",
     )
     from_: PathText | None = Field(
         default=None,
         alias="from",
         min_length=1,
-        description="The file that the links mean now, instead of name.",
+        description="The file that the links lead to now, instead of name.",
     )
-    to: PathText = Field(min_length=1, description="The file that they shall mean.")
+    to: PathText = Field(min_length=1, description="The file that they will lead to.")
 
     @model_validator(mode="after")
     def _one_target(self) -> RetargetLinksInput:
@@ -128,20 +149,24 @@ class RetargetLinksInput(_LinksInput):
 
 @tool("vault.retargetLinks", Risk.WRITES)
 def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Let the links to a file, or those that lead nowhere and say a name, mean another file; headings and display texts stay."""
+    """Point the links to a file, or those that lead nowhere and have a name, to another file.
+
+    Headings and display texts stay.
+    """
     target = find_file(ctx.view, args.to)
     before = find_file(ctx.view, args.from_) if args.from_ is not None else None
     if before == target:
-        raise ToolError(f"The links to {target} mean it already.", path=target.text)
+        raise ToolError(f"The links already lead to {target}.", path=target.text)
     index = ctx.view.index
     problems: list[Problem] = []
     counts: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     for source, links in args.find(ctx, before, args.name, problems):
         data = ctx.view.read(source)
+        context = LinkSource(source, index, ctx.run.link_style)
         edits: list[Edit[bytes]] = []
         for link in links:
-            edits.append(_retarget(data, link, before, target, source, index, ctx.run.link_style))
+            edits.append(_retarget(data, link, before, target, context))
             label = (
                 display_edit(data, link, before, target, canvas=source.suffix == CANVAS)
                 if before is not None
@@ -152,12 +177,14 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         changes.append(ModifyFile(source, apply(data, edits)))
         ctx.show(changes)
         problems += _warnings(links, before, target, source)
-    said = f"“{args.name}” leads nowhere" if before is None else f"{before} is there"
-    return _answer(
+    description = f"“{args.name}” leads nowhere" if before is None else f"{before} is there"
+    return _proposal(
         changes,
         counts,
         problems,
-        Problem("TEXT_NOT_FOUND", f"No link to {said}, so nothing is changed.", path=args.path),
+        Problem(
+            "TEXT_NOT_FOUND", f"No link to {description}, so nothing is changed.", path=args.path
+        ),
     )
 
 
@@ -166,51 +193,59 @@ def _retarget(
     link: Link,
     before: VaultPath | None,
     target: VaultPath,
-    source: VaultPath,
-    index: VaultIndex,
-    style: LinkStyle,
+    source: LinkSource,
 ) -> Edit[bytes]:
-    """The link with a target that means the file, written as it was; a new one with bare names before paths. ToolError when none can
-    stand there."""
+    """Return the edit that makes the link mean the target, in the form that it has.
+
+    An unresolved link gets a bare name rather than a path. Raise ToolError if no text that means
+    the target fits there.
+    """
     if before is not None and link.kind != "canvas":
-        shape = shape_of(link.target, before, source, style)
+        shape = shape_of(link.target, before, source.path, source.style)
         shape = Shape(shape.form, shape.extension or not target.is_note, shape.dotted, shape.depth)
     else:
         shape = Shape("name", extension=link.is_markdown or not target.is_note)
-    canvas = source.suffix == CANVAS
+    canvas = source.path.suffix == CANVAS
     if link.kind == "canvas":
         edit = target_edit(data, link, target.text, canvas=canvas)
     else:
-        edit = link_edit(data, link, shape, target, source, index, style, canvas=canvas)
+        edit = link_edit(data, link, shape, target, source, canvas=canvas)
     if edit is not None:
         return edit
-    message = f"The link {link.target!r} in {source} (line {link.line}) cannot be written so that it means {target}."
-    raise ToolError(message, path=source.text)
+    message = (
+        f"The link {link.target!r} in {source.path} (line {link.line}) "
+        f"cannot be rewritten to mean {target}."
+    )
+    raise ToolError(message, path=source.path.text)
 
 
 def _warnings(
     links: list[Link], before: VaultPath | None, target: VaultPath, source: VaultPath
 ) -> Iterator[Problem]:
-    """What a person should look at: headings and blocks that the new file may not have, and texts that still name the old one."""
-    places = sorted({link.subpath for link in links if link.subpath})
-    if places and target.is_note:
+    """Yield warnings for the user to check.
+
+    They are headings and blocks that the new file may lack, and display texts of the old one.
+    """
+    subpaths = sorted({link.subpath for link in links if link.subpath})
+    if subpaths and target.is_note:
         yield Problem(
             "LINK_PLACE",
-            f"Links in {source} to {', '.join(places)} keep that place; see whether {target} has it.",
+            f"Links in {source} still lead to {', '.join(subpaths)}; "
+            f"check that {target} has that heading or block.",
             path=source.text,
         )
     names = (before.name, before.stem) if before is not None else ()
-    shown = sorted(
+    displays = sorted(
         {
             link.display.strip()
             for link in links
             if link.display and link.display.strip() not in names
         }
     )
-    if shown and before is not None:
-        said = ", ".join(f"“{text}”" for text in shown)
+    if displays and before is not None:
+        texts = ", ".join(f"“{text}”" for text in displays)
         yield Problem(
-            "LINK_TEXT", f"Links in {source} to {target} still show {said}.", path=source.text
+            "LINK_TEXT", f"Links in {source} to {target} still show {texts}.", path=source.text
         )
 
 
@@ -218,10 +253,10 @@ class RemoveLinksInput(_LinksInput):
     to: PathText | None = Field(
         default=None,
         min_length=1,
-        description="Only links to this file; all links to files when neither is given.",
+        description="Only links to this file; all links to files without to and name.",
     )
     name: str | None = Field(
-        default=None, min_length=1, description="Only links that lead nowhere and say this name."
+        default=None, min_length=1, description="Only links that lead nowhere and have this name."
     )
 
     @model_validator(mode="after")
@@ -233,7 +268,11 @@ class RemoveLinksInput(_LinksInput):
 
 @tool("vault.removeLinks", Risk.WRITES)
 def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Turn links into the text that they show: those to a file, those of a name that no file has, or all; embeds and links to the web stay."""
+    """Turn links into the text that they show.
+
+    These are links to a file, links to a name that no file has, or all links to files. Embeds and
+    links to the web stay.
+    """
     target = find_file(ctx.view, args.to) if args.to is not None else None
     problems: list[Problem] = []
     counts: list[ChangedFile] = []
@@ -242,27 +281,27 @@ def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedFi
         data = ctx.view.read(source)
         texts = [link for link in links if link.kind in ("wikilink", "markdown", "property")]
         if len(texts) < len(links):
-            left = f"{len(links) - len(texts)} embeds in {source} stay as they are."
-            problems.append(Problem("LINKS_LEFT", left, path=source.text))
+            message = f"{len(links) - len(texts)} embeds in {source} stay unchanged."
+            problems.append(Problem("LINKS_LEFT", message, path=source.text))
         if texts:
             content = apply(data, [_plain(data, link) for link in texts])
             _check_others_stay(data, content, texts, source)
             counts.append(ChangedFile(path=source.text, count=len(texts)))
             changes.append(ModifyFile(source, content))
             ctx.show(changes)
-    said = f" to {target or args.name}" if target or args.name else ""
-    return _answer(
+    scope = f" to {target or args.name}" if target or args.name else ""
+    return _proposal(
         changes,
         counts,
         problems,
         Problem(
-            "TEXT_NOT_FOUND", f"There is no link{said}, so nothing is changed.", path=args.path
+            "TEXT_NOT_FOUND", f"There is no link{scope}, so nothing is changed.", path=args.path
         ),
     )
 
 
 def _plain(data: bytes, link: Link) -> Edit[bytes]:
-    """The link as the text that it shows; the quotes around a property stay."""
+    """Return the edit that replaces the link by its text; the quotes around a property stay."""
     if link.is_markdown:
         start, end = (
             data.find(b"[", link.start, link.target_start) + 1,
@@ -283,45 +322,40 @@ def _plain(data: bytes, link: Link) -> Edit[bytes]:
 
 
 def _check_others_stay(before: bytes, after: bytes, removed: list[Link], source: VaultPath) -> None:
-    """The other links are all still there. ToolError when the plain texts make another one, or take one with them."""
+    """Raise ToolError if the plain texts create another link, or remove one."""
     gone = {link.start for link in removed}
-    kept = [
+    remaining = [
         (link.kind, link.target, link.subpath)
         for link in links_in(before)
         if link.start not in gone
     ]
-    if [(link.kind, link.target, link.subpath) for link in links_in(after)] != kept:
+    if [(link.kind, link.target, link.subpath) for link in links_in(after)] != remaining:
         raise ToolError(
             f"The links in {source} cannot be turned into plain text one by one.", path=source.text
         )
 
 
-_WIKI: Final = frozenset(("wikilink", "embed"))
-_UNSAFE_LABEL: Final = re.compile(r"[\[\]\n\r]")
-_UNSAFE_WIKI: Final = re.compile(r"[|\[\]\n\r#^]")
-
-
 class ConvertLinksInput(ToolModel):
     path: PathText = Field(min_length=1)
     to: Literal["wikilinks", "markdown"] = Field(
-        description="The form that all links of the note's text get; those in properties stay."
+        description="The form of all links in the note's text; links in properties stay."
     )
 
 
 class ConvertLinksOutput(ToolModel):
     path: str
-    count: int = Field(description="How many links were written anew.")
+    count: int = Field(description="The number of rewritten links.")
 
 
 @tool("vault.convertLinks", Risk.WRITES)
 def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[ConvertLinksOutput]:
-    """Write the links of a note as wikilinks or as Markdown links; each leads where it did."""
+    """Write the links of a note as wikilinks or as Markdown links; their targets stay the same."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     data = ctx.view.read(path)
     decode(data, path.text)
     converter = _Converter(path, ctx.view.index, LinkWriter(ctx.view))
     edits: list[Edit[bytes]] = []
-    left: list[str] = []
+    unchanged: list[str] = []
     for link in links_in(data):
         if link.kind in _WIKI if args.to == "markdown" else link.is_markdown:
             written = (
@@ -330,7 +364,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
                 else converter.wiki(link, _separator(_line_before(data, link)))
             )
             if written is None or link.form == "table":
-                left.append(link.shown)
+                unchanged.append(link.shown)
             else:
                 edits.append(Edit(link.start, link.end, written.encode()))
     content = apply(data, edits)
@@ -339,10 +373,10 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
     warnings = (
         (
             Problem(
-                "LINKS_LEFT", f"These links stay as they are: {', '.join(left)}.", path=path.text
+                "LINKS_LEFT", f"These links stay unchanged: {', '.join(unchanged)}.", path=path.text
             ),
         )
-        if left
+        if unchanged
         else ()
     )
     return Proposal(
@@ -353,7 +387,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
 
 
 class _Converter:
-    """Writes the links of one note anew."""
+    """A writer for the links of one note in another form."""
 
     def __init__(self, source: VaultPath, index: VaultIndex, writer: LinkWriter) -> None:
         self._source = source
@@ -361,7 +395,7 @@ class _Converter:
         self._writer = writer
 
     def markdown(self, link: Link) -> str | None:
-        """The link as `[text](destination)`; None when its text cannot stand in one."""
+        """Return the link as `[text](destination)`, or `None` if its text does not fit into one."""
         label = link.display if link.display is not None else link.shown
         if _UNSAFE_LABEL.search(label):
             return None
@@ -380,23 +414,23 @@ class _Converter:
         )
 
     def wiki(self, link: Link, separator: str) -> str | None:
-        """The link as `[[target|text]]`; None when its target or text cannot stand in one."""
+        """Return the link as `[[target|text]]`, or `None` if its target or text does not fit."""
         file = self._index.resolve(link.target, self._source) if link.target else None
         target = self._writer.target(file) if file is not None else link.target.removesuffix(".md")
         label = (link.display or "").strip()
         if _UNSAFE_WIKI.search(target) or _UNSAFE_LABEL.search(label) or "|" in label:
             return None
         whole = target + link.subpath
-        shown = (
+        display = (
             ""
             if label
             in ("", whole, target.rpartition("/")[2], " > ".join(filter(None, whole.split("#"))))
             else f"{separator}{label}"
         )
-        return f"{'!' if link.kind == 'markdown-embed' else ''}[[{whole}{shown}]]"
+        return f"{'!' if link.kind == 'markdown-embed' else ''}[[{whole}{display}]]"
 
     def prove(self, before: bytes, after: bytes) -> None:
-        """Every link is still there and leads where it did. ToolError when one does not."""
+        """Raise ToolError unless every link is still present and keeps its target."""
         old, new = (
             [
                 (self._index.resolve(link.target, self._source), link.subpath)
@@ -412,7 +446,10 @@ class _Converter:
             )
 
     def _relative(self, file: VaultPath) -> str:
-        """A destination that means the file in Obsidian and in other programs: seen from the note's folder, unless that means another."""
+        """Return a destination that means the file both in Obsidian and in other programs.
+
+        It is relative to the note's folder, unless that means another file.
+        """
         for text in (
             relative_path(file.text, self._source),
             f"./{relative_path(file.text, self._source)}",
@@ -429,7 +466,10 @@ def _line_before(data: bytes, link: Link) -> str:
 
 
 def _separator(line: str) -> str:
-    """What stands between the target and the text of a link behind this part of a line: in a table a bare `|` would end the cell."""
+    """Return the separator of target and text for a link after this part of a line.
+
+    In a table a bare `|` would end the cell.
+    """
     return "\\|" if line.lstrip(" \t>").startswith("|") else "|"
 
 
@@ -444,25 +484,26 @@ def _destination(text: str) -> str | None:
     return None if re.search(r"[\n\r\\]", written) else written
 
 
-_LEAD: Final = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+\[[^\]\r\n]\])?[ \t]+")
-
-
 class LinkBulletsInput(ToolModel):
     text: LongText = Field(description="The list, for example the selection.")
     notes: list[Any] = Field(
-        description="For each item of util.parseMarkdownBullets, in its order: an object with path (an output of vault.createFile), "
-        "a path, or null, which leaves the item as it is."
+        description="For each item of util.parseMarkdownBullets, in its order: "
+        "an object with path (an output of vault.createFile), "
+        "a path, or null for an item that stays unchanged."
     )
 
 
 class LinkBulletsOutput(ToolModel):
     text: str
-    count: int = Field(description="How many items became links.")
+    count: int = Field(description="The number of items that became links.")
 
 
 @tool("util.linkBullets", Risk.READ_ONLY)
 def link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal[LinkBulletsOutput]:
-    """Turn the items of a list into links to notes; markers, checkboxes and all other lines stay."""
+    """Turn the items of a list into links to notes.
+
+    Markers, checkboxes and all other lines stay.
+    """
     items = bullets(args.text)
     if len(items) != len(args.notes):
         raise ToolError(
@@ -471,31 +512,31 @@ def link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal[LinkBulle
             hint="Give one note, or null, for each item.",
         )
     link = LinkWriter(ctx.view)
-    made: list[str] = []
+    parts: list[str] = []
     at = count = 0
     for bullet, note in zip(items, args.notes, strict=True):
         start = _line_start(args.text, bullet.raw, at)
-        made.append(args.text[at:start])
-        made.append(
+        parts.append(args.text[at:start])
+        parts.append(
             bullet.raw
             if note is None
             else _link_bullet(bullet.raw, bullet.text, link(path_of(note)))
         )
         count += note is not None
         at = start + len(bullet.raw)
-    return Proposal(LinkBulletsOutput(text="".join([*made, args.text[at:]]), count=count))
+    return Proposal(LinkBulletsOutput(text="".join([*parts, args.text[at:]]), count=count))
 
 
 def _line_start(text: str, line: str, start: int) -> int:
-    """Where the next line that is exactly `line` begins."""
+    """Return the index of the next line that is exactly `line`."""
     while True:
-        found = text.index(line, start)
-        after = found + len(line)
-        if (found == 0 or text[found - 1] in "\r\n") and (
+        index = text.index(line, start)
+        after = index + len(line)
+        if (index == 0 or text[index - 1] in "\r\n") and (
             after == len(text) or text[after] in "\r\n"
         ):
-            return found
-        start = found + 1
+            return index
+        start = index + 1
 
 
 def _link_bullet(line: str, text: str, link: str) -> str:
@@ -504,26 +545,20 @@ def _link_bullet(line: str, text: str, link: str) -> str:
     return line[:start] + link + line[start + len(text) :]
 
 
-_TAKEN: Final = re.compile(
-    r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+|\[\^[^\]\n]*\]|#[^\s#]\S*"
-)
-"""What holds words that are no plain text: links, code, addresses, footnotes, tags."""
-
-
 class LinkMentionsInput(NotesInput):
     to: PathText = Field(
         min_length=1,
-        description="The note that is mentioned: by its name, or by one of its aliases.",
+        description="The note that is mentioned by its name or by one of its aliases.",
     )
     occurrences: Literal["all", "first"] = Field(
-        default="all", description="first: only the first one in each note."
+        default="all", description="first: only the first mention in each note."
     )
     aliases: bool = Field(default=True, description="Whether its aliases count as its name.")
 
 
 @tool("vault.linkMentions", Risk.WRITES)
 def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Turn what mentions a note by its name or an alias, without a link, into links; headings, code and tags stay."""
+    """Turn mentions of a note by its name or an alias into links; headings, code and tags stay."""
     target = find_file(ctx.view, args.to)
     names = [target.stem, *(ctx.view.index.facts(target).aliases if args.aliases else ())]
     pattern = _pattern([name for name in names if name.strip()])
@@ -541,33 +576,38 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
             changes.append(ModifyFile(source, encode(content)))
             ctx.show(changes)
     nothing = f"Nothing mentions {target} without a link, so nothing is changed."
-    return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", nothing, path=args.path))
+    return _proposal(changes, counts, problems, Problem("TEXT_NOT_FOUND", nothing, path=args.path))
 
 
 def _pattern(names: list[str]) -> regex.Pattern[str]:
-    """One of the names in any case, long ones first, not as parts of longer words."""
-    each = (
+    """Return a case-insensitive pattern for any of the names, long ones first, as whole words."""
+    alternatives = (
         r"[ \t]+".join(map(regex.escape, name.split()))
         for name in sorted(names, key=len, reverse=True)
     )
     return regex.compile(
-        rf"(?<![\w/#])(?:{'|'.join(each)})(?![\w/])", regex.IGNORECASE | regex.FULLCASE
+        rf"(?<![\w/#])(?:{'|'.join(alternatives)})(?![\w/])", regex.IGNORECASE | regex.FULLCASE
     )
 
 
 def _with_links(
     text: str, pattern: regex.Pattern[str], name: str, *, first: bool
 ) -> tuple[str, int]:
-    """The text with links in place of mentions. One that would be no link where it stands (in code, say) stays as it is."""
+    """Return the text with links instead of mentions, and their number.
+
+    A mention stays unchanged if a link would not work there, for example in code.
+    """
     hidden: set[int] = set()
     while True:
-        mentions = [found for found in _mentions(text, pattern) if found.start() not in hidden][
-            : 1 if first else None
-        ]
-        content, places = _linked_text(text, mentions, name)
+        mentions = [
+            mention for mention in _mentions(text, pattern) if mention.start() not in hidden
+        ][: 1 if first else None]
+        content, positions = _linked_text(text, mentions, name)
         there = {link.start for link in links_in(encode(content))}
         lost = {
-            found.start() for found, at in zip(mentions, places, strict=True) if at not in there
+            mention.start()
+            for mention, at in zip(mentions, positions, strict=True)
+            if at not in there
         }
         if not lost:
             return content, len(mentions)
@@ -575,28 +615,31 @@ def _with_links(
 
 
 def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[str]]:
-    """Where the names stand in paragraphs, lists, quotes and tables, not in headings, links, code, addresses and tags."""
+    """Yield the mentions in paragraphs, lists, quotes and tables.
+
+    Headings, links, code, addresses and tags are excluded.
+    """
     headings = [(heading.start, heading.end) for heading in edits.headings(text)]
     for line in scan(text):
         if line.hidden or any(start <= line.start < end for start, end in headings):
             continue
-        taken = [found.span() for found in _TAKEN.finditer(text, line.start, line.end)]
-        for found in pattern.finditer(text, line.start, line.end):
-            if not any(start < found.end() and found.start() < end for start, end in taken):
-                yield found
+        protected = [match.span() for match in _PROTECTED.finditer(text, line.start, line.end)]
+        for match in pattern.finditer(text, line.start, line.end):
+            if not any(start < match.end() and match.start() < end for start, end in protected):
+                yield match
 
 
 def _linked_text(text: str, mentions: list[regex.Match[str]], name: str) -> tuple[str, list[int]]:
-    """The text with the links, and the offset of each in its bytes."""
+    """Return the text with the links, and the offset of each link in its bytes."""
     pieces: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     end = size = 0
-    for found in mentions:
-        before = text[end : found.start()]
-        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-        link = f"[[{name}]]" if found[0] == name else f"[[{name}{_separator(line)}{found[0]}]]"
-        places.append(size + len(before.encode()))
-        size = places[-1] + len(link.encode())
+    for mention in mentions:
+        before = text[end : mention.start()]
+        line = text[text.rfind("\n", 0, mention.start()) + 1 : mention.start()]
+        link = f"[[{name}]]" if mention[0] == name else f"[[{name}{_separator(line)}{mention[0]}]]"
+        positions.append(size + len(before.encode()))
+        size = positions[-1] + len(link.encode())
         pieces += before, link
-        end = found.end()
-    return "".join([*pieces, text[end:]]), places
+        end = mention.end()
+    return "".join([*pieces, text[end:]]), positions

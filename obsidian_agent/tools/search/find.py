@@ -1,4 +1,7 @@
-"""Tools that find files: by conditions (`vault.find`; `vault.query` says the same in plainer words), by name, tag and text, and duplicates."""
+"""Tools that find files: by conditions, by name, tag and text, and duplicates.
+
+`vault.query` is a simpler form of `vault.find`.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,17 @@ from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
 _PROPERTY = "frontmatter."
-ORDERS: Final = "path (default), name, modified, created, day, size or frontmatter.KEY; with - in front the other way round."
-"""How answers can be ordered, for the schemas of the tools that do."""
+ORDERS: Final = (
+    "path (default), name, modified, created, day, size or frontmatter.KEY; "
+    "a leading - reverses the order."
+)
+"""The possible orders of results, for the schemas of tools that sort."""
 _NEVER_ATTACHED = frozenset((".canvas", ".base"))
 
 
 class FindInput(ToolModel):
     where: Condition = Field(
-        default=Condition(), description="What must hold of them; everything when absent."
+        default=Condition(), description="The condition; by default all files match."
     )
     kind: Literal["notes", "attachments", "files"] = Field(
         default="notes",
@@ -42,7 +48,7 @@ class FindInput(ToolModel):
     )
     sort: str | None = Field(default=None, description=ORDERS)
     limit: Whole | None = Field(
-        default=None, ge=0, description="At most so many, after sorting; all when absent."
+        default=None, ge=0, description="The maximum number, after sorting; by default all."
     )
 
 
@@ -57,7 +63,7 @@ class FileSummary(ToolModel):
 
     @classmethod
     def of(cls, path: VaultPath, ctx: ToolContext, matcher: Matcher, **more: str) -> Self:
-        """What is told of a file that was found."""
+        """Return the summary of a file."""
         facts, stat = matcher.index.facts(path), ctx.view.stat(path)
         return cls(
             path=path.text,
@@ -84,18 +90,21 @@ class FindOutput(ToolModel):
 
 @tool("vault.find", Risk.READ_ONLY)
 def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
-    """The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not."""
+    """Find the files that meet a condition.
+
+    It combines folder, tag, property, name, text, dates, links and tasks by all, any and not.
+    """
     matcher = Matcher(ctx)
     fits = matcher.check(args.where)
-    found = [
+    matches = [
         path for path in matcher.candidates(args.where) if _is_kind(path, args.kind) and fits(path)
     ]
-    shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, 0)
+    selected, more = page(sort_files(matches, args.sort, ctx, matcher), args.limit, 0)
     files = [
         MatchingFile.of(
             path, ctx, matcher, file=path.name, extension=path.suffix.lower().lstrip(".")
         )
-        for path in shown
+        for path in selected
     ]
     return Proposal(
         FindOutput(files=files, count=len(files), has_more=more),
@@ -116,7 +125,7 @@ def _is_kind(path: VaultPath, kind: str) -> bool:
 def sort_files(
     paths: list[VaultPath], sort: str | None, ctx: ToolContext, matcher: Matcher
 ) -> list[VaultPath]:
-    """The files in the order asked for (None: by path); equal ones by path, those without the value last, whichever way round."""
+    """Sort the files (`None`: by path); equal ones by path, those without the value always last."""
     sort = sort or "path"
     key, reverse = (sort[1:], True) if sort.startswith("-") else (sort, False)
     measures: dict[str, Callable[[VaultPath], Any]] = {
@@ -133,8 +142,9 @@ def sort_files(
         )
     if key not in measures:
         raise ToolError(
-            f"{sort!r} is no order.",
-            hint="Use path, name, modified, created, day, size or frontmatter.KEY, or - and one.",
+            f"{sort!r} is not a sort order.",
+            hint="Use path, name, modified, created, day, size or frontmatter.KEY; "
+            "a leading - reverses it.",
         )
     values = {path: measures[key](path) for path in sorted(paths)}
     with_value = [path for path, value in values.items() if value is not None]
@@ -144,35 +154,37 @@ def sort_files(
 
 class QueryInput(ToolModel):
     folder: PathText | None = Field(
-        default=None, description="Only notes below it; the vault when absent."
+        default=None, description="Only notes below it; by default the whole vault."
     )
     tag: str | None = Field(
         default=None, min_length=1, description="With or without #; nested tags are included."
     )
     frontmatter: dict[str, Any] | None = Field(
         default=None,
-        description="Property: the value it equals or, as a list, holds; a link by its target; null: it has none.",
+        description="Property: the value it equals or, as a list, contains; "
+        "a link by its target; null: it is missing.",
     )
     name: str | None = Field(
         default=None,
         min_length=1,
-        description="A part of the name, in any case, or a pattern with * and ?.",
+        description="A part of the name, ignoring case, or a pattern with * and ?.",
     )
     text: str | None = Field(
-        default=None, min_length=1, description="A text that the note holds, in any case."
+        default=None, min_length=1, description="A text in the note, ignoring case."
     )
     modified_before: str | None = Field(default=None, description=WHEN)
     modified_after: str | None = Field(
-        default=None, description="As modifiedBefore; the moment itself is included."
+        default=None, description="Like modifiedBefore; the time itself is included."
     )
     created_before: str | None = Field(
         default=None,
-        description="As modifiedBefore; by its property created where that is a date, else by the file's own time.",
+        description="Like modifiedBefore; uses the property created if that is a date, "
+        "else the file's own time.",
     )
     created_after: str | None = None
     sort: str | None = Field(default=None, description=ORDERS)
     limit: Whole | None = Field(
-        default=None, ge=0, description="At most so many notes; all when absent."
+        default=None, ge=0, description="The maximum number of notes; by default all."
     )
     offset: Whole = Field(default=0, ge=0)
 
@@ -185,7 +197,7 @@ class QueryOutput(ToolModel):
 
 @tool("vault.query", Risk.READ_ONLY)
 def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
-    """The notes that meet all conditions: folder, tag, properties, name, text, dates."""
+    """Find the notes that meet all conditions: folder, tag, properties, name, text, dates."""
     matcher = Matcher(ctx)
     folder = find_folder(ctx.view, args.folder)
     shared = (
@@ -199,19 +211,19 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
     )
     where = Condition(**{name: getattr(args, name) for name in shared})
     fits = matcher.check(where)
-    found = [path for path in matcher.index.notes(folder) if fits(path)]
+    matches = [path for path in matcher.index.notes(folder) if fits(path)]
     for key, value in (args.frontmatter or {}).items():
         matcher.uses_facts = True
-        wanted = PropertyFilter(key, value, matcher.index)
-        found = [path for path in found if wanted.fits(path)]
+        filter_ = PropertyFilter(key, value, matcher.index)
+        matches = [path for path in matches if filter_.fits(path)]
     if args.text is not None:
         text = args.text.casefold()
         holding = matcher.holding(
             folder, folded_needle(args.text), lambda content: text in content.casefold()
         )
-        found = [path for path in found if path in holding]
-    shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, args.offset)
-    files = [FileSummary.of(path, ctx, matcher) for path in shown]
+        matches = [path for path in matches if path in holding]
+    selected, more = page(sort_files(matches, args.sort, ctx, matcher), args.limit, args.offset)
+    files = [FileSummary.of(path, ctx, matcher) for path in selected]
     return Proposal(
         QueryOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings(where)
     )
@@ -220,7 +232,7 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
 class SearchInput(ToolModel):
     query: str = Field(min_length=1)
     limit: Whole | None = Field(
-        default=None, ge=0, description="At most so many items; all when absent."
+        default=None, ge=0, description="The maximum number of items; by default all."
     )
     offset: Whole = Field(default=0, ge=0)
 
@@ -231,7 +243,7 @@ class SearchHit(SparseOutput):
     score: float | None = Field(default=None, description="From 0 to 100.")
     alias: str | None = Field(
         default=None,
-        description="The alias of the note that answers the query, where its path does less.",
+        description="The alias of the note that matches the query better than its path.",
     )
 
 
@@ -243,17 +255,20 @@ class SearchOutput(ToolModel):
 
 @tool("vault.searchName", Risk.READ_ONLY, aliases=("search_vault_by_name",))
 def search_name(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
-    """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
-    wanted = None if args.limit is None else args.offset + args.limit
-    found = ctx.view.index.names().search(args.query, wanted)
-    hits, _ = page(found.hits, args.limit, args.offset)
+    """Find files by name or alias, best hits first; letters may be missing.
+
+    For an exact condition use vault.query.
+    """
+    needed = None if args.limit is None else args.offset + args.limit
+    result = ctx.view.index.names().search(args.query, needed)
+    hits, _ = page(result.hits, args.limit, args.offset)
     items = [
         SearchHit(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias)
         for hit in hits
     ]
     return Proposal(
         SearchOutput(
-            items=items, total=found.total, has_more=args.offset + len(items) < found.total
+            items=items, total=result.total, has_more=args.offset + len(items) < result.total
         )
     )
 
@@ -262,24 +277,24 @@ def search_name(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
 def search_tag(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
     """Find the notes with a tag, in properties or text; nested tags are included."""
     index = ctx.view.index
-    found = tagged(index, args.query, ROOT)
-    shown, more = page(found, args.limit, args.offset)
-    items = [SearchHit(path=path.text, name=path.stem) for path in shown]
+    notes = tagged(index, args.query, ROOT)
+    selected, more = page(notes, args.limit, args.offset)
+    items = [SearchHit(path=path.text, name=path.stem) for path in selected]
     return Proposal(
-        SearchOutput(items=items, total=len(found), has_more=more), warnings=unread_warnings(index)
+        SearchOutput(items=items, total=len(notes), has_more=more), warnings=unread_warnings(index)
     )
 
 
 class SearchTextInput(ToolModel):
     query: str = Field(
         min_length=1,
-        description="A text, or with regex a regular expression of Python; lines are searched one by one.",
+        description="A text, or with regex a Python regular expression, matched line by line.",
     )
-    folder: PathText | None = Field(default=None, description="The vault when absent.")
+    folder: PathText | None = Field(default=None, description="By default the whole vault.")
     regex: bool = False
     case_sensitive: bool = False
     limit: Whole | None = Field(
-        default=None, ge=0, description="At most so many matches; all when absent."
+        default=None, ge=0, description="The maximum number of matches; by default all."
     )
     offset: Whole = Field(default=0, ge=0)
 
@@ -303,27 +318,29 @@ class SearchTextOutput(ToolModel):
     aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"),
 )
 def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
-    """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
-    question = LineQuery(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
+    """Find the lines of notes (Markdown files) that contain a text or match a pattern."""
+    line_query = LineQuery(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
     folder = find_folder(ctx.view, args.folder)
     hits: list[TextMatch] = []
     warnings: list[Problem] = []
     index = ctx.view.index
-    for path, text in read_texts(index, folder, question.needle, warnings):
+    for path, text in read_texts(index, folder, line_query.needle, warnings):
         hits += (
             TextMatch(path=path.text, line=number, preview=preview(line, span))
-            for number, line, span in question.lines(text)
+            for number, line, span in line_query.lines(text)
         )
-    found, more = page(hits, args.limit, args.offset)
+    matches, more = page(hits, args.limit, args.offset)
     scanned = index.note_count(folder) - len(warnings)
-    output = SearchTextOutput(matches=list(found), total=len(hits), has_more=more, scanned=scanned)
+    output = SearchTextOutput(
+        matches=list(matches), total=len(hits), has_more=more, scanned=scanned
+    )
     return Proposal(output, warnings=tuple(warnings))
 
 
 class FindDuplicatesInput(NotesInput):
     by: Literal["content", "name"] = Field(
         default="content",
-        description="The text below the properties, blanks at its ends aside; or the name.",
+        description="The text below the properties without surrounding whitespace, or the name.",
     )
 
 
@@ -334,7 +351,7 @@ class DuplicateNote(ToolModel):
 
 
 class DuplicateGroup(ToolModel):
-    key: str = Field(description="The name that they share, or the name of the first.")
+    key: str = Field(description="Their common name, or the name of the first.")
     items: list[DuplicateNote]
     count: int
 
@@ -347,7 +364,10 @@ class FindDuplicatesOutput(ToolModel):
 
 @tool("vault.findDuplicates", Risk.READ_ONLY)
 def find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal[FindDuplicatesOutput]:
-    """Groups of notes with the same text or the same name; empty notes have no text to share."""
+    """Find groups of notes with the same text or the same name.
+
+    Empty texts are ignored.
+    """
     problems: list[Problem] = []
     alike: dict[str, list[VaultPath]] = defaultdict(list)
     if args.by == "name":

@@ -1,6 +1,8 @@
-"""Search by name, tag and text: the one search behind screens and the command line, with one kind of answer and page; what its tools share.
+"""Search by name, tag and text.
 
-Nothing here is a pydantic model, so that a search on the command line need not load that."""
+This is the search behind screens and the command line, with one type of result and page. Nothing
+here is a pydantic model, so that a search on the command line need not load pydantic.
+"""
 
 from __future__ import annotations
 
@@ -26,26 +28,29 @@ from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.text import decode
 
 CONTEXT = 100
-"""Characters that a preview shows on each side of the hit."""
+"""The number of characters that a preview shows on each side of the hit."""
 
 LONGEST_HIT = 200
-"""Characters of the hit itself that a preview shows at most."""
+"""The number of characters of the hit itself that a preview shows at most."""
 
 Span = tuple[int, int]
 LineFinder = Callable[[str], Span | None]
-"""Where the first hit in a line is."""
+"""Returns the position of the first hit in a line."""
 
 PAGE: Final = 50
 LARGEST_PAGE: Final = 1_000
 SearchMode = Literal["name", "content", "tag", "all"]
-"""`all`: the names first, then the contents of the notes that are not among them."""
+"""`all` means names first, then the contents of notes that are not among them."""
 
 
 def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
-    """The notes with a tag or one nested below it. ARGUMENT_INVALID for a text that can be no tag."""
+    """Return the notes with a tag or a nested one.
+
+    Raise ARGUMENT_INVALID for a text that cannot be a tag.
+    """
     if not tag_key(tag):
         raise ToolError(
-            f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha."
+            f"{tag!r} is not a tag.", hint="Use the tag's name, such as project or #project/alpha."
         )
     return index.tagged(tag, folder)
 
@@ -53,7 +58,10 @@ def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
 def read_texts(
     index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]
 ) -> Iterator[tuple[VaultPath, str]]:
-    """The texts of the notes below a folder that may hold a needle; a warning for each that cannot be read."""
+    """Yield the texts of the notes below a folder that may contain a needle.
+
+    A note that cannot be read adds a warning.
+    """
     for path, data in index.texts(folder, needle):
         problem = data if isinstance(data, Problem) else None
         if not isinstance(data, Problem):
@@ -68,7 +76,7 @@ def read_texts(
 
 
 class LineQuery:
-    """What is looked for in the lines of notes: a text, in any case or exactly, or a pattern."""
+    """A query for lines of notes: a text, with or without case, or a pattern."""
 
     def __init__(self, query: str, *, regex: bool, case_sensitive: bool) -> None:
         if regex:
@@ -83,15 +91,18 @@ class LineQuery:
             self._find = partial(_folded, query.casefold())
 
     def lines(self, text: str) -> Iterator[tuple[int, str, Span]]:
-        """The matching lines of a text: number from 1, the line, the place of the first hit in it."""
+        """Yield the matching lines of a text.
+
+        They have a number from 1, the line, and the position of the first hit.
+        """
         for number, line in lines_with(text, self.needle):
             if (span := self._find(line)) is not None:
                 yield number, line, span
 
 
 def _by_pattern(pattern: TimedPattern, line: str) -> Span | None:
-    found = pattern.search(line)
-    return None if found is None else (found.start(), found.end())
+    match = pattern.search(line)
+    return None if match is None else (match.start(), match.end())
 
 
 def _plain(query: str, line: str) -> Span | None:
@@ -100,7 +111,10 @@ def _plain(query: str, line: str) -> Span | None:
 
 
 def _folded(folded: str, line: str) -> Span | None:
-    """The place in `line` of what equals `folded` once both are case-folded; folding may change lengths (ß is ss)."""
+    """Return the position in `line` of a match with `folded` after case folding.
+
+    Folding may change lengths (ß is ss).
+    """
     whole = line.casefold()
     start = whole.find(folded)
     if start < 0:
@@ -113,19 +127,21 @@ def _folded(folded: str, line: str) -> Span | None:
 
 
 def preview(line: str, span: Span) -> str:
-    """The hit with up to `CONTEXT` characters on each side, `…` where something was cut."""
+    """Return the hit with up to `CONTEXT` characters on each side; `…` marks truncated text."""
     start, end = span
-    left = max(start - CONTEXT, 0)
+    before = max(start - CONTEXT, 0)
     hit = line[start:end] if end - start <= LONGEST_HIT else f"{line[start : start + LONGEST_HIT]}…"
-    right = end + CONTEXT
-    return f"{'…' if left else ''}{line[left:start]}{hit}{line[end:right]}{'…' if right < len(line) else ''}"
+    after = end + CONTEXT
+    opening, closing = "…" if before else "", "…" if after < len(line) else ""
+    return f"{opening}{line[before:start]}{hit}{line[end:after]}{closing}"
 
 
 @dataclass(frozen=True, slots=True)
 class SearchItem:
-    """A hit: a file, or a line of a note. `line` is from 1, `score` has no unit: a better hit has more.
+    """A hit: a file, or a line of a note.
 
-    A hit by name has a `preview` when it is an alias that answers: the alias.
+    `line` counts from 1; `score` has no unit, higher is better. A hit by name has a `preview` if an
+    alias matched: that alias.
     """
 
     path: str
@@ -136,7 +152,7 @@ class SearchItem:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """Some hits of all, and how many there are."""
+    """A page of hits, and their total number."""
 
     items: tuple[SearchItem, ...]
     total: int
@@ -146,7 +162,10 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is looked for. Words of contents are ranked; with `regex` or `literal` the matching lines come sorted by path."""
+    """The arguments of a search.
+
+    Words in contents are ranked; with `regex` or `literal` the matching lines are sorted by path.
+    """
 
     query: str
     mode: SearchMode = "all"
@@ -160,35 +179,38 @@ class SearchRequest:
 def search(
     index: VaultIndex, request: SearchRequest, cancelled: Callable[[], bool] = lambda: False
 ) -> SearchPage:
-    """A page of hits. ARGUMENT_INVALID for a page that cannot be, a bad expression, or a text that is no tag."""
+    """Return a page of hits.
+
+    Raise ARGUMENT_INVALID for an invalid page, a bad expression, or a text that is not a tag.
+    """
     if not 0 <= request.limit <= LARGEST_PAGE:
         raise ToolError(
-            f"The limit {request.limit} is out of range.", hint=f"It may be 0 to {LARGEST_PAGE}."
+            f"The limit {request.limit} is out of range.", hint=f"Use 0 to {LARGEST_PAGE}."
         )
     if request.offset < 0:
         raise ToolError(f"The offset {request.offset} is negative.")
     warnings: list[Problem] = []
-    found: Sequence[SearchItem | RankedNote]
+    hits: Sequence[SearchItem | RankedNote]
     with no_collection():
         match request.mode:
             case "name":
-                found = _by_name(index, request.query)
+                hits = _by_name(index, request.query)
             case "tag":
-                found = [SearchItem(path.text) for path in tagged(index, request.query, ROOT)]
+                hits = [SearchItem(path.text) for path in tagged(index, request.query, ROOT)]
                 warnings += unread_warnings(index)
             case "content":
-                found = _by_content(index, request, warnings, cancelled)
+                hits = _by_content(index, request, warnings, cancelled)
             case "all":
                 names = [] if request.regex else _by_name(index, request.query)
                 known = {item.path for item in names}
                 contents = _by_content(index, request, warnings, cancelled)
-                found = [*names, *(item for item in contents if _path(item) not in known)]
+                hits = [*names, *(item for item in contents if _path(item) not in known)]
         end = request.offset + request.limit
         items = tuple(
             item if isinstance(item, SearchItem) else _of_note(index, item)
-            for item in found[request.offset : end]
+            for item in hits[request.offset : end]
         )
-    return SearchPage(items, len(found), end < len(found), tuple(warnings))
+    return SearchPage(items, len(hits), end < len(hits), tuple(warnings))
 
 
 def _path(item: SearchItem | RankedNote) -> str:
@@ -219,16 +241,16 @@ def _lines(
     warnings: list[Problem],
     cancelled: Callable[[], bool],
 ) -> Iterator[SearchItem]:
-    question = LineQuery(request.query, regex=request.regex, case_sensitive=request.case_sensitive)
-    for path, text in read_texts(index, ROOT, question.needle, warnings):
+    query = LineQuery(request.query, regex=request.regex, case_sensitive=request.case_sensitive)
+    for path, text in read_texts(index, ROOT, query.needle, warnings):
         if cancelled():
             return
-        for number, line, span in question.lines(text):
+        for number, line, span in query.lines(text):
             yield SearchItem(path.text, number, preview(line, span))
 
 
 def _of_note(index: VaultIndex, note: RankedNote) -> SearchItem:
-    """The line of a note in which the first word of the query is."""
+    """Return the line of a note with the first word of the query."""
     data = index.text(note.path)
     text = data.decode(errors="replace") if isinstance(data, bytes) else ""
     first = min(note.first, len(text))

@@ -1,6 +1,7 @@
-"""Lines of a note as people count them: list items with what is nested below them, rows of tables, headings, and all others.
+"""Lines of a note by kind: list items with their nested lines, table rows, headings, and others.
 
-New ones fit in where they go, above all among list items (`vault.addLines`); others are taken out or replaced (`vault.takeLines`).
+New lines adapt to their surroundings, above all in lists (`vault.addLines`); others are removed or
+replaced (`vault.takeLines`).
 """
 
 from __future__ import annotations
@@ -27,21 +28,36 @@ LineKind = Literal["item", "task", "row", "heading", "text"]
 
 _INDENT: Final = re.compile(r"[ \t]*")
 _ITEM: Final = re.compile(
-    r"(?P<indent>[ \t]*)(?P<marker>[-*+]|(?P<number>\d{1,9})(?P<dot>[.)]))(?P<gap>[ \t]+)(?P<box>\[[^\]\r\n]\][ \t]+)?"
+    r"(?P<indent>[ \t]*)(?P<marker>[-*+]|(?P<number>\d{1,9})(?P<dot>[.)]))(?P<gap>[ \t]+)"
+    r"(?P<box>\[[^\]\r\n]\][ \t]+)?"
 )
 TABLE_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _SMALL: Final = frozenset((
     "a", "an", "the", "about", "of", "on", "in", "for", "to", "with", "and",
     "my", "that", "which", "line", "bullet", "item", "task", "row", "point", "entry",
 ))  # fmt: skip
-"""Words that tell nothing."""
+"""Words without meaning for a search."""
 _WORD: Final = re.compile(r"\w+")
 _TAB: Final = 4
 
 
+_DEFAULT_MARKER: Final = "-"
+
+_KINDS: Final[dict[str, tuple[LineKind, ...]]] = {
+    "line": ("item", "task", "row", "text"),
+    "item": ("item", "task"),
+    "task": ("task",),
+    "row": ("row",),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ListMark:
-    """What begins a list item: its indentation, its marker (`-`, `1.`), the blanks behind that, and its checkbox with blanks, or ""."""
+    """The beginning of a list item.
+
+    It has an indentation, a marker (`-`, `1.`), the spaces after it, and the checkbox with its
+    spaces, or "".
+    """
 
     indent: str
     marker: str
@@ -50,12 +66,12 @@ class ListMark:
 
     @classmethod
     def of(cls, line: str) -> ListMark | None:
-        """The mark of a line; None when it is no list item."""
-        found = _ITEM.match(line)
+        """Return the mark of a line, or `None` if it is not a list item."""
+        match = _ITEM.match(line)
         return (
             None
-            if found is None
-            else cls(found["indent"], found["marker"], found["gap"], found["box"] or "")
+            if match is None
+            else cls(match["indent"], match["marker"], match["gap"], match["box"] or "")
         )
 
     @property
@@ -65,32 +81,32 @@ class ListMark:
 
     @property
     def numbered(self) -> bool:
-        """Whether the marker is a number."""
+        """True if the marker is a number."""
         return self.marker[:1].isdecimal()
 
     def next(self) -> ListMark:
-        """The mark of the item behind this one: the following number, or the same."""
+        """Return the mark of the following item: the next number, or the same mark."""
         return self.with_number(int(self.marker[:-1]) + 1) if self.numbered else self
 
     def with_number(self, number: int) -> ListMark:
-        """The same mark with another number."""
+        """Return the same mark with another number."""
         return ListMark(self.indent, f"{number}{self.marker[-1]}", self.gap, self.box)
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The lines of a note with their line ends, and what the scan says of them (`scanned[n]` is line n + 1)."""
+    """The lines of a note with their line endings and their scan (`scanned[n]` is line n + 1)."""
 
     lines: list[str]
     scanned: Sequence[Line]
     headings: frozenset[int]
-    """Numbers of the lines of headings."""
+    """The line numbers of headings."""
     rows: frozenset[int]
-    """Numbers of the rows of tables, without those above and at the rule."""
+    """The line numbers of table rows, without header and delimiter row."""
 
     @classmethod
     def of(cls, text: str) -> Blocks:
-        """The lines of a text. A byte order mark stays in the first one."""
+        """Return the lines of a text. A byte order mark stays in the first one."""
         lines = split_lines(text)
         scanned = scan(text)
         headings = frozenset(
@@ -106,7 +122,10 @@ class Blocks:
         return cls(lines, scanned, headings, frozenset(_rows(scanned)))
 
     def kind(self, number: int) -> LineKind | None:
-        """What a line is, counted from 1; None for blank lines, rules of tables, code, comments and properties."""
+        """Return the kind of a line, counted from 1.
+
+        Blank lines, delimiter rows of tables, code, comments and properties have none.
+        """
         line = self.scanned[number - 1]
         if line.hidden or not line.body.strip():
             return None
@@ -120,7 +139,10 @@ class Blocks:
         return None if TABLE_RULE.fullmatch(line.body) and "|" in line.body else "text"
 
     def whole(self, number: int) -> range:
-        """The numbers of a list item's lines: its own, and those below that are indented deeper, up to a blank one. Of another line its own."""
+        """Return the line numbers of a list item with its nested lines, or of any other line.
+
+        Nested lines are indented deeper and end at a blank line.
+        """
         own = columns(self.lines[number - 1])
         end = number + 1
         if self.scanned[number - 1].depth is not None:
@@ -132,21 +154,27 @@ class Blocks:
                 end += 1
         return range(number, end)
 
-    def holding(self, wanted: str, numbers: Iterable[int], kinds: Sequence[LineKind]) -> list[int]:
-        """The lines of these kinds that hold a text as whole words, in any case; when none does, those with all of its words."""
-        there = [
+    def holding(self, text: str, numbers: Iterable[int], kinds: Sequence[LineKind]) -> list[int]:
+        """Return the lines of these kinds that contain a text as whole words, ignoring case.
+
+        If no line does, return those with all of its words.
+        """
+        candidates = [
             number for number in numbers if number <= len(self.lines) and self.kind(number) in kinds
         ]
-        pattern = whole_words(wanted)
-        found = [number for number in there if pattern.search(self.lines[number - 1])]
-        words = _words(wanted)
-        return found or [
-            number for number in there if words and words <= _words(self.lines[number - 1])
+        pattern = whole_words(text)
+        matches = [number for number in candidates if pattern.search(self.lines[number - 1])]
+        words = _words(text)
+        return matches or [
+            number for number in candidates if words and words <= _words(self.lines[number - 1])
         ]
 
 
 def section_lines(text: str, heading: str | None) -> range:
-    """The numbers of the lines of a section's body, or of all lines. MARKER_NOT_FOUND when there is no such heading."""
+    """Return the line numbers of a section's body, or of all lines.
+
+    Raise MARKER_NOT_FOUND if the heading does not exist.
+    """
     if heading is None:
         return range(1, len(split_lines(text)) + 1)
     section = edits.section(text, heading)
@@ -158,25 +186,28 @@ def section_lines(text: str, heading: str | None) -> range:
 
 
 def columns(line: str) -> int:
-    """The width of a line's indentation."""
+    """Return the width of a line's indentation."""
     indent = _INDENT.match(line)
     return len(indent[0].expandtabs(_TAB)) if indent else 0
 
 
 def indented(line: str, prefix: str) -> str:
-    """A line behind another indentation; a blank one stays."""
+    """Return the line with a prefix; a blank line stays unchanged."""
     return prefix + line if line.strip() else line
 
 
 def dedented(lines: Sequence[str]) -> str:
-    """Lines without the indentation of the first one and without line ends, joined."""
+    """Join lines without the indentation of the first one and without line endings."""
     indent = _INDENT.match(lines[0])
     prefix = indent[0] if indent else ""
     return "\n".join(line.rstrip("\r\n").removeprefix(prefix) for line in lines)
 
 
 def renumber(lines: list[str], number: int) -> None:
-    """Lets the numbers of a list go on without gaps from the item at a line (from 1), which may be one that was just put there."""
+    """Renumber a list without gaps from the item at line `number` (from 1) on.
+
+    That item may have been inserted just before.
+    """
     blocks = Blocks.of("".join(lines))
     first = ListMark.of(lines[number - 1]) if number <= len(lines) else None
     if first is None or not first.numbered:
@@ -207,19 +238,16 @@ def _rows(scanned: Sequence[Line]) -> Iterator[int]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a text that tell something, without case and plural."""
-    found = (word.casefold() for word in _WORD.findall(text))
+    """Return the significant words of a text, without case and plural."""
+    words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(
-        word.removesuffix("s") if len(word) > 3 else word for word in found if word not in _SMALL
+        word.removesuffix("s") if len(word) > 3 else word for word in words if word not in _SMALL
     )
-
-
-_DEFAULT: Final = "-"
 
 
 class AddedLinesOutput(ToolModel):
     path: str
-    line: int = Field(description="Where the new text begins, from 1.")
+    line: int = Field(description="The first line of the new text, from 1.")
     changed: bool
     hash: str
 
@@ -240,18 +268,23 @@ class AddLinesInput(ToolModel):
     )
     heading: str | None = Field(
         default=None,
-        description="In the section below this heading (its text, without #); without one in the whole note.",
+        description="In the section below this heading (its text, without #); "
+        "by default in the whole note.",
     )
     at: Literal["end", "start"] = "end"
     as_item: bool | Literal["pure"] = Field(
         default=False,
-        description="true: text without a marker becomes a list item where it joins a list; pure: only where all that is there is one list.",
+        description="true: text without a marker becomes a list item if it joins a list; "
+        "pure: only if the section or note is one list.",
     )
 
 
 @tool("vault.addLines", Risk.WRITES)
 def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutput]:
-    """Add text at the end or start of a note or section; list items take the marker and indentation of the list that they join."""
+    """Add text at the end or start of a note or section.
+
+    List items get the marker and indentation of the list that they join.
+    """
     args = args if args.heading else args.model_copy(update={"heading": None})
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
@@ -269,7 +302,7 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
         line, mark = blocks.whole(neighbour).stop, mark.next()
     else:
         line = neighbour
-    if ListMark.of(content) is None and all(each.box for each in _outer_marks(blocks, numbers)):
+    if ListMark.of(content) is None and all(mark.box for mark in _outer_marks(blocks, numbers)):
         content = f"- [ ] {content}"
     lines = _insert_lines(blocks.lines, line, _as_items(content, mark), newline_of(text))
     renumber(lines, line)
@@ -277,7 +310,10 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
 
 
 def _is_list(blocks: Blocks, numbers: range) -> bool:
-    """Whether these lines are a list, but for headings and blank lines; tables, code and text are none."""
+    """Return whether these lines are one list, apart from headings and blank lines.
+
+    Tables, code and text are not.
+    """
     filled = [
         number
         for number in numbers
@@ -286,12 +322,14 @@ def _is_list(blocks: Blocks, numbers: range) -> bool:
         and number not in blocks.headings
     ]
     body = [number for number in filled if not _is_property(blocks, number)]
-    inside = {each for number in body if _is_outer(blocks, number) for each in blocks.whole(number)}
+    inside = {
+        inner for number in body if _is_outer(blocks, number) for inner in blocks.whole(number)
+    }
     return bool(body) and inside.issuperset(body)
 
 
 def _is_property(blocks: Blocks, number: int) -> bool:
-    """Whether a line belongs to the properties, which only blank lines and themselves can stand before."""
+    """Return whether a line belongs to the properties at the beginning of the note."""
     return (
         all(line.hidden or not line.body.strip() for line in blocks.scanned[:number])
         and blocks.scanned[0].body.strip() == "---"
@@ -299,18 +337,18 @@ def _is_property(blocks: Blocks, number: int) -> bool:
 
 
 def _outer_marks(blocks: Blocks, numbers: range) -> list[ListMark]:
-    found = (
+    marks = (
         ListMark.of(blocks.lines[number - 1])
         for number in numbers
         if number <= len(blocks.lines) and _is_outer(blocks, number)
     )
-    return [mark for mark in found if mark is not None]
+    return [mark for mark in marks if mark is not None]
 
 
 def _add_text(
     path: VaultPath, text: str, content: str, args: AddLinesInput
 ) -> Proposal[AddedLinesOutput]:
-    """What `vault.updateFile` does with mode append or prepend."""
+    """Add text as `vault.updateFile` does with mode append or prepend."""
     content += "\n"
     if args.at == "end":
         after = (
@@ -330,19 +368,22 @@ def _add_text(
 
 
 def _neighbour(blocks: Blocks, numbers: range, *, last: bool) -> int | None:
-    """The list item of the outermost level that new ones would join: that of the list which these lines end with (or begin with)."""
+    """Return the outermost list item that new items would join.
+
+    It belongs to the list that these lines end with (or begin with, unless `last`).
+    """
     filled = [
         number
         for number in numbers
         if number <= len(blocks.lines) and blocks.lines[number - 1].strip()
     ]
-    shown = [number for number in filled if not (blocks.scanned[number - 1].hidden and not last)]
-    outer = [number for number in shown if _is_outer(blocks, number)]
+    visible = [number for number in filled if not (blocks.scanned[number - 1].hidden and not last)]
+    outer = [number for number in visible if _is_outer(blocks, number)]
     if not outer:
         return None
     if last:
         return outer[-1] if filled[-1] in blocks.whole(outer[-1]) else None
-    return outer[0] if shown[0] == outer[0] else None
+    return outer[0] if visible[0] == outer[0] else None
 
 
 def _is_outer(blocks: Blocks, number: int) -> bool:
@@ -355,22 +396,25 @@ def _is_outer(blocks: Blocks, number: int) -> bool:
 
 
 def _as_items(content: str, mark: ListMark) -> list[str]:
-    """The lines of content as items with this mark; what is nested in them moves along. A checkbox is the content's own."""
-    made: list[str] = []
+    """Return the lines of content as items with this mark; nested lines move along.
+
+    A checkbox is the content's own.
+    """
+    items: list[str] = []
     for line in content.split("\n"):
         own = ListMark.of(line)
         if own is not None and not own.indent:
-            mark = mark.next() if made else mark
-            made.append(f"{mark.indent}{mark.marker}{mark.gap}{own.box}{line[len(own.text) :]}")
-        elif not made:
-            made.append(f"{mark.indent}{mark.marker}{mark.gap}{line}")
+            mark = mark.next() if items else mark
+            items.append(f"{mark.indent}{mark.marker}{mark.gap}{own.box}{line[len(own.text) :]}")
+        elif not items:
+            items.append(f"{mark.indent}{mark.marker}{mark.gap}{line}")
         else:
-            made.append(indented(line, mark.indent))
-    return made
+            items.append(indented(line, mark.indent))
+    return items
 
 
 def _in_marker_style(content: str, blocks: Blocks) -> str:
-    """Bullets with the marker that most bullets of the note have, where they join no list."""
+    """Return the content with the most common bullet of the note; for bullets that join no list."""
     markers = [
         mark.marker
         for line in blocks.scanned
@@ -378,34 +422,26 @@ def _in_marker_style(content: str, blocks: Blocks) -> str:
         and (mark := ListMark.of(line.body)) is not None
         and not mark.numbered
     ]
-    usual = max(dict.fromkeys(markers), key=markers.count, default=_DEFAULT)
-    made = []
+    usual = max(dict.fromkeys(markers), key=markers.count, default=_DEFAULT_MARKER)
+    lines = []
     for line in content.split("\n"):
         own = ListMark.of(line)
-        bullet = own is not None and not own.numbered and own.marker == _DEFAULT
-        made.append(
+        bullet = own is not None and not own.numbered and own.marker == _DEFAULT_MARKER
+        lines.append(
             f"{own.indent}{usual}{line[len(own.indent) + 1 :]}"
             if own is not None and bullet
             else line
         )
-    return "\n".join(made)
+    return "\n".join(lines)
 
 
 def _insert_lines(lines: list[str], number: int, new: list[str], newline: str) -> list[str]:
-    """The lines with new ones before a line, all of them with line ends."""
-    made = [*lines]
-    if number > len(made) and made and not made[-1].endswith("\n"):
-        made[-1] += newline
-    made[number - 1 : number - 1] = [line + newline for line in new]
-    return made
-
-
-_KINDS: Final[dict[str, tuple[LineKind, ...]]] = {
-    "line": ("item", "task", "row", "text"),
-    "item": ("item", "task"),
-    "task": ("task",),
-    "row": ("row",),
-}
+    """Return the lines with new ones before a line, all of them with line endings."""
+    result = [*lines]
+    if number > len(result) and result and not result[-1].endswith("\n"):
+        result[-1] += newline
+    result[number - 1 : number - 1] = [line + newline for line in new]
+    return result
 
 
 class TakeLinesInput(ToolModel):
@@ -413,12 +449,12 @@ class TakeLinesInput(ToolModel):
     text: str | None = Field(
         default=None,
         min_length=1,
-        description="Lines that hold this text as whole words, or else all of its words.",
+        description="Lines that contain this text as whole words, or else all of its words.",
     )
     line: Whole | None = Field(
         default=None,
         ge=1,
-        description="Or the line of this number, from 1; with heading: from its first line.",
+        description="Instead of text: a line number from 1; with heading, from its first line.",
     )
     kind: Literal["line", "item", "task", "row"] = Field(
         default="line", description="Only list items, tasks, or rows of tables."
@@ -427,17 +463,17 @@ class TakeLinesInput(ToolModel):
         default=None, description="Only below this heading (its text, without #)."
     )
     expect_count: Whole | None = Field(
-        default=None, ge=0, description="How many lines there must be; the first step to say which."
+        default=None, ge=0, description="The required number of matching lines."
     )
     replacement: LongText | None = Field(
         default=None,
-        description="A text in its place; a list item keeps its marker, checkbox and what is nested in it.",
+        description="A text to replace it; "
+        "a list item keeps its marker, checkbox and nested lines.",
     )
-
     into: PathText | None = Field(default=None, description=INTO)
 
     @model_validator(mode="after")
-    def _one_way(self) -> TakeLinesInput:
+    def _one_selector(self) -> TakeLinesInput:
         if (self.text is None) == (self.line is None):
             raise ValueError("give exactly one of text and line")
         return self
@@ -445,43 +481,47 @@ class TakeLinesInput(ToolModel):
 
 class TakenLine(ToolModel):
     text: str = Field(description="Without list marker and checkbox.")
-    raw: str = Field(description="The line and what is nested below it, without its indentation.")
+    raw: str = Field(description="The line and its nested lines, without its indentation.")
 
 
 class TakeLinesOutput(ToolModel):
     path: str
     items: list[TakenLine]
-    text: str = Field(description="All of them, without a line end behind the last.")
+    text: str = Field(description="All of them, without a line break at the end.")
     count: int
 
 
 @tool("vault.takeLines", Risk.WRITES)
 def take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal[TakeLinesOutput]:
-    """Take lines, list items (with what is nested in them) or rows of tables out of a note, found by their text, or replace them."""
-    from obsidian_agent.tools.links import links  # many plans add lines, few take some out
+    """Move lines, list items or table rows out of a note, or replace them.
+
+    They are selected by text or line number, and returned for later steps with their nested lines.
+    """
+    from obsidian_agent.tools.links import links  # only few plans need it
 
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
-    found = _find_lines(args, path, text, blocks)
-    if args.expect_count is not None and len(found) != args.expect_count:
-        message = f"{path} has {len(found)} such lines, not {args.expect_count}."
+    numbers = _find_lines(args, path, text, blocks)
+    if args.expect_count is not None and len(numbers) != args.expect_count:
+        message = f"{path} has {len(numbers)} such lines, not {args.expect_count}."
         raise ToolError(
-            message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the line."
+            message, code="COUNT_MISMATCH", path=path.text, hint="Quote more of the line."
         )
     items = [
-        _taken_line([blocks.lines[each - 1] for each in blocks.whole(number)]) for number in found
+        _taken_line([blocks.lines[nested - 1] for nested in blocks.whole(number)])
+        for number in numbers
     ]
     lines = (
-        _replace_lines(blocks, found, args.replacement, newline_of(text))
+        _replace_lines(blocks, numbers, args.replacement, newline_of(text))
         if args.replacement is not None
-        else _remove_lines(blocks, found)
+        else _remove_lines(blocks, numbers)
     )
     warnings = (
         ()
-        if found
+        if numbers
         else (
             Problem(
-                "TEXT_NOT_FOUND", f"No such line of {path} holds “{args.text}”.", path=path.text
+                "TEXT_NOT_FOUND", f"No such line of {path} contains “{args.text}”.", path=path.text
             ),
         )
     )
@@ -500,7 +540,7 @@ def take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal[TakeLinesOutp
 
 
 def _find_lines(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks) -> list[int]:
-    """The lines that are meant; what is nested in one that is meant goes with it."""
+    """Return the selected lines, without those nested in another selected one."""
     numbers = section_lines(text, args.heading)
     if args.line is not None:
         number = numbers.start + args.line - 1
@@ -510,16 +550,20 @@ def _find_lines(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks
             or blocks.kind(number) not in _KINDS[args.kind]
         ):
             raise ToolError(
-                f"{path} has no such line {args.line}.", code="MARKER_NOT_FOUND", path=path.text
+                f"Line {args.line} of {path} does not exist or is of another kind.",
+                code="MARKER_NOT_FOUND",
+                path=path.text,
             )
         return [number]
-    found = blocks.holding(args.text or "", numbers, _KINDS[args.kind])
-    if not found and args.expect_count:
+    matches = blocks.holding(args.text or "", numbers, _KINDS[args.kind])
+    if not matches and args.expect_count:
         raise ToolError(
-            f"No such line of {path} holds “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text
+            f"No such line of {path} contains “{args.text}”.",
+            code="MARKER_NOT_FOUND",
+            path=path.text,
         )
-    inner = {each for number in found for each in blocks.whole(number)[1:]}
-    return [number for number in found if number not in inner]
+    inner = {nested for number in matches for nested in blocks.whole(number)[1:]}
+    return [number for number in matches if number not in inner]
 
 
 def _taken_line(lines: list[str]) -> TakenLine:
@@ -528,15 +572,18 @@ def _taken_line(lines: list[str]) -> TakenLine:
 
 
 def _replace_lines(
-    blocks: Blocks, found: Iterable[int], replacement: str, newline: str
+    blocks: Blocks, numbers: Iterable[int], replacement: str, newline: str
 ) -> list[str]:
     lines = [*blocks.lines]
-    for number in found:
+    for number in numbers:
         old = lines[number - 1]
         mark, own = ListMark.of(old), ListMark.of(replacement)
-        lead = "" if mark is None else mark.indent if own is not None else mark.text
-        if mark is None and blocks.kind(number) == "text":
+        if mark is not None:
+            lead = mark.indent if own is not None else mark.text
+        elif blocks.kind(number) == "text":
             lead = old[: len(old) - len(old.lstrip(" \t>"))]
+        else:
+            lead = ""
         ending = newline if old.endswith("\n") else ""
         lines[number - 1] = (
             lead + replacement.strip("\r\n").replace("\r\n", "\n").replace("\n", newline) + ending
@@ -544,33 +591,39 @@ def _replace_lines(
     return lines
 
 
-def _remove_lines(blocks: Blocks, found: list[int]) -> list[str]:
-    """The other lines. Where a paragraph goes, one of the blank lines around it goes too; numbers of a list close up."""
-    gone = {each for number in found for each in blocks.whole(number)}
-    for number in found:
+def _remove_lines(blocks: Blocks, numbers: list[int]) -> list[str]:
+    """Return the remaining lines.
+
+    A removed paragraph takes one of its surrounding blank lines with it, and numbered lists close
+    up.
+    """
+    removed = {removed_number for number in numbers for removed_number in blocks.whole(number)}
+    for number in numbers:
         last = blocks.whole(number).stop
         alone = _is_blank(blocks, number - 1) and _is_blank(blocks, last)
         if alone and number > 1 and last <= len(blocks.lines):
-            gone.add(last)
-    lines = [line for number, line in enumerate(blocks.lines, 1) if number not in gone]
+            removed.add(last)
+    lines = [line for number, line in enumerate(blocks.lines, 1) if number not in removed]
     if lines and blocks.lines and not blocks.lines[-1].endswith("\n"):
         lines[-1] = lines[-1].rstrip("\r\n")
-    for number in found:
+    for number in numbers:
         mark = ListMark.of(blocks.lines[number - 1])
         if mark is not None and mark.numbered:
-            _close_up(lines, number - sum(each < number for each in gone), mark)
+            _close_up(
+                lines, number - sum(removed_number < number for removed_number in removed), mark
+            )
     return lines
 
 
-def _close_up(lines: list[str], number: int, taken: ListMark) -> None:
-    """Lets the item that is now at a taken one's place have its number, and those behind it follow."""
+def _close_up(lines: list[str], number: int, removed: ListMark) -> None:
+    """Give the item that replaced a removed one its number, and renumber the following ones."""
     mark = ListMark.of(lines[number - 1]) if 0 < number <= len(lines) else None
-    if mark is not None and mark.numbered and mark.indent == taken.indent:
-        count = int(taken.marker[:-1])
+    if mark is not None and mark.numbered and mark.indent == removed.indent:
+        count = int(removed.marker[:-1])
         lines[number - 1] = mark.with_number(count).text + lines[number - 1][len(mark.text) :]
         renumber(lines, number)
 
 
 def _is_blank(blocks: Blocks, number: int) -> bool:
-    """Whether a line is blank, or outside of the note."""
+    """Return whether a line is blank or outside of the note."""
     return not 1 <= number <= len(blocks.lines) or not blocks.lines[number - 1].strip()

@@ -1,6 +1,7 @@
-"""Lists: their items (`util.parseMarkdownBullets`), lists rearranged, and items of other steps ordered, grouped, summed up and joined into a text.
+"""Lists: parse items, arrange lists, and sort, group, summarize and join the items of other steps.
 
-Fields are named as in templates: `path`, `frontmatter.status`. Items without the field sort last and are in the last group.
+Fields are named as in templates: `path`, `frontmatter.status`. Items without the field come last
+and are in the last group.
 """
 
 from __future__ import annotations
@@ -28,20 +29,42 @@ _MARKS: Final = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?|\]\]|[*_`~\"“”'‘’]+"
 _PIECE: Final = re.compile(r"\d+|\D+")
 
 
+_NUMBER: Final = re.compile(r"[-−]?\d[\d.,'’  ]*")
+
+_AFFIX: Final = re.compile(r"[^\W\d_]{0,4}[€$£¥%]?\.?", re.UNICODE)
+
+_PROPERTIES: Final = "frontmatter"
+
+_USUAL: Final = (
+    "amount",
+    "total",
+    "sum",
+    "price",
+    "cost",
+    "costs",
+    "value",
+    "betrag",
+    "preis",
+    "summe",
+)
+"""The fields to prefer if several are numbers and `by` is missing."""
+
+
 class ArrangeOptions(ToolModel):
     sort: Literal["az", "za", "openFirst"] | None = Field(
         default=None,
-        description="By their texts, without regard to case and with numbers by size, or open tasks before done ones.",
+        description="By their texts, ignoring case and with numbers by size, "
+        "or open tasks before done ones.",
     )
     unique: bool = Field(
         default=False,
-        description="Leave out items that are equal to one before them, with what is nested in them.",
+        description="Remove items that are equal to an earlier one, with their nested lines.",
     )
     marker: Literal["-", "*", "+", "1.", "1)"] | None = Field(
         default=None, description="The marker of all items of the outermost level."
     )
     checkboxes: Literal["add", "remove"] | None = Field(
-        default=None, description="Give the items an open checkbox, or take it away."
+        default=None, description="Add an open checkbox to the items, or remove it."
     )
 
     @model_validator(mode="after")
@@ -53,7 +76,10 @@ class ArrangeOptions(ToolModel):
 
 @dataclass(slots=True)
 class _Item:
-    """An item of the outermost level with what is nested in it (lines with their ends), and the blank lines below it."""
+    """An outermost list item with its nested lines, and the blank lines below it.
+
+    The lines include their line endings.
+    """
 
     mark: ListMark
     lines: list[str]
@@ -65,21 +91,27 @@ class _Item:
 
 
 def arrange_text(text: str, numbers: range | None, options: ArrangeOptions) -> tuple[str, int]:
-    """The text with its lists in these lines (all when None) arranged, and the number of lists there are. Only the outermost level moves."""
+    """Arrange the lists in these lines of a text (`None`: all).
+
+    Return the text and the number of lists. Only items of the outermost level move.
+    """
     blocks = Blocks.of(text)
     newline = newline_of(text)
-    made: list[str] = []
+    lines: list[str] = []
     at, count = 1, 0
     for start, items in _find_lists(blocks, numbers or range(1, len(blocks.lines) + 1)):
-        made += blocks.lines[at - 1 : start - 1]
+        lines += blocks.lines[at - 1 : start - 1]
         at = start + sum(len(item.lines) + len(item.blank) for item in items)
-        made += _arrange_items(items, options, newline)
+        lines += _arrange_items(items, options, newline)
         count += 1
-    return "".join([*made, *blocks.lines[at - 1 :]]), count
+    return "".join([*lines, *blocks.lines[at - 1 :]]), count
 
 
 def _find_lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Item]]]:
-    """The lists with the line of their first items. Blank lines between items belong to them, other text ends a list."""
+    """Yield the lists with the line of their first item.
+
+    Blank lines between items belong to them; other text ends a list.
+    """
     at = numbers.start
     while at < numbers.stop:
         start, items = at, list[_Item]()
@@ -110,7 +142,7 @@ def _find_lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Ite
 
 
 def _outermost_mark(blocks: Blocks, number: int, like: ListMark | None) -> ListMark | None:
-    """The mark of an item of the outermost level, in the same list as `like`."""
+    """Return the mark of an outermost item that is in the same list as `like`."""
     line = blocks.scanned[number - 1] if number <= len(blocks.lines) else None
     mark = (
         ListMark.of(blocks.lines[number - 1])
@@ -147,11 +179,11 @@ def _arrange_items(items: list[_Item], options: ArrangeOptions, newline: str) ->
 
 
 def _without_repetitions(items: list[_Item]) -> list[_Item]:
-    """The first of equal items: same text, checkbox and nested lines."""
-    found: dict[tuple[str, str, str], _Item] = {}
+    """Drop repeated items: those with the same text, checkbox and nested lines."""
+    first: dict[tuple[str, str, str], _Item] = {}
     for item in items:
-        found.setdefault((item.text, item.mark.box.strip(), "".join(item.lines[1:]).rstrip()), item)
-    return list(found.values())
+        first.setdefault((item.text, item.mark.box.strip(), "".join(item.lines[1:]).rstrip()), item)
+    return list(first.values())
 
 
 def _sort_items(items: list[_Item], options: ArrangeOptions) -> list[_Item]:
@@ -167,7 +199,10 @@ def _sort_items(items: list[_Item], options: ArrangeOptions) -> list[_Item]:
 
 
 def _sort_key(text: str) -> list[tuple[bool, int, str]]:
-    """Texts as people sort them: what links show, without marks and case, numbers by their size."""
+    """Return the natural sort key of a text.
+
+    Texts sort as displayed, without formatting and case, numbers by size.
+    """
     plain = _MARKS.sub("", text).casefold().strip()
     return [
         (not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece)
@@ -186,7 +221,10 @@ def _new_mark(mark: ListMark, options: ArrangeOptions, number: int) -> ListMark:
 
 
 def _with_mark(item: _Item, mark: ListMark, newline: str) -> list[str]:
-    """An item's lines behind another mark; what is nested moves in where it would not be nested any more."""
+    """Return an item's lines with another mark.
+
+    Nested lines are indented where they would not be nested any more.
+    """
     first = mark.text + item.lines[0][len(item.mark.text) :]
     needed = len(f"{mark.indent}{mark.marker} ".expandtabs(4))
     lacking = needed - min(
@@ -209,20 +247,23 @@ class ArrangeListsInput(ArrangeOptions):
 
 class ArrangeListsOutput(ToolModel):
     path: str
-    lists: int = Field(description="How many lists there are.")
+    lists: int = Field(description="The number of lists.")
     changed: bool
 
 
 @tool("vault.arrangeLists", Risk.WRITES)
 def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[ArrangeListsOutput]:
-    """Sort the lists of a note or section, leave out repeated items, number them, or make bullets or tasks of them; nested items move along."""
+    """Sort the lists of a note or section, remove repeated items, or change their markers.
+
+    Lists can be numbered, and bullets become tasks or the other way round; nested items move along.
+    """
     path, text = open_note(ctx, args.path)
     after, lists = arrange_text(text, section_lines(text, args.heading), args)
     output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
     warnings = (
         ()
         if lists
-        else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
+        else (Problem("TEXT_NOT_FOUND", f"{path} has no list to arrange.", path=path.text),)
     )
     return Proposal(output, content_change(path, text, after), warnings)
 
@@ -237,7 +278,7 @@ class ArrangeListOutput(ToolModel):
 
 @tool("util.arrangeList", Risk.READ_ONLY)
 def arrange_list(args: ArrangeListInput, ctx: ToolContext) -> Proposal[ArrangeListOutput]:
-    """The same with the lists of a text, such as the selection."""
+    """Arrange the lists of a text, such as the selection, as vault.arrangeLists does."""
     return Proposal(ArrangeListOutput(text=arrange_text(args.text, None, args)[0]))
 
 
@@ -255,7 +296,7 @@ class BulletItem(SparseOutput):
 
 @tool("util.parseMarkdownBullets", Risk.READ_ONLY)
 def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[Items[BulletItem]]:
-    """The list items of a text, bulleted and numbered."""
+    """List the bulleted and numbered items of a text."""
     items = [
         BulletItem(
             text=bullet.text,
@@ -271,16 +312,20 @@ def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[Items[B
 
 class ItemsInput(ToolModel):
     items: list[Any] = Field(
-        description="Items of another step, such as $steps.find.files; null ones (skipped instances) are left out."
+        description="Items of another step, such as $steps.find.files; "
+        "null ones (skipped instances) are omitted."
     )
 
     def present(self) -> list[Any]:
-        """The items that are not null."""
+        """Return the items that are not null."""
         return [item for item in self.items if item is not None]
 
 
 def field_value(item: Any, field: str | None) -> Any:
-    """The value of a field, `a.b` for one within another; the item itself for None; None when it is missing."""
+    """Return the value of a field (`a.b` for a nested one), or the item itself without a field.
+
+    A missing value is `None`.
+    """
     value = item
     for part in field.split(".") if field else ():
         value = value.get(part) if isinstance(value, dict) else None
@@ -290,14 +335,14 @@ def field_value(item: Any, field: str | None) -> Any:
 class SortItemsInput(ItemsInput):
     by: str | None = Field(
         default=None,
-        description="A field such as name or frontmatter.year; the items themselves when absent.",
+        description="A field such as name or frontmatter.year; by default the items themselves.",
     )
     descending: bool = False
 
 
 @tool("util.sortItems", Risk.READ_ONLY)
 def sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal[Items[Any]]:
-    """Items in the order of a field, numbers before texts, those without it last."""
+    """Sort items by a field, numbers before texts; items without it come last."""
     keys = [(sort_key(field_value(item, args.by)), item) for item in args.present()]
     known = sorted(
         ((key, item) for key, item in keys if key is not None),
@@ -309,18 +354,21 @@ def sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal[Items[Any]]:
 
 
 class FieldValuesInput(ItemsInput):
-    by: str = Field(min_length=1, description="The field whose values are wanted, such as path.")
+    by: str = Field(min_length=1, description="The field to collect, such as path.")
 
 
 @tool("util.fieldValues", Risk.READ_ONLY)
 def field_values(args: FieldValuesInput, ctx: ToolContext) -> Proposal[Items[Any]]:
-    """The values of one field of all items, for example their paths; lists are joined, missing ones left out."""
+    """Collect the values of one field of all items, for example their paths.
+
+    Lists are joined, missing values skipped.
+    """
     values = [value for item in args.present() for value in _members(field_value(item, args.by))]
     return Proposal(Items.of(values))
 
 
 def _members(value: Any) -> Iterator[Any]:
-    """The members of a list, the value itself, nothing for None."""
+    """Yield the members of a list, or a single value unless it is `None`."""
     if isinstance(value, list):
         yield from value
     elif value is not None:
@@ -329,10 +377,11 @@ def _members(value: Any) -> Iterator[Any]:
 
 class GroupItemsInput(ItemsInput):
     by: str = Field(
-        min_length=1, description="A field; an item with a list of values is in the group of each."
+        min_length=1, description="A field; an item with a list is in the group of each value."
     )
-    none: str = Field(
+    rest_name: str = Field(
         default="Other",
+        alias="none",
         description="The name of the group of items without a value, which comes last.",
     )
     template: LongText | None = Field(
@@ -365,7 +414,10 @@ class GroupItemsOutput(ToolModel):
 
 @tool("util.groupItems", Risk.READ_ONLY)
 def group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal[GroupItemsOutput]:
-    """Items by the values of a field, groups in alphabetical order, each with the text of its items when a template is given."""
+    """Group items by the values of a field, in alphabetical order.
+
+    With a template each group has the text of its items.
+    """
     groups: dict[str, tuple[str, list[Any]]] = {}
     rest: list[Any] = []
     members: list[GroupMember] = []
@@ -379,13 +431,13 @@ def group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal[GroupItemsO
             members.append(GroupMember(key=names[0], item=item))
         else:
             rest.append(item)
-    ordered = [groups[key] for key in sorted(groups)] + ([(args.none, rest)] if rest else [])
+    ordered = [groups[key] for key in sorted(groups)] + ([(args.rest_name, rest)] if rest else [])
     template = (
         ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now))
         if args.template is not None
         else None
     )
-    made = [
+    result = [
         ItemGroup(
             key=name,
             items=items,
@@ -398,24 +450,25 @@ def group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal[GroupItemsO
         )
         for name, items in ordered
     ]
-    return Proposal(GroupItemsOutput(groups=made, members=members, count=len(made)))
+    return Proposal(GroupItemsOutput(groups=result, members=members, count=len(result)))
 
 
 def _group_name(value: Any) -> str:
-    """A value as the name of its group; a link as the text that it shows."""
+    """Return a value as the name of its group; a link counts as its display text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value).strip()
     if text.startswith("[[") and text.endswith("]]"):
-        target, bar, shown = text[2:-2].partition("|")
-        return (shown if bar else target.rpartition("/")[2]).strip()
+        target, bar, display = text[2:-2].partition("|")
+        return (display if bar else target.rpartition("/")[2]).strip()
     return text
 
 
 class FormatListInput(ToolModel):
     items: list[Any]
     template: LongText = Field(
-        description="One item: {field}, {field|filter}, {item} and {index} (from 0), such as - {path|link}"
+        description="One item: {field}, {field|filter}, {item} and {index} (from 0), "
+        "such as - {path|link}"
     )
     separator: str = "\n"
 
@@ -427,7 +480,7 @@ class FormatListOutput(ToolModel):
 
 @tool("util.formatList", Risk.READ_ONLY)
 def format_list(args: FormatListInput, ctx: ToolContext) -> Proposal[FormatListOutput]:
-    """Join items into one text; items that are null (skipped instances) are left out."""
+    """Join items into one text; null items (skipped instances) are omitted."""
     template = ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now))
     texts = [
         template.fill(item, index) for index, item in enumerate(args.items) if item is not None
@@ -435,29 +488,12 @@ def format_list(args: FormatListInput, ctx: ToolContext) -> Proposal[FormatListO
     return Proposal(FormatListOutput(text=args.separator.join(texts), count=len(texts)))
 
 
-_NUMBER: Final = re.compile(r"[-−]?\d[\d.,'’  ]*")
-_AFFIX: Final = re.compile(r"[^\W\d_]{0,4}[€$£¥%]?\.?", re.UNICODE)
-_PROPERTIES: Final = "frontmatter"
-_USUAL: Final = (
-    "amount",
-    "total",
-    "sum",
-    "price",
-    "cost",
-    "costs",
-    "value",
-    "betrag",
-    "preis",
-    "summe",
-)
-"""Fields that are meant where several are numbers and none is named."""
-
-
 class SummarizeInput(ItemsInput):
     by: str | None = Field(
         default=None,
         min_length=1,
-        description="A field such as frontmatter.amount; without it the one property that is a number in most.",
+        description="A field such as frontmatter.amount; "
+        "by default the only property that is a number in most items.",
     )
 
 
@@ -473,7 +509,7 @@ class SummarizeOutput(SparseOutput):
         description="Those items with their numbers, in the order of the items."
     )
     sum: int | float
-    average: int | float | None = Field(default=None, description="Rounded to two places.")
+    average: int | float | None = Field(default=None, description="Rounded to two decimals.")
     least: list[Measured] = Field(description="The items with the smallest number.")
     most: list[Measured] = Field(description="The items with the largest number.")
     smallest: int | float | None = None
@@ -483,7 +519,7 @@ class SummarizeOutput(SparseOutput):
 
 @tool("util.summarize", Risk.READ_ONLY)
 def summarize(args: SummarizeInput, ctx: ToolContext) -> Proposal[SummarizeOutput]:
-    """The sum, average, least and most of a field that is a number in items, such as a property of notes."""
+    """Compute the sum, average, least and most of a numeric field, such as a property of notes."""
     items = args.present()
     by = args.by or _guess_field(items)
     measured: list[tuple[Any, Decimal]] = []
@@ -508,8 +544,9 @@ def summarize(args: SummarizeInput, ctx: ToolContext) -> Proposal[SummarizeOutpu
         largest=_as_number(max(numbers)) if numbers else None,
         missing=missing,
     )
-    left = f"{len(missing)} of {len(items)} items have no number in {output.by} and are left out."
-    return Proposal(output, warnings=(Problem("ITEMS_LEFT", left),) if missing and measured else ())
+    message = f"{len(missing)} of {len(items)} items have no number in {output.by} and are skipped."
+    has_gaps = bool(missing and measured)
+    return Proposal(output, warnings=(Problem("ITEMS_LEFT", message),) if has_gaps else ())
 
 
 def _measured(measured: Iterable[tuple[Any, Decimal]]) -> list[Measured]:
@@ -521,24 +558,28 @@ def _as_number(number: Decimal) -> int | float:
 
 
 def parse_number(value: Any) -> Decimal | None:
-    """A number, or the one number of a text such as "€ 1,250.00" or "12 kg"; None for all else."""
+    """Return a number, or the only number of a text such as "€ 1,250.00" or "12 kg", or `None`."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
         return Decimal(str(value))
     if not isinstance(value, str):
         return None
-    found = _NUMBER.search(value)
-    if found is None:
+    match = _NUMBER.search(value)
+    if match is None:
         return None
-    before, after = value[: found.start()].strip(), value[found.end() :].strip()
+    before, after = value[: match.start()].strip(), value[match.end() :].strip()
     if not (_AFFIX.fullmatch(before) and _AFFIX.fullmatch(after)):
         return None
-    return _parse_decimal(found[0].strip(" .,'’").replace("−", "-"))
+    return _parse_decimal(match[0].strip(" .,'’").replace("−", "-"))
 
 
 def _parse_decimal(text: str) -> Decimal:
-    """Of several marks the last is that of the fraction; a single one is, unless three digits follow a comma or it stands twice."""
+    """Parse a number with separators.
+
+    Of several kinds of separators the last one is the decimal point. A single kind is, unless it
+    occurs twice or is a comma before three digits.
+    """
     text = re.sub(r"['’\s]", "", text)
     last = max(text.rfind("."), text.rfind(","))
     if last < 0:
@@ -551,7 +592,10 @@ def _parse_decimal(text: str) -> Decimal:
 
 
 def _guess_field(items: list[Any]) -> str:
-    """The property that most items have as a number. ToolError when there is none, or when it could be several."""
+    """Return the property that is a number in most items.
+
+    Raise ToolError if there is none, or if there are several candidates.
+    """
     counts: dict[str, int] = {}
     for item in items:
         properties = item.get(_PROPERTIES) if isinstance(item, dict) else None
@@ -564,9 +608,7 @@ def _guess_field(items: list[Any]) -> str:
     if len(chosen) != 1:
         names = ", ".join(sorted(often))
         message = (
-            f"The numbers could be those of {names}."
-            if often
-            else "None of the properties is a number."
+            f"Several properties are numbers: {names}." if often else "No property is a number."
         )
-        raise ToolError(message, code="ARGUMENT_INVALID", hint="Say which property is meant.")
+        raise ToolError(message, code="ARGUMENT_INVALID", hint="Name the property.")
     return f"{_PROPERTIES}.{chosen[0]}"

@@ -1,4 +1,4 @@
-"""The headings and sections of notes: what there is, other words and levels for headings, a section taken out; links follow."""
+"""Headings and sections of notes: list, rename, shift and move them; links follow."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ class HeadingItem(ToolModel):
     level: int
     slug: str
     content: str = Field(
-        description="What stands below it, up to the next heading of its level or a higher one, without blank lines at both ends."
+        description="The text below it, up to the next heading of its level or a higher one, "
+        "without leading and trailing blank lines."
     )
     line: int = Field(description="From 1.")
 
 
 @tool("util.parseHeadings", Risk.READ_ONLY)
 def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[Items[HeadingItem]]:
-    """The headings of a text or a file, with what stands below each."""
+    """List the headings of a text or a file, with the content below each."""
     text = args.read(ctx)
     items = [
         HeadingItem(
@@ -81,11 +82,11 @@ class OutlineInput(TextOrPath):
     min_level: Whole = Field(default=1, ge=1, le=6)
     max_level: Whole = Field(default=6, ge=1, le=6)
     skip: list[str] = Field(
-        default=[], description="Headings that are left out, such as that of the outline itself."
+        default=[], description="Headings to omit, such as that of the outline itself."
     )
     skip_title: bool = Field(
         default=False,
-        description="Leave out a first heading that is the only one of the highest level.",
+        description="Omit the first heading if it is the only one of the highest level.",
     )
     links: bool = Field(default=True, description="Items as links to the headings; else as text.")
 
@@ -94,63 +95,70 @@ class OutlineOutput(ToolModel):
     text: str
     count: int
     title: str = Field(
-        description='The heading that is the note\'s title: the only one of its level, before all others; "" without one.'
+        description="The heading that is the note's title: "
+        'the only one of its level, before all others; "" without one.'
     )
     bare: bool = Field(description="Whether there is no title.")
 
 
 @tool("util.outline", Risk.READ_ONLY)
 def outline(args: OutlineInput, ctx: ToolContext) -> Proposal[OutlineOutput]:
-    """The headings of a note as an indented list of links to them: a table of contents."""
+    """Make a table of contents: an indented list of links to the headings of a note."""
     skipped = {heading.casefold() for heading in args.skip}
-    there = edits.headings(args.read(ctx))
-    levels = [heading.level for heading in there]
+    headings = edits.headings(args.read(ctx))
+    levels = [heading.level for heading in headings]
     title = (
-        bool(there) and len(there) > 1 and levels[0] == min(levels) and levels.count(levels[0]) == 1
+        bool(headings)
+        and len(headings) > 1
+        and levels[0] == min(levels)
+        and levels.count(levels[0]) == 1
     )
-    found = [
+    listed = [
         heading
-        for heading in there[int(args.skip_title and title) :]
+        for heading in headings[int(args.skip_title and title) :]
         if args.min_level <= heading.level <= args.max_level
         and heading.text
         and heading.text.casefold() not in skipped
     ]
-    top = min((heading.level for heading in found), default=1)
+    top = min((heading.level for heading in listed), default=1)
     lines = [
-        f"{'    ' * (heading.level - top)}- {_item(heading.text, args.links)}" for heading in found
+        f"{'    ' * (heading.level - top)}- {_item(heading.text, args.links)}" for heading in listed
     ]
-    own = there[0].text if title else ""
+    own = headings[0].text if title else ""
     return Proposal(OutlineOutput(text="\n".join(lines), count=len(lines), title=own, bare=not own))
 
 
 def _item(heading: str, link: bool) -> str:
-    """A link to a heading of the same note. What would end the link is left out of it; Obsidian finds the heading all the same."""
+    """Return a link to a heading of the same note.
+
+    Characters that would end the link are dropped; Obsidian finds the heading all the same.
+    """
     if not link:
         return heading
     target = "".join(" " if character in "#|^[]" else character for character in heading)
-    shown = heading.replace("[[", "").replace("]]", "").replace("|", "-")
+    display = heading.replace("[[", "").replace("]]", "").replace("|", "-")
     target = " ".join(target.split())
-    return f"[[#{target}]]" if target == heading else f"[[#{target}|{shown}]]"
+    return f"[[#{target}]]" if target == heading else f"[[#{target}|{display}]]"
 
 
 class NoteBodyInput(ToolModel):
     path: PathText = Field(min_length=1)
     into: PathText | None = Field(
         default=None,
-        description="The note that the text will be put into: links in it lead where they did.",
+        description="The note that the text will be put into: its links keep their targets.",
     )
 
 
 class NoteBodyOutput(ToolModel):
     path: str
     body: str = Field(
-        description="The text below the properties, without blank lines at both ends."
+        description="The text below the properties, without leading and trailing blank lines."
     )
 
 
 @tool("util.noteBody", Risk.READ_ONLY)
 def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]:
-    """The text of a note without its properties."""
+    """Return the text of a note without its properties."""
     path = find_file(ctx.view, args.path)
     body = anchors.copy_text(
         without_properties(read_text(ctx.view, path)),
@@ -163,7 +171,7 @@ def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]
 
 class ChangeHeadingInput(ToolModel):
     path: PathText = Field(min_length=1)
-    heading: str = Field(min_length=1, description="Its text, without #; the first one that fits.")
+    heading: str = Field(min_length=1, description="Its text, without #; the first match counts.")
     to: str | None = Field(
         default=None,
         min_length=1,
@@ -174,7 +182,7 @@ class ChangeHeadingInput(ToolModel):
         default=None,
         ge=1,
         le=6,
-        description="Its new level; those below it in its section keep their distance.",
+        description="Its new level; the headings in its section keep their relative level.",
     )
 
     @model_validator(mode="after")
@@ -193,39 +201,44 @@ class ChangeHeadingOutput(ToolModel):
 
 @tool("vault.changeHeading", Risk.WRITES)
 def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[ChangeHeadingOutput]:
-    """Give a heading another text or level; links to it follow, and the headings in its section keep their distance."""
+    """Give a heading another text or level; links to it follow.
+
+    The headings in its section keep their relative level.
+    """
     path, text = open_note(ctx, args.path)
-    found = edits.section(text, args.heading).heading
-    level = args.level or found.level
+    heading = edits.section(text, args.heading).heading
+    level = args.level or heading.level
     title = args.to.strip() if args.to is not None else None
     problems: list[Problem] = []
     files: dict[VaultPath, tuple[bytes, int]] = {}
-    if title is not None and heading_key(title) != heading_key(found.text):
-        old = heading_key(found.text)
-        if any(heading_key(each.text) == heading_key(title) for each in edits.headings(text)):
+    if title is not None and heading_key(title) != heading_key(heading.text):
+        old = heading_key(heading.text)
+        if any(heading_key(other.text) == heading_key(title) for other in edits.headings(text)):
             problems.append(
                 Problem(
                     "LINK_PLACE",
-                    f"{path} has a heading “{title}” already; links mean the first one.",
+                    f"{path} already has a heading “{title}”; links lead to the first one.",
                     path=path.text,
                 )
             )
-        if sum(heading_key(each.text) == old for each in edits.headings(text)) == 1:
+        if sum(heading_key(other.text) == old for other in edits.headings(text)) == 1:
             files = redirect_links(
-                ctx, path, lambda subpath: _renamed_place(path, subpath, old, title), problems
+                ctx, path, lambda subpath: _renamed_destination(path, subpath, old, title), problems
             )
     content = decode(files[path][0], path.text) if path in files else text
-    content = _shift_section(content, args.heading, level - found.level, title)
+    content = _shift_section(content, args.heading, level - heading.level, title)
     count = sum(links for _, links in files.values())
     changes = [ModifyFile(source, data) for source, (data, _) in files.items() if source != path]
     changes += [ModifyFile(path, encode(content))] if content != text else []
     output = ChangeHeadingOutput(
-        path=path.text, heading=title or found.text, level=level, links_updated=count
+        path=path.text, heading=title or heading.text, level=level, links_updated=count
     )
     return Proposal(output, tuple(changes), tuple(problems))
 
 
-def _renamed_place(path: VaultPath, subpath: str, old: str, title: str) -> LinkDestination | None:
+def _renamed_destination(
+    path: VaultPath, subpath: str, old: str, title: str
+) -> LinkDestination | None:
     if old not in subpath_keys(subpath):
         return None
     parts = (
@@ -236,12 +249,16 @@ def _renamed_place(path: VaultPath, subpath: str, old: str, title: str) -> LinkD
 
 
 def _shift_section(text: str, heading: str, by: int, title: str | None) -> str:
-    found = edits.section(text, heading).heading
-    inner = [each for each in edits.headings(text) if found.start < each.start < found.section_end]
-    for each in reversed(inner if by else []):
-        text = _with_heading(text, each, min(6, max(1, each.level + by)), None)
+    section = edits.section(text, heading).heading
+    inner = [
+        inner_heading
+        for inner_heading in edits.headings(text)
+        if section.start < inner_heading.start < section.section_end
+    ]
+    for inner_heading in reversed(inner if by else []):
+        text = _with_heading(text, inner_heading, min(6, max(1, inner_heading.level + by)), None)
     return (
-        _with_heading(text, found, min(6, max(1, found.level + by)), title)
+        _with_heading(text, section, min(6, max(1, section.level + by)), title)
         if by or title is not None
         else text
     )
@@ -253,15 +270,15 @@ class ShiftHeadingsInput(ToolModel):
         default=None,
         ge=-5,
         le=5,
-        description="Levels: 1 makes every # a ##, -1 the other way round.",
+        description="Levels: 1 turns every # into ##, -1 does the opposite.",
     )
     from_level: Whole | None = Field(
-        default=None, ge=1, le=6, description="Or only the headings of this level …"
+        default=None, ge=1, le=6, description="Instead of by: only the headings of this level …"
     )
     to_level: Whole | None = Field(default=None, ge=1, le=6, description="… to this one.")
 
     @model_validator(mode="after")
-    def _one_way(self) -> ShiftHeadingsInput:
+    def _one_method(self) -> ShiftHeadingsInput:
         if (self.by is None) == (self.from_level is None) or (self.from_level is None) != (
             self.to_level is None
         ):
@@ -276,18 +293,18 @@ class ShiftHeadingsOutput(ToolModel):
 
 @tool("vault.shiftHeadings", Risk.WRITES)
 def shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal[ShiftHeadingsOutput]:
-    """Shift the levels of all headings of a note, or give those of one level another one."""
+    """Shift the levels of all headings of a note, or give the headings of one level another one."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = after = read_text(ctx.view, path)
-    meant = [
-        each
-        for each in edits.headings(text)
-        if args.from_level is None or each.level == args.from_level
+    affected = [
+        heading
+        for heading in edits.headings(text)
+        if args.from_level is None or heading.level == args.from_level
     ]
-    for heading in reversed(meant):
+    for heading in reversed(affected):
         level = args.to_level if args.to_level is not None else heading.level + (args.by or 0)
         if not 1 <= level <= 6:
-            message = f"“{heading.text}” would be of level {level}; there are six."
+            message = f"“{heading.text}” would get level {level}; levels are 1 to 6."
             raise ToolError(
                 message,
                 path=path.text,
@@ -295,12 +312,12 @@ def shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal[Shift
             )
         after = _with_heading(after, heading, level, None)
     return Proposal(
-        ShiftHeadingsOutput(path=path.text, count=len(meant)), content_change(path, text, after)
+        ShiftHeadingsOutput(path=path.text, count=len(affected)), content_change(path, text, after)
     )
 
 
 def _with_heading(text: str, heading: Heading, level: int, title: str | None) -> str:
-    """The text with one heading changed; what is below its first line of an underlined one is left out."""
+    """Return the text with one heading changed; the underline of a setext heading is dropped."""
     newline = newline_of(text)
     whole = text[heading.start : heading.end]
     first, ended, _ = whole.partition("\n")
@@ -314,30 +331,34 @@ def _with_heading(text: str, heading: Heading, level: int, title: str | None) ->
 
 
 def _heading_line(line: str, level: int, text: str | None) -> str:
-    """The line of a heading (without line end) with another level, and another text if one is given. Underlined ones get marks."""
-    found = _ATX.match(line)
-    if found is None:
+    """Return the line of a heading, without line ending, with another level and perhaps text.
+
+    Setext headings become ATX headings.
+    """
+    match = _ATX.match(line)
+    if match is None:
         return f"{'#' * level} {line.strip() if text is None else text}"
     rest = (
-        found["rest"]
+        match["rest"]
         if text is None
-        else f" {text}{closing[0] if (closing := _CLOSING.search(found['rest'])) else ''}"
+        else f" {text}{closing[0] if (closing := _CLOSING.search(match['rest'])) else ''}"
     )
-    return f"{found['lead']}{'#' * level}{rest}"
+    return f"{match['lead']}{'#' * level}{rest}"
 
 
 class TakeSectionInput(ToolModel):
     path: PathText = Field(min_length=1)
     heading: str = Field(
-        min_length=1, description="The text of its heading, without #; the first one that fits."
+        min_length=1, description="The text of its heading, without #; the first match counts."
     )
     replacement: LongText | None = Field(
-        default=None, description="A text that takes its place, such as a link to where it goes."
+        default=None, description="A text to replace it, such as a link to its new note."
     )
     into: PathText | None = Field(default=None, description=INTO)
     as_note: bool = Field(
         default=False,
-        description="With into: the section becomes that note, so links to its own heading lead to the note.",
+        description="With into: the section becomes that note, "
+        "so links to its own heading lead to the note.",
     )
 
 
@@ -346,37 +367,43 @@ class TakeSectionOutput(ToolModel):
     heading: str
     level: int
     text: str = Field(
-        description="The heading and what stands below it, without blank lines at the end."
+        description="The heading and the text below it, without trailing blank lines."
     )
-    content: str = Field(description="What stands below it, without blank lines at both ends.")
+    content: str = Field(description="The text below it, without leading and trailing blank lines.")
 
 
 @tool("vault.takeSection", Risk.WRITES)
 def take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal[TakeSectionOutput]:
-    """Take a section out of a note, with its heading and everything below it, to put it elsewhere; links to its headings can follow."""
+    """Move a section out of a note, with its heading and everything below it.
+
+    Its text is returned for later steps; links to its headings can follow.
+    """
     path, text = open_note(ctx, args.path)
-    found = edits.section(text, args.heading)
-    start = found.heading.start
-    taken = text[start : found.end]
-    rest = text[:start] + text[found.end :]
+    section = edits.section(text, args.heading)
+    start = section.heading.start
+    removed = text[start : section.end]
+    rest = text[:start] + text[section.end :]
     if args.replacement is not None:
         newline = newline_of(text)
-        left = with_newlines(args.replacement.strip("\n"), newline) + newline
+        replacement = with_newlines(args.replacement.strip("\n"), newline) + newline
         rest = (
-            text[:start] + left + (newline if text[found.end :].strip() else "") + text[found.end :]
+            text[:start]
+            + replacement
+            + (newline if text[section.end :].strip() else "")
+            + text[section.end :]
         )
     carried = anchors.move_text(
-        taken,
+        removed,
         rest,
         path,
         anchors.find_destination(args.into, ctx),
         ctx,
-        found.heading.text if args.as_note else None,
+        title=section.heading.text if args.as_note else None,
     )
     output = TakeSectionOutput(
         path=path.text,
-        heading=found.heading.text,
-        level=found.heading.level,
+        heading=section.heading.text,
+        level=section.heading.level,
         text=carried.text.rstrip().replace("\r\n", "\n"),
         content=_body_of(carried.text).strip("\r\n").rstrip().replace("\r\n", "\n"),
     )
@@ -386,5 +413,5 @@ def take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal[TakeSecti
 
 
 def _body_of(section: str) -> str:
-    """What stands below the heading that a text begins with."""
+    """Return the text below the heading that a section begins with."""
     return section[edits.headings(section)[0].end :]

@@ -1,4 +1,4 @@
-"""Markdown tables: their rows by the names of the columns, a table of items, a new row with its cells by column."""
+"""Markdown tables: rows by column names, a table of items, and new rows."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ from obsidian_agent.vault.views.changes import ModifyFile
 _CELL: Final = re.compile(r"(?:\\.|`[^`]*`|\[\[[^\[\]]*\]\]|[^|\\])*")
 
 
+_PARTS: Final = re.compile(
+    r"((?:\[\[[^\]]*\]\]|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?=\s*(?:[,;|]|$))|[^,;|])+)"
+)
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+_BAR: Final = re.compile(r"(?<!\\)\|")
+
+
 class TableRow(ToolModel):
     first: str = Field(description="The text of its first cell.")
     cells: dict[str, str] = Field(description="Cell by column.")
@@ -35,7 +44,7 @@ class ParseTableOutput(ToolModel):
 
 @tool("util.parseTable", Risk.READ_ONLY)
 def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput]:
-    """The rows of the first Markdown table of a text or a file, with their cells by column."""
+    """List the rows of the first Markdown table of a text or a file, with their cells by column."""
     lines = list(scan(args.read(ctx)))
     rule = find_rule(lines)
     if rule is None:
@@ -45,18 +54,18 @@ def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput
     for line in lines[rule:]:
         if line.hidden or not line.body.strip():
             break
-        found = [*cells(line.body), *([""] * len(columns))][: len(columns)]
-        if any(found):
+        values = [*cells(line.body), *([""] * len(columns))][: len(columns)]
+        if any(values):
             named = {
                 name or f"column{number}": cell
-                for number, (name, cell) in enumerate(zip(columns, found, strict=True), 1)
+                for number, (name, cell) in enumerate(zip(columns, values, strict=True), 1)
             }
-            rows.append(TableRow(first=found[0], cells=named, line=line.number))
+            rows.append(TableRow(first=values[0], cells=named, line=line.number))
     return Proposal(ParseTableOutput(items=rows, columns=columns, count=len(rows)))
 
 
 def find_rule(lines: Sequence[Line]) -> int | None:
-    """The number of the line that parts the first table's head from its rows; None without a table."""
+    """Return the line number of the first table's delimiter row, or `None` without a table."""
     for above, rule in zip(lines, lines[1:], strict=False):
         if (
             not rule.hidden
@@ -69,24 +78,27 @@ def find_rule(lines: Sequence[Line]) -> int | None:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a row; a `|` in code, in a wikilink or behind a backslash separates none."""
+    """Return the cells of a row.
+
+    A `|` in code, in a wikilink or after a backslash does not separate cells.
+    """
     return [cell.replace("\\|", "|").strip() for cell in _split_row(line.strip().removeprefix("|"))]
 
 
 def _split_row(row: str) -> Iterator[str]:
     at = 0
     while at < len(row):
-        found = _CELL.match(row, at)
-        end = found.end() if found and found.end() > at else at
+        match = _CELL.match(row, at)
+        end = match.end() if match and match.end() > at else at
         yield row[at:end]
         at = end + 1
 
 
 class FormatTableInput(ToolModel):
-    items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
+    items: list[Any] = Field(description="The files of another step, as vault.find returns them.")
     columns: list[str] = Field(
         min_length=1,
-        description="Properties, one column each, after a first one with links to the files.",
+        description="Properties, one column each; the first column has links to the files.",
     )
 
 
@@ -97,7 +109,7 @@ class FormatTableOutput(ToolModel):
 
 @tool("util.formatTable", Risk.READ_ONLY)
 def format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal[FormatTableOutput]:
-    """A Markdown table of files: a link to each, and the properties that are wanted as columns."""
+    """Make a Markdown table of files: a link to each, and the requested properties as columns."""
     writer = LinkWriter(ctx.view)
     rows = [["Note", *args.columns], ["---"] * (len(args.columns) + 1)]
     for item in args.items:
@@ -119,30 +131,24 @@ def _cell(value: Any) -> str:
     return ", ".join(map(_cell, value)) if isinstance(value, list) else text_of(value)
 
 
-_PARTS: Final = re.compile(
-    r"((?:\[\[[^\]]*\]\]|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?=\s*(?:[,;|]|$))|[^,;|])+)"
-)
-_WORD: Final = re.compile(r"[^\W_]+")
-_BAR: Final = re.compile(r"(?<!\\)\|")
-
-
 class AddTableRowInput(ToolModel):
     path: PathText = Field(min_length=1)
     heading: str | None = Field(
-        default=None, description="The first table below this heading; else of the note."
+        default=None, description="The first table below this heading; by default of the note."
     )
     cells: dict[str, str] | None = Field(
-        default=None, description="The text of each cell by column; columns left out stay empty."
+        default=None, description="The text of each cell by column; omitted columns stay empty."
     )
     text: str | None = Field(
         default=None,
         min_length=1,
-        description="Or the cells in one text, between commas: in order, or each behind its column's name.",
+        description="Instead of cells: one text with commas between the cells, "
+        "in order or each after its column's name.",
     )
     at: Literal["end", "start"] = "end"
 
     @model_validator(mode="after")
-    def _one_way(self) -> AddTableRowInput:
+    def _one_source(self) -> AddTableRowInput:
         if (self.cells is None) == (self.text is None):
             raise ValueError("give exactly one of cells and text")
         return self
@@ -162,7 +168,7 @@ def add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal[AddTable
     numbers = section_lines(text, args.heading)
     rule = find_rule([line for line in blocks.scanned if line.number in numbers])
     if rule is None:
-        raise ToolError(f"There is no table in {path}.", code="MARKER_NOT_FOUND", path=path.text)
+        raise ToolError(f"{path} has no table.", code="MARKER_NOT_FOUND", path=path.text)
     columns = cells(blocks.scanned[rule - 2].body)
     values = (
         _by_column(columns, args.cells)
@@ -184,10 +190,10 @@ def add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal[AddTable
     return Proposal(output, (ModifyFile(path, encode("".join(lines))),))
 
 
-def _by_column(columns: list[str], wanted: dict[str, str]) -> list[str]:
+def _by_column(columns: list[str], requested: dict[str, str]) -> list[str]:
     known = {_key(column): number for number, column in enumerate(columns)}
     values = [""] * len(columns)
-    for name, value in wanted.items():
+    for name, value in requested.items():
         if _key(name) not in known:
             message = f"The table has no column “{name}”; it has {', '.join(columns)}."
             raise ToolError(message, code="ARGUMENT_INVALID")
@@ -196,7 +202,10 @@ def _by_column(columns: list[str], wanted: dict[str, str]) -> list[str]:
 
 
 def _parse_cells(columns: list[str], text: str) -> list[str]:
-    """The cells of a text. Where most parts begin with the name of a column, the others begin with another word for theirs."""
+    """Return the cells of a text in the order of the columns.
+
+    If most parts begin with a column name, the first word of the others is dropped as their label.
+    """
     parts = [
         part.strip().removeprefix("and ").strip() for part in _PARTS.findall(text) if part.strip()
     ]
@@ -206,28 +215,28 @@ def _parse_cells(columns: list[str], text: str) -> list[str]:
             code="ARGUMENT_INVALID",
         )
     named = [_find_column(columns, part) for part in parts]
-    by_name = sum(each is not None for each in named) * 2 >= len(parts) and any(
-        each is not None for each in named
+    by_name = sum(column is not None for column in named) * 2 >= len(parts) and any(
+        column is not None for column in named
     )
-    if by_name and any(each is None for each in named) and len(parts) < len(columns):
+    if by_name and any(column is None for column in named) and len(parts) < len(columns):
         raise ToolError(
-            f"The columns are {', '.join(columns)}; say for each cell which one it is.",
+            f"The columns are {', '.join(columns)}; name the column of each cell.",
             code="ARGUMENT_INVALID",
         )
     values = [""] * len(columns)
-    for number, (part, found) in enumerate(zip(parts, named, strict=True)):
-        if found is not None:
-            values[found[0]] = _unquote(found[1])
+    for number, (part, match) in enumerate(zip(parts, named, strict=True)):
+        if match is not None:
+            values[match[0]] = _unquote(match[1])
         else:
             values[number] = _unquote(part.partition(" ")[2] if by_name and " " in part else part)
     return values
 
 
 def _find_column(columns: list[str], part: str) -> tuple[int, str] | None:
-    """The column that a part begins with, and what stands behind its name."""
-    for number, column in sorted(enumerate(columns), key=lambda each: len(each[1]), reverse=True):
+    """Return the index of the column that a part begins with, and the text after its name."""
+    for number, column in sorted(enumerate(columns), key=lambda item: len(item[1]), reverse=True):
         words = _WORD.findall(column)
-        found = (
+        match = (
             re.match(
                 r"[\W_]*".join(map(re.escape, words)) + r"(?:\s*[:=]\s*|\s+)(?=\S)",
                 part,
@@ -236,8 +245,8 @@ def _find_column(columns: list[str], part: str) -> tuple[int, str] | None:
             if words
             else None
         )
-        if found is not None:
-            return number, part[found.end() :]
+        if match is not None:
+            return number, part[match.end() :]
     return None
 
 
@@ -251,7 +260,7 @@ def _key(name: str) -> str:
 
 
 def _format_row(values: list[str], like: str) -> str:
-    """A row as the one above it is written: bars at its ends or not, and cells as wide where those are padded."""
+    """Format a row like `like`: with or without outer bars, and padded to the same widths."""
     lead = like[: len(like) - len(like.lstrip())]
     body = like.strip()
     opened, closed = body.startswith("|"), body.endswith("|") and not body.endswith("\\|")

@@ -1,6 +1,8 @@
-"""The tasks of notes: list them, tick them, take them out to put them elsewhere, add one, give one another due date.
+"""The tasks of notes: list, mark, move and add them, and change their due dates.
 
-Dates and priorities are written as the plugin Tasks does (📅 2026-03-14) or Dataview ([due:: 2026-03-14]), whichever the notes around have."""
+Dates and priorities have the format of the plugin Tasks (📅 2026-03-14) or of Dataview ([due::
+2026-03-14]), depending on the surrounding notes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ from obsidian_agent.vault.views.changes import ModifyFile
 DateStyle = Literal["emoji", "field"]
 Priority = Literal["highest", "high", "medium", "low", "lowest"]
 _DUE: Final = re.compile(
-    r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]|@due\((\d{4}-\d{2}-\d{2})\)"
+    r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]"
+    r"|@due\((\d{4}-\d{2}-\d{2})\)"
 )
 
 _DONE_DAY: Final = re.compile(
@@ -67,12 +70,15 @@ _PRIORITIES: Final[Mapping[str, str]] = {
     "lowest": "⏬",
 }
 _NEIGHBOURS: Final = 50
-"""Notes of the same folder that are looked at where a note itself tells nothing."""
+"""The number of notes of the same folder to examine if the note itself has no example."""
 
 _TICKED: Final = frozenset("xX")
 
 _OPEN: Final = " /"
-"""What has not been begun, and what is in progress: neither is finished. Other marks mean what each person has agreed on."""
+"""The marks of tasks not begun and in progress, which are both unfinished.
+
+Other marks have no fixed meaning.
+"""
 
 _BOX: Final = re.compile(r"\[[^\]\r\n]\]")
 
@@ -83,13 +89,13 @@ _DAY = "YYYY-MM-DD."
 
 class TaskItem(ToolModel):
     text: str
-    status: str = Field(description="The character in the checkbox: a blank is open, x is done.")
+    status: str = Field(description="The character in the checkbox: a space is open, x is done.")
     line: int = Field(description="From 1.")
 
 
 @tool("util.parseTasks", Risk.READ_ONLY)
 def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[Items[TaskItem]]:
-    """The list items with a checkbox of a text or a file."""
+    """List the items with a checkbox of a text or a file."""
     items = [
         TaskItem(text=task.text, status=task.status, line=task.line)
         for task in tasks(args.read(ctx))
@@ -109,7 +115,7 @@ class ListTasksInput(NotesInput):
     text: str | None = Field(
         default=None,
         min_length=1,
-        description="Only tasks that hold this text as whole words, in any case.",
+        description="Only tasks that contain this text as whole words, ignoring case.",
     )
     heading: str | None = Field(default=None, description="Only tasks below this heading.")
     due_before: str | None = Field(
@@ -126,19 +132,23 @@ class ListedTask(SparseOutput):
     line: int = Field(description="From 1.")
     tags: list[str]
     due: str | None = Field(
-        default=None, description="YYYY-MM-DD, as the Tasks plugin or Dataview has it."
+        default=None,
+        description="YYYY-MM-DD, read from the format of the Tasks plugin or Dataview.",
     )
 
 
 @tool("vault.listTasks", Risk.READ_ONLY)
 def list_tasks(args: ListTasksInput, ctx: ToolContext) -> Proposal[Items[ListedTask]]:
-    """The tasks of a note, of some notes or of a folder, by status, tag, text, heading and due date."""
+    """List the tasks of a note, some notes or a folder.
+
+    They can be filtered by status, tag, text, heading and due date.
+    """
     problems: list[Problem] = []
     items = [
         item
         for path, text in args.texts(ctx, problems)
         for item in _of_note(args, path, text)
-        if _is_wanted(args, item)
+        if _matches(args, item)
     ]
     return Proposal(Items.of(items), warnings=tuple(problems))
 
@@ -163,12 +173,8 @@ def _of_note(args: ListTasksInput, path: VaultPath, text: str) -> Iterator[Liste
         )
 
 
-def _is_wanted(args: ListTasksInput, item: ListedTask) -> bool:
-    if (
-        args.status != "all"
-        and ("done" if item.status in _TICKED else "cancelled" if item.status == "-" else "open")
-        != args.status
-    ):
+def _matches(args: ListTasksInput, item: ListedTask) -> bool:
+    if args.status != "all" and _state(item.status) != args.status:
         return False
     if args.tag is not None and not any(
         tag_within(tag_key(tag), tag_key(args.tag)) for tag in item.tags
@@ -181,8 +187,17 @@ def _is_wanted(args: ListTasksInput, item: ListedTask) -> bool:
     return args.due_after is None or (item.due is not None and item.due >= args.due_after)
 
 
+def _state(status: str) -> str:
+    if status in _TICKED:
+        return "done"
+    return "cancelled" if status == "-" else "open"
+
+
 def _tasks(text: str, heading: str | None) -> Iterator[Task]:
-    """The tasks of a text, or of the section of its first heading with that text (MARKER_NOT_FOUND when there is none)."""
+    """Return the tasks of a text, or of the section of the first heading with that text.
+
+    Raise MARKER_NOT_FOUND if the heading does not exist.
+    """
     lines = section_lines(text, heading)
     return (task for task in tasks(text) if task.line in lines)
 
@@ -204,20 +219,22 @@ class MarkTasksInput(TasksOfInput):
     )
     only: str | None = Field(
         default=None,
-        description="The characters of the tasks that are marked: by default the open ones, or to open them the done ones.",
+        description="The characters of the tasks to mark: "
+        "by default open tasks, or done tasks to open them again.",
     )
-
     text: str | None = Field(
         default=None,
         min_length=1,
-        description="Only the tasks whose whole text it is, in any case; or else that hold it as whole words; or else all of its words.",
+        description="Only the tasks with exactly this text, ignoring case; "
+        "or else those with it as whole words; or else with all of its words.",
     )
     done_date: Literal["asThere", "always", "never"] = Field(
         default="asThere",
-        description="Write the day behind done tasks (✅): where the done tasks around have it, always, or never.",
+        description="Add the completion date (✅) to done tasks: "
+        "if other done tasks have it, always, or never.",
     )
     expect_count: Whole | None = Field(
-        default=None, ge=0, description="The number of tasks that there must be to mark."
+        default=None, ge=0, description="The required number of tasks to mark."
     )
 
 
@@ -228,54 +245,57 @@ class MarkTasksOutput(ToolModel):
 
 @tool("vault.markTasks", Risk.WRITES)
 def mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal[MarkTasksOutput]:
-    """Tick the open tasks of a note or of one of its sections, or give them another mark."""
+    """Mark the open tasks of a note or section as done, or give them another mark."""
     path, text = open_note(ctx, args.path)
     lines = split_lines(text)
-    wanted = _wanted(args, text)
+    selected = _selected_lines(args, text)
     marked = [
         task
         for task in _tasks(text, args.heading)
         if task.status in _markable(args)
         and task.status != args.status
-        and (wanted is None or task.line in wanted)
+        and (selected is None or task.line in selected)
     ]
     if args.expect_count is not None and len(marked) != args.expect_count:
-        told = f" with “{args.text}”" if args.text is not None else ""
-        message = f"{path} has {len(marked)} such tasks{told}, not {args.expect_count}."
+        suffix = f" with “{args.text}”" if args.text is not None else ""
+        message = f"{path} has {len(marked)} such tasks{suffix}, not {args.expect_count}."
         raise ToolError(
-            message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the task's text."
+            message, code="COUNT_MISMATCH", path=path.text, hint="Quote more of the task's text."
         )
     dated = bool(marked) and _gets_done_day(args, text, path, ctx)
     style = _date_style(text, path, ctx) if dated else "emoji"
     for task in marked:
         line = _BOX.sub(f"[{args.status}]".replace("\\", r"\\"), lines[task.line - 1], count=1)
         body = line.rstrip("\r\n")
-        made = (
-            _with_done(body, ctx.run.now.date().isoformat(), style)
-            if dated
-            else _DONE_DAY.sub("", body)
-            if args.status == " "
-            else body
-        )
-        lines[task.line - 1] = made + line[len(body) :]
+        marked_body = body
+        if dated:
+            marked_body = _with_done(body, ctx.run.now.date().isoformat(), style)
+        elif args.status == " ":
+            marked_body = _DONE_DAY.sub("", body)
+        lines[task.line - 1] = marked_body + line[len(body) :]
     changes = (ModifyFile(path, encode("".join(lines))),) if marked else ()
     recurring = args.status in _TICKED and any(_RECURRING.search(task.text) for task in marked)
-    message = f"{path}: recurring tasks are ticked, but their next ones are only made by the plugin Tasks in Obsidian."
+    message = (
+        f"{path}: recurring tasks are done, "
+        "but only the plugin Tasks in Obsidian creates their next occurrence."
+    )
     warnings = (Problem("RECURRING_TASK", message, path=path.text),) if recurring else ()
     return Proposal(MarkTasksOutput(path=path.text, count=len(marked)), changes, warnings)
 
 
 def _markable(args: MarkTasksInput) -> str:
-    """The characters of the tasks that can be marked."""
-    return args.only if args.only is not None else "xX" if args.status == " " else _OPEN
+    """Return the characters of the tasks that can be marked."""
+    if args.only is not None:
+        return args.only
+    return "xX" if args.status == " " else _OPEN
 
 
-def _wanted(args: MarkTasksInput, text: str) -> frozenset[int] | None:
-    """The lines of the tasks with such a mark that are meant (`_meant`). None: any task."""
+def _selected_lines(args: MarkTasksInput, text: str) -> frozenset[int] | None:
+    """Return the lines of the tasks that the text selects; `None` means any task."""
     if args.text is None:
         return None
     return frozenset(
-        _meant(
+        _matching_lines(
             args.text,
             [task for task in tasks(text) if task.status in _markable(args)],
             Blocks.of(text),
@@ -283,12 +303,15 @@ def _wanted(args: MarkTasksInput, text: str) -> frozenset[int] | None:
     )
 
 
-def _meant(wanted: str, among: Sequence[Task], blocks: Blocks) -> list[int]:
-    """The lines of the tasks whose text it is, in any case; where there is none, of those that hold it (`Blocks.holding`)."""
+def _matching_lines(query: str, among: Sequence[Task], blocks: Blocks) -> list[int]:
+    """Return the lines of the tasks with exactly this text, ignoring case.
+
+    If there are none, return those that contain it (`Blocks.holding`).
+    """
     whole = [
-        task.line for task in among if task.text.strip().casefold() == wanted.strip().casefold()
+        task.line for task in among if task.text.strip().casefold() == query.strip().casefold()
     ]
-    return whole or blocks.holding(wanted, [task.line for task in among], ("task",))
+    return whole or blocks.holding(query, [task.line for task in among], ("task",))
 
 
 def _gets_done_day(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolContext) -> bool:
@@ -303,76 +326,78 @@ class TakeTasksInput(TasksOfInput):
 
 class TakenTask(ToolModel):
     text: str
-    raw: str = Field(
-        description="Its line and the deeper indented ones below it, without its own indentation."
-    )
+    raw: str = Field(description="Its line and its nested lines, without its own indentation.")
 
 
 class TakenGroup(ToolModel):
     heading: str = Field(
-        description="The heading they stood under, where the note that they go into has it too; else empty."
+        description="Their former heading if the destination note has it too, else empty."
     )
-    text: str = Field(description="Its tasks as a list, without a line end behind the last.")
+    text: str = Field(description="Its tasks as a list, without a line break at the end.")
 
 
 class TakeTasksOutput(ToolModel):
     path: str
     items: list[TakenTask]
     groups: list[TakenGroup] = Field(description="The same by their heading, in order.")
-    text: str = Field(description="All of them as a list, without a line end behind the last.")
+    text: str = Field(description="All of them as a list, without a line break at the end.")
     count: int
 
 
 @tool("vault.takeTasks", Risk.WRITES)
 def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutput]:
-    """Take the open tasks out of a note or of one of its sections, with what is nested below them, to put them elsewhere."""
+    """Move the open tasks out of a note or of one of its sections.
+
+    They are returned for later steps, with the lines nested below them.
+    """
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
     lines = blocks.lines
     target = links.find_destination(args.into, ctx)
     entry = ctx.view.locate(target) if target is not None else None
     there = (
-        {each.text for each in edits.headings(read_text(ctx.view, entry.path))}
+        {heading.text for heading in edits.headings(read_text(ctx.view, entry.path))}
         if entry is not None and entry.kind == "file"
         else set()
     )
-    taken: list[TakenTask] = []
-    places: list[str | None] = []
-    gone: set[int] = set()
+    items: list[TakenTask] = []
+    headings: list[str | None] = []
+    removed: set[int] = set()
     for task in _tasks(text, args.heading):
         if (
             task.status in _OPEN
-            and task.line not in gone
+            and task.line not in removed
             and not lines[task.line - 1].lstrip().startswith(">")
         ):
             block = blocks.whole(task.line)
-            gone.update(block)
-            taken.append(
+            removed.update(block)
+            items.append(
                 TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block]))
             )
-            places.append(_common_heading(text, task.line, there))
-    kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
-    carried = links.move_text("\n".join(task.raw for task in taken), kept, path, target, ctx)
-    changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if gone else ()
+            headings.append(_common_heading(text, task.line, there))
+    rest = "".join(line for number, line in enumerate(lines, 1) if number not in removed)
+    carried = links.move_text("\n".join(task.raw for task in items), rest, path, target, ctx)
+    changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if removed else ()
     groups: dict[str | None, list[str]] = {}
     carried_lines = iter(carried.text.split("\n"))
-    for each, heading in zip(taken, places, strict=True):
-        groups.setdefault(heading, []).extend(islice(carried_lines, each.raw.count("\n") + 1))
+    for item, heading in zip(items, headings, strict=True):
+        groups.setdefault(heading, []).extend(islice(carried_lines, item.raw.count("\n") + 1))
     grouped = [
         TakenGroup(heading=heading or "", text="\n".join(body)) for heading, body in groups.items()
     ]
     output = TakeTasksOutput(
-        path=path.text, items=taken, groups=grouped, text=carried.text, count=len(taken)
+        path=path.text, items=items, groups=grouped, text=carried.text, count=len(items)
     )
     return Proposal(output, changes, carried.problems)
 
 
 def _common_heading(text: str, line: int, there: Container[str]) -> str | None:
-    """The innermost heading over a line that another note has too."""
+    """Return the innermost heading over a line that the other note has too."""
     over = [
-        each
-        for each in edits.headings(text)
-        if each.line < line <= text.count("\n", 0, each.section_end) + 1 and each.text in there
+        heading
+        for heading in edits.headings(text)
+        if heading.line < line <= text.count("\n", 0, heading.section_end) + 1
+        and heading.text in there
     ]
     return over[-1].text if over else None
 
@@ -388,11 +413,12 @@ class AddTaskInput(ToolModel):
     text: LongText = Field(min_length=1, description="The task, without list marker and checkbox.")
     heading: str | None = Field(
         default=None,
-        description="In the section below this heading (its text, without #); else in the whole note.",
+        description="In the section below this heading (its text, without #); "
+        "by default in the whole note.",
     )
     at: Literal["end", "start"] = "end"
     due: str | None = Field(
-        default=None, description=f"{_DAY} Written as the tasks around write it: 📅, or [due:: ]."
+        default=None, description=f"{_DAY} In the format of the other tasks: 📅 or [due:: ]."
     )
     priority: Priority | None = None
 
@@ -401,7 +427,10 @@ class AddTaskInput(ToolModel):
 
 @tool("vault.addTask", Risk.WRITES)
 def add_task(args: AddTaskInput, ctx: ToolContext) -> Proposal[AddedLinesOutput]:
-    """Add an open task at the end or start of a note or section, perhaps with due date and priority, in the form of the tasks there."""
+    """Add an open task to a note or section, optionally with due date and priority.
+
+    It goes to the end or start, in the format of the tasks there.
+    """
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     note, text = read_text(ctx.view, path), args.text.strip()
     if args.due is not None or args.priority is not None:
@@ -417,13 +446,13 @@ def add_task(args: AddTaskInput, ctx: ToolContext) -> Proposal[AddedLinesOutput]
 
 
 def _home(note: str) -> str | None:
-    """The heading of the section that all tasks of a note are in, and at whose end a list stands; None where they are spread."""
+    """Return the only section with all tasks of a note, or `None` if they are spread."""
     headings = edits.headings(note)
-    places = {
+    headings_of_tasks = {
         next((heading.text for heading in reversed(headings) if heading.line < task.line), None)
         for task in tasks(note)
     }
-    home = places.pop() if len(places) == 1 else None
+    home = headings_of_tasks.pop() if len(headings_of_tasks) == 1 else None
     return (
         home
         if home is not None and sum(heading.text == home for heading in headings) == 1
@@ -435,7 +464,7 @@ class SetTaskDueInput(ToolModel):
     path: PathText = Field(min_length=1)
     text: str = Field(
         min_length=1,
-        description="The one task that holds this text as whole words, or else all of its words.",
+        description="The only task with this text as whole words, or else with all of its words.",
     )
     heading: str | None = Field(default=None, description="Only below this heading.")
     due: str = Field(description=_DAY)
@@ -451,30 +480,33 @@ class SetTaskDueOutput(ToolModel):
 
 @tool("vault.setTaskDue", Risk.WRITES)
 def set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal[SetTaskDueOutput]:
-    """Give the one task of a note that holds a text another due date, or its first one."""
+    """Set or change the due date of the only task of a note that contains a text."""
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
-    found = _meant(args.text, [*_tasks(text, args.heading)], blocks)
-    if not found:
+    matches = _matching_lines(args.text, [*_tasks(text, args.heading)], blocks)
+    if not matches:
         raise ToolError(
-            f"No task of {path} holds “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text
+            f"No task of {path} contains “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text
         )
-    if len(found) > 1:
-        message = f"{len(found)} tasks of {path} hold “{args.text}”."
+    if len(matches) > 1:
+        message = f"{len(matches)} tasks of {path} contain “{args.text}”."
         raise ToolError(
-            message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the task's text."
+            message, code="COUNT_MISMATCH", path=path.text, hint="Quote more of the task's text."
         )
     lines = [*blocks.lines]
-    old = lines[found[0] - 1]
+    old = lines[matches[0] - 1]
     body = old.rstrip("\r\n")
     line = _with_due(body, args.due, _date_style(text, path, ctx))
-    lines[found[0] - 1] = line + old[len(body) :]
-    output = SetTaskDueOutput(path=path.text, line=found[0], text=line.strip())
+    lines[matches[0] - 1] = line + old[len(body) :]
+    output = SetTaskDueOutput(path=path.text, line=matches[0], text=line.strip())
     return Proposal(output, (ModifyFile(path, encode("".join(lines))),) if line != body else ())
 
 
 def _with_done(line: str, day: str, style: DateStyle) -> str:
-    """The line of a task (without line end) with the day on which it was done; one that is there stays."""
+    """Return the line of a task with its completion date; an existing date stays.
+
+    The line has no line ending.
+    """
     return (
         line
         if _DONE_DAY.search(line)
@@ -483,18 +515,18 @@ def _with_done(line: str, day: str, style: DateStyle) -> str:
 
 
 def _with_due(line: str, day: str, style: DateStyle) -> str:
-    """The line of a task with this due date, in the place and form of the one that is there."""
-    found = _DUE.search(line)
-    if found is None:
+    """Return the line of a task with this due date; it replaces an existing one in its format."""
+    match = _DUE.search(line)
+    if match is None:
         return _with_mark(line, f"📅 {day}" if style == "emoji" else f"[due:: {day}]")
-    number = next(number for number, group in enumerate(found.groups(), 1) if group)
-    return line[: found.start(number)] + day + line[found.end(number) :]
+    number = next(number for number, group in enumerate(match.groups(), 1) if group)
+    return line[: match.start(number)] + day + line[match.end(number) :]
 
 
 def _with_marks(
     text: str, style: DateStyle, *, priority: Priority | None = None, due: str | None = None
 ) -> str:
-    """The text of a new task with its priority and due date."""
+    """Return the text of a new task with its priority and due date."""
     if priority is not None:
         text = _with_mark(
             text, _PRIORITIES[priority] if style == "emoji" else f"[priority:: {priority}]"
@@ -503,16 +535,19 @@ def _with_marks(
 
 
 def _with_mark(line: str, mark: str) -> str:
-    """The line with a mark at its end, before a block's name."""
-    found = _BLOCK_ID.search(line)
-    at = found.start() if found is not None else len(line.rstrip())
+    """Return the line with a mark at its end, but before a block id."""
+    match = _BLOCK_ID.search(line)
+    at = match.start() if match is not None else len(line.rstrip())
     return f"{line[:at].rstrip()} {mark}{line[at:]}" if line[:at].strip() else f"{mark}{line[at:]}"
 
 
 def _date_style(text: str, path: VaultPath, ctx: ToolContext) -> DateStyle:
-    """How a note's tasks have their dates: most of its own, else those of its folder; as the plugin Tasks has them where nothing tells."""
-    for each in _texts_around(text, path, ctx):
-        lines = [task.text for task in tasks(each)]
+    """Return the date format of most tasks of a note, or else of its folder.
+
+    The default is the format of the plugin Tasks.
+    """
+    for note in _texts_around(text, path, ctx):
+        lines = [task.text for task in tasks(note)]
         emoji, field = (
             sum(pattern.search(line) is not None for line in lines) for pattern in (_EMOJI, _FIELD)
         )
@@ -522,10 +557,13 @@ def _date_style(text: str, path: VaultPath, ctx: ToolContext) -> DateStyle:
 
 
 def _has_done_days(text: str, path: VaultPath, ctx: ToolContext) -> bool:
-    """Whether done tasks have the day on which they were done: most of the note's own, else, where it has dates at all, of its folder."""
+    """Return whether done tasks have a completion date.
+
+    The note's own done tasks decide, or else, if its tasks have dates at all, those of its folder.
+    """
     dated = any(_EMOJI.search(task.text) or _FIELD.search(task.text) for task in tasks(text))
-    for each in _texts_around(text, path, ctx) if dated else (text,):
-        done = [task.text for task in tasks(each) if task.status in _TICKED]
+    for note in _texts_around(text, path, ctx) if dated else (text,):
+        done = [task.text for task in tasks(note) if task.status in _TICKED]
         if done:
             return sum(_DONE_DAY.search(line) is not None for line in done) * 2 >= len(done)
     return False

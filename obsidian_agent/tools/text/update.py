@@ -1,4 +1,7 @@
-"""Text added to a note or replaced in it: `vault.updateFile`, and `vault.replaceText` for one note, some, a folder or the whole vault."""
+"""Add text to a note or replace it: `vault.updateFile`, `vault.replaceText`.
+
+The latter works on one note, some notes, a folder or the whole vault.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +43,17 @@ class UpdateFileInput(ToolModel):
         description="insert: before this line, from 1; the number of lines + 1 is the end.",
     )
     marker: str | None = Field(
-        default=None, description="insert: behind the one line that equals this."
+        default=None, description="insert: after the only line that equals this."
     )
     heading: str | None = Field(
         default=None,
-        description="append, prepend, replace: in the section below this heading (its text, without #).",
+        description="append, prepend, replace: in the section below this heading "
+        "(its text, without #).",
     )
-    create: bool = Field(default=False, description="Make the file when it is missing.")
+    create: bool = Field(default=False, description="Create the file if it is missing.")
 
     @model_validator(mode="after")
-    def _one_place(self) -> UpdateFileInput:
+    def _one_position(self) -> UpdateFileInput:
         if self.mode == "insert":
             if (self.line is None) == (self.marker is None):
                 raise ValueError("insert needs exactly one of line and marker")
@@ -68,7 +72,7 @@ class UpdateFileOutput(ToolModel):
 
 @tool("vault.updateFile", Risk.WRITES, aliases=("obsidian.update_note",))
 def update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal[UpdateFileOutput]:
-    """Append, prepend, insert or replace text in a note; all else in it stays."""
+    """Append, prepend, insert or replace text in a note; all other text stays."""
     path = paths.parse(args.path, PathUse.UPDATE)
     entry = ctx.view.locate(path)
     if entry is None and not args.create:
@@ -122,7 +126,7 @@ def _replace_all(text: str, content: str) -> str:
 class ReplaceTextInput(ToolModel):
     find: str = Field(
         min_length=1,
-        description="A text, or with regex a regular expression of Python (MULTILINE).",
+        description="A text, or with regex a Python regular expression (MULTILINE).",
     )
     replace: str = Field(
         description="With regex, $1 is a group and $$ a dollar sign; else literal."
@@ -133,19 +137,19 @@ class ReplaceTextInput(ToolModel):
     regex: bool = False
     case_sensitive: bool = True
     expect_count: Whole | None = Field(
-        default=None, ge=0, description="The total number of matches that there must be."
+        default=None, ge=0, description="The required total number of matches."
     )
 
     @model_validator(mode="after")
-    def _one_place(self) -> ReplaceTextInput:
-        if sum(place is not None for place in (self.path, self.folder, self.paths)) > 1:
+    def _one_scope(self) -> ReplaceTextInput:
+        if sum(scope is not None for scope in (self.path, self.folder, self.paths)) > 1:
             raise ValueError("give only one of path, folder and paths")
         return self
 
 
 @tool("vault.replaceText", Risk.WRITES)
 def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Replace a text or a pattern in Markdown files: one path, some paths, a folder, or the whole vault."""
+    """Replace a text or a pattern in Markdown files: one, several, a folder, or the whole vault."""
     replacement = _Replacement(args.find, args.replace, args.regex, args.case_sensitive)
     files: list[ChangedFile] = []
     changes: list[ModifyFile] = []
@@ -161,7 +165,7 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
             if args.path is not None or args.paths is not None:
                 raise
             warnings.append(
-                Problem(error.code, f"{path} is left alone: {error.message}", path=path.text)
+                Problem(error.code, f"{path} is skipped: {error.message}", path=path.text)
             )
             continue
         if count:
@@ -172,13 +176,13 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
             f"{args.find[:80]!r} occurs {total} times, not {args.expect_count} times as expected.",
             code="COUNT_MISMATCH",
             path=args.path,
-            advice="Look with vault.searchText, then correct find or expectCount.",
+            advice="Check with vault.searchText, then correct find or expectCount.",
         )
     if not total:
         warnings.append(
             Problem(
                 "TEXT_NOT_FOUND",
-                f"{args.find[:80]!r} occurs nowhere, so nothing is replaced.",
+                f"{args.find[:80]!r} does not occur, so nothing is replaced.",
                 path=args.path,
             )
         )
@@ -186,28 +190,33 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
 
 
 def _find_notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]:
-    named = args.paths if args.paths is not None else [args.path] if args.path is not None else None
+    named = args.paths
+    if named is None and args.path is not None:
+        named = [args.path]
     if named is None:
         return notes_below(ctx.view, find_folder(ctx.view, args.folder))
-    found = {find_file(ctx.view, text, PathUse.UPDATE) for text in named}
-    for path in found:
+    notes = {find_file(ctx.view, text, PathUse.UPDATE) for text in named}
+    for path in notes:
         if not path.is_note:
             raise ToolError(
-                f"{path} is no Markdown file.",
+                f"{path} is not a Markdown file.",
                 code="NOT_TEXT",
                 path=path.text,
                 advice="vault.replaceText changes .md files only.",
             )
-    return sorted(found)
+    return sorted(notes)
 
 
 @dataclass(frozen=True, slots=True)
 class _FlatText:
-    """A text with one line feed for every line end, so that `$` and line feeds in a pattern mean the same in every file."""
+    """A text with a line feed for every line ending.
+
+    `$` and line feeds in a pattern therefore mean the same in every file.
+    """
 
     flat: str
     joints: tuple[int, ...]
-    """The places in `flat` of the line feeds that were a carriage return and a line feed."""
+    """The positions in `flat` of the line feeds that were a carriage return and a line feed."""
 
     @classmethod
     def of(cls, text: str) -> _FlatText:
@@ -220,12 +229,12 @@ class _FlatText:
         return cls(text.replace("\r\n", "\n"), tuple(joints))
 
     def back(self, index: int) -> int:
-        """The place in the text itself that belongs to a place in `flat`."""
+        """Return the position in the original text of a position in `flat`."""
         return index + bisect_left(self.joints, index)
 
 
 class _Replacement:
-    """What to look for and what to put there, ready to be applied to many texts."""
+    """A search text or pattern with its replacement, for use in many texts."""
 
     def __init__(self, find: str, replace: str, regex: bool, case_sensitive: bool) -> None:
         self._find = find.replace("\r\n", "\n")
@@ -239,7 +248,10 @@ class _Replacement:
         )
 
     def apply(self, text: str) -> tuple[str, int]:
-        """The text with every match replaced, inserted line ends as the text has them, and the number of matches."""
+        """Return the text with every match replaced, and the number of matches.
+
+        Inserted line endings are those of the text.
+        """
         source = _FlatText.of(text)
         parts: list[str] = []
         end = count = 0
@@ -258,10 +270,10 @@ class _Replacement:
                 yield start, stop, self._replace
                 start = flat.find(self._find, stop)
             return
-        for found in self._pattern.finditer(flat):
+        for match in self._pattern.finditer(flat):
             inserted = (
-                expand(self._replace, found, self._pattern.groups)
+                expand(self._replace, match, self._pattern.groups)
                 if self._expands
                 else self._replace
             )
-            yield found.start(), found.end(), inserted
+            yield match.start(), match.end(), inserted

@@ -383,7 +383,7 @@ def test_the_last_daily_note_that_exists(bench):
     assert vault.run("util.periodNote", **ask)["path"] == "2026-03-01.md"
     assert vault.warnings == ["FILE_NOT_FOUND"]
     assert vault.run("util.periodNote", period="day", offset=-1)["path"] == "2026-03-13.md"
-    with pytest.raises(ObsidianAgentError, match="none before it"):
+    with pytest.raises(ObsidianAgentError, match="neither does an earlier"):
         bench({"2026-03-20.md": ""}).run("util.periodNote", **ask)
 
 
