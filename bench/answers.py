@@ -122,7 +122,7 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
     thread = chats.create()
     for number in range(messages // 2):
         thread.recorder.begin(f"Question {number}")
-        thread.recorder.say("model", BLOCK)
+        thread.recorder.add_entry("model", BLOCK)
     vault = folder / "vault"
     vault.mkdir(exist_ok=True)
     with VaultStore.open(vault) as store:

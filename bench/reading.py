@@ -51,9 +51,10 @@ AVOIDED_FIRST = AVOIDED | AVOIDED_ANYWHERE | set(_QUESTIONS.split())
 
 PHRASES = re.compile(
     r"\b(the person|who uses it|nobody|somebody|whoever|anew|left alone|what came of|put away|"
-    r"kept ready|besides)\b",
+    r"kept ready|(?<![\"'`])besides(?![\"'`]))\b",
     re.IGNORECASE,
 )
+"""Phrases to avoid; a quoted "besides" is the name of a stored field."""
 MANY_ARGUMENTS = 6
 TAKES_MANY = frozenset({"max", "min", "print", "frozenset", "pack"})
 

@@ -18,7 +18,7 @@ from obsidian_agent.agent.events import AgentEvent, TextDelta
 from obsidian_agent.agent.privacy.consent import refuse_all
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.config import LiveSettings, Settings
-from obsidian_agent.threads.manager import Ended, Happened, ThreadManager
+from obsidian_agent.threads.manager import ThreadManager, ThreadTurnEnded, ThreadTurnEvent
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 DELAY = 0.05
@@ -137,12 +137,12 @@ async def _pauses(vault: Path, state: Path, url: str) -> tuple[list[float], floa
 
 
 async def _asked(chats: ThreadManager, thread: str, text: str) -> AsyncGenerator[AgentEvent, None]:
-    with chats.bus.listen(thread) as heard:
+    with chats.bus.subscribe(thread) as heard:
         chats.start(thread, text, lambda _, request: refuse_all(request))
         async for each in heard:
-            if isinstance(each, Happened):
+            if isinstance(each, ThreadTurnEvent):
                 yield each.event
-            elif isinstance(each, Ended):
+            elif isinstance(each, ThreadTurnEnded):
                 return
 
 
@@ -157,7 +157,7 @@ def _thread(chats: ThreadManager, messages: int) -> str:
             {"k": "message", "role": "assistant", "text": f"Answer {number}. " * 10, "time": "t"}
         )
     now, chats.clock = chats.clock, lambda: chat.used_at + 10_000
-    chats.tidy()  # so that it is read back, as after a restart
+    chats.evict_idle()  # so that it is read back, as after a restart
     chats.clock = now
     return chat.id
 

@@ -28,7 +28,7 @@ from obsidian_agent.services.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.services.plans import Plans
 from obsidian_agent.services.runs import Runs
 from obsidian_agent.services.session import Session
-from obsidian_agent.threads.manager import Ended, Happened, ThreadManager
+from obsidian_agent.threads.manager import ThreadManager, ThreadTurnEnded, ThreadTurnEvent
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView
@@ -98,13 +98,13 @@ async def ask(
 ) -> AsyncIterator[AgentEvent]:
     """The events of a message in a thread, until everything of it is saved."""
     approve = (person or Person()).approve()
-    with threads.bus.listen(thread_id) as heard:
+    with threads.bus.subscribe(thread_id) as heard:
         threads.start(thread_id, text, lambda _, request: approve(request))
         async for each in heard:
             match each:
-                case Happened(event=event):
+                case ThreadTurnEvent(event=event):
                     yield event
-                case Ended():
+                case ThreadTurnEnded():
                     return
                 case _:
                     continue

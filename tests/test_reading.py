@@ -22,7 +22,6 @@ PENDING = {
     "plan",
     "providers",
     "services",
-    "threads",
     "tui",
     "vault",
 }

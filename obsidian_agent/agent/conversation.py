@@ -136,7 +136,8 @@ def _short(text: str) -> str:
 
 
 CANCELLED = '{"error": {"code": "CANCELLED", "message": "User cancelled tool execution"}}'
-CUT_MARK = "\n\n[The person stopped the answer here.]"
+CUT_MARK_END = " stopped the answer here.]"
+CUT_MARK = f"\n\n[The user{CUT_MARK_END}"
 BROKEN_MARK = "\n\n[The answer broke off here.]"
 
 
@@ -168,7 +169,7 @@ class Conversation:
     grants: Grants = field(default_factory=Grants)
     shared: dict[str, Part] = field(default_factory=dict)
     unsent: list[Sending] = field(default_factory=list)
-    told: str = ""
+    recipient: str = ""
     plain: set[str] = field(default_factory=set)
     keeper: Keeper | None = None
     _ids: set[str] = field(default_factory=set)
@@ -181,15 +182,15 @@ class Conversation:
         self._ids.add(identity)
         return ToolCall(identity, call.name, call.arguments)
 
-    def ask(self, message: ChatMessage) -> None:
+    def add_request(self, message: ChatMessage) -> None:
         self._add(message)
 
-    def hear(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
+    def add_reply(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
         """The model's message; nothing is kept of one that is empty."""
         if text.strip() or calls:
             self._add(ChatMessage("assistant", text, calls))
 
-    def answer(self, call: ToolCall, text: str) -> None:
+    def add_result(self, call: ToolCall, text: str) -> None:
         self._add(ChatMessage("tool", text, call_id=call.id))
 
     def _add(self, message: ChatMessage) -> None:
@@ -205,11 +206,11 @@ class Conversation:
         )
         for call in last.calls if last is not None else ():
             if call.id not in answered:
-                self.answer(call, CANCELLED)
+                self.add_result(call, CANCELLED)
 
     def move(self, told: str, *, keep: bool) -> None:
         """Go on with another provider. What the person allowed was for the old one; without `keep` so was what is in the messages."""
-        self.told = told
+        self.recipient = told
         self.grants = Grants()
         if not keep:
             self.messages.clear()
@@ -277,7 +278,7 @@ async def compact(conversation: Conversation, provider: Provider) -> Compacted:
     if count < 2:  # one message is the summary that was made before
         message = "There is nothing to summarise yet: the last turn always stays whole."
         raise ConfigError(message, code="NOTHING_TO_DO")
-    if conversation.told and conversation.told != f"{provider.name} {provider.address}":
+    if conversation.recipient and conversation.recipient != f"{provider.name} {provider.address}":
         hint = "Say something first: you are asked then whether it may see what was said so far."
         raise ConfigError(
             f"{provider.name} was not told this conversation.", code="MODEL_CHANGED", hint=hint

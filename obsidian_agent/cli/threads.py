@@ -71,7 +71,9 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
 def _show(options: argparse.Namespace, out: Output) -> Exit:
     thread = _store(options).load(options.id)
     if out.as_json:
-        said = [{"role": each.role, "text": each.text, "time": each.time} for each in thread.said]
+        said = [
+            {"role": each.role, "text": each.text, "time": each.time} for each in thread.entries
+        ]
         out.document(
             {
                 "id": thread.id,
@@ -82,7 +84,7 @@ def _show(options: argparse.Namespace, out: Output) -> Exit:
             }
         )
     out.line(f"# {thread.title}")
-    for each in thread.said:
+    for each in thread.entries:
         out.line()
         out.line(f"[{each.time[:16].replace('T', ' ')}] {each.role}")
         out.answer(each.text)

@@ -1,1 +1,1 @@
-"""Conversations that last: kept on disk, listed, searched, resumed, and run several at a time."""
+"""Conversations on disk: stored, listed, searched, resumed, and run several at a time."""

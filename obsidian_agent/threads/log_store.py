@@ -1,7 +1,8 @@
-"""The threads of one vault: a file each in the person's state folder. Everything here may block.
+"""The conversation files of one vault, one per thread, in the user's state folder.
 
-To a thread's file lines are added; a rewrite, which leaves out what no state that can be come back to needs any more, replaces the whole
-file or nothing. A kill at any moment loses nothing that `add` has returned from, and a power loss nothing that came before a flush.
+Everything here may block. Records are appended; a rewrite drops the records that no reachable state
+needs and replaces the whole file or nothing. A kill at any moment loses nothing that `add` has
+returned from, and a power loss nothing that was written before a flush.
 """
 
 from __future__ import annotations
@@ -23,67 +24,79 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import make_private, replace_file
 from obsidian_agent.threads.state import (
     FORMAT,
-    VERSIONS_KEPT,
+    MAX_VERSIONS,
     Record,
-    Said,
+    ThreadEntry,
     ThreadState,
     line_of,
     records_in,
     thread_of,
 )
 
-_ADD = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_APPEND: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+MIN_PRUNED: Final = 64
+"""Number of superseded records from which a file is rewritten."""
+_SUFFIX: Final = ".jsonl"
+_ID: Final = re.compile(r"[0-9a-f]{16}")
+TAIL: Final = 32 * 1024
+"""Bytes at the end of a file that are read first: the last version holds what a list displays."""
+PREVIEW: Final = 160
+"""Characters of a message in a list of conversations."""
+TITLE_LENGTH: Final = 80
+"""Characters of a title."""
+HITS: Final = 3
+"""Lines of a conversation in the results of a search."""
 
 
 @dataclass(slots=True)
 class ThreadFile:
-    """One thread's file. Safe to be used from several threads of the program."""
+    """The file of one conversation. Safe to use from several threads of the program."""
 
     path: Path
     size: int = -1
-    """Bytes when this program last read or wrote it; -1 before."""
+    """Size in bytes when this program last read or wrote the file; -1 before."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def changed(self) -> bool:
-        """Whether another program has added to it since."""
+        """True if another program has written to the file since."""
         try:
-            found = self.path.stat()
-            return stat.S_ISREG(found.st_mode) and found.st_size != self.size
+            status = self.path.stat()
+            return stat.S_ISREG(status.st_mode) and status.st_size != self.size
         except OSError:
             return False
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other programs from working in the same thread. Raises `ConfigError` THREAD_BUSY where one does already."""
+    def locked(self) -> Iterator[None]:
+        """Lock the conversation against other programs.
+
+        Raises `ConfigError` THREAD_BUSY if one holds the lock already.
+        """
         try:
             fd = os.open(self.path, os.O_RDONLY)
         except OSError:
-            fd = -1  # saving will say what is wrong
+            fd = -1  # saving reports the reason
         try:
             if fd >= 0 and not _lock_file(fd):
-                message = "This conversation is being worked on in another window."
-                raise ConfigError(message, code="THREAD_BUSY", hint="Wait, or begin another one.")
+                message = "This conversation is in use in another window."
+                raise ConfigError(message, code="THREAD_BUSY", hint="Wait, or start a new one.")
             yield
         finally:
             if fd >= 0:
                 os.close(fd)
 
     def add(self, *records: Record, durable: bool = False, create: bool = False) -> None:
-        """Add records; with `durable` they survive a power loss too. Raises `ConfigError` THREAD_NOT_SAVED.
+        """Append records; with `durable` they survive a power loss too.
 
-        Without `create` there must be a file: one that was deleted meanwhile does not come back.
+        Without `create` the file must exist: one deleted meanwhile is not created again. Raises
+        `ConfigError` THREAD_NOT_SAVED.
         """
         data = b"".join(line_of(record) for record in records)
-        with self._lock, _told(self.path):
-            fd = os.open(self.path, _ADD | (os.O_CREAT if create else 0), 0o600)
+        with self._lock, _disk_errors(self.path):
+            fd = os.open(self.path, _APPEND | (os.O_CREAT if create else 0), 0o600)
             try:
-                if (
-                    os.lseek(fd, 0, os.SEEK_END)
-                    and os.lseek(fd, -1, os.SEEK_END) >= 0
-                    and os.read(fd, 1) != b"\n"
-                ):
-                    data = b"\n" + data  # a line that a crash cut off stays one of its own
+                if _ends_in_mid_line(fd):
+                    data = b"\n" + data  # a line that a crash truncated stays a line of its own
                 while data:
                     data = data[os.write(fd, data) :]
                 if durable:
@@ -93,21 +106,28 @@ class ThreadFile:
                 os.close(fd)
 
     def read(self) -> tuple[list[dict[str, object]], int]:
-        """All records, and how many lines were damaged. FileNotFoundError when there is none."""
+        """Return all records and the number of damaged lines. Raises FileNotFoundError."""
         data = self.path.read_bytes()
         self.size = len(data)
         return records_in(data)
 
     def replace(self, records: Iterable[Record]) -> None:
-        """Put these records in the place of all that are there: all or nothing."""
+        """Replace the content of the file by these records: all or nothing."""
         data = b"".join(line_of(record) for record in records)
-        with self._lock, _told(self.path):
+        with self._lock, _disk_errors(self.path):
             replace_file(self.path, data)
             self.size = len(data)
 
 
+def _ends_in_mid_line(fd: int) -> bool:
+    if os.lseek(fd, 0, os.SEEK_END) == 0:
+        return False
+    os.lseek(fd, -1, os.SEEK_END)
+    return os.read(fd, 1) != b"\n"
+
+
 def _lock_file(fd: int) -> bool:
-    """Whether nobody else holds it. Systems without such locks let everybody in."""
+    """Try to acquire the lock without blocking. Always succeeds where `fcntl` is unavailable."""
     try:
         import fcntl
     except ImportError:
@@ -121,42 +141,35 @@ def _lock_file(fd: int) -> bool:
     return True
 
 
-class _told(contextlib.AbstractContextManager["_told"]):
-    """Failures of the disk as the error that a person is told."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        if isinstance(error, OSError):
-            reason = error.strerror or type(error).__name__
-            message = f"The conversation cannot be saved in {self._path} ({reason})."
-            hint = "Make room, or correct the permissions of that file."
-            raise ConfigError(message, code="THREAD_NOT_SAVED", hint=hint) from error
-
-
-WORTH_IT: Final = 64
-"""So many records must go before a file is written anew."""
+@contextlib.contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Raise errors of the disk as `ConfigError` THREAD_NOT_SAVED."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        message = f"The conversation cannot be saved in {path} ({reason})."
+        hint = "Free disk space, or correct the permissions of that file."
+        raise ConfigError(message, code="THREAD_NOT_SAVED", hint=hint) from error
 
 
 def pruned(records: Sequence[Record]) -> list[Record] | None:
-    """The records without what was superseded: pieces of answers that came to their end, and versions that are too old.
+    """Return the records without superseded ones; None when that would not save much.
 
-    None when that would not save much.
+    Superseded are the pieces of finished answers and versions older than `MAX_VERSIONS`.
     """
     versions = [at for at, record in enumerate(records) if record["k"] == "version"]
-    gone = {*versions[:-VERSIONS_KEPT], *_superseded(records)}
-    return (
-        [record for at, record in enumerate(records) if at not in gone]
-        if len(gone) >= WORTH_IT
-        else None
-    )
+    superseded = {*versions[:-MAX_VERSIONS], *_finished_pieces(records)}
+    if len(superseded) < MIN_PRUNED:
+        return None
+    return [record for at, record in enumerate(records) if at not in superseded]
 
 
-def _superseded(records: Sequence[Record]) -> Iterator[int]:
-    """Pieces of answers whose message is there; those of an answer that a crash cut off are all that there is of it."""
+def _finished_pieces(records: Sequence[Record]) -> Iterator[int]:
+    """Yield the positions of the pieces of answers whose message is recorded.
+
+    The pieces of an answer that a crash interrupted are all that exists of it, and stay.
+    """
     pieces: list[int] = []
     for at, record in enumerate(records):
         match record["k"]:
@@ -171,19 +184,12 @@ def _superseded(records: Sequence[Record]) -> Iterator[int]:
                 pass
 
 
-_SUFFIX: Final = ".jsonl"
-_ID: Final = re.compile(r"[0-9a-f]{16}")
-TAIL: Final = 32 * 1024
-"""Bytes at the end of a file that are looked at first: the last version tells all that a list shows."""
-PREVIEW: Final = 160
-TITLE_LENGTH: Final = 80
-HITS: Final = 3
-"""Characters of a message and of a title in a list of conversations, and passages of one that a search shows."""
-
-
 @dataclass(frozen=True, slots=True)
 class ThreadSummary:
-    """A thread in a list. Times are ISO 8601; `count` messages of person and model; `preview` is the beginning of what was said last."""
+    """A thread in a list. Times are ISO 8601.
+
+    `count` is the number of messages of user and model, `preview` the beginning of the last one.
+    """
 
     id: str
     title: str
@@ -196,47 +202,53 @@ class ThreadSummary:
 
 @dataclass(frozen=True, slots=True)
 class ThreadHit:
-    """A thread that a search found, and up to three places in it (none when the title alone matches)."""
+    """A search result: a thread and up to three matching lines.
+
+    `lines` is empty if only the title matches.
+    """
 
     thread: ThreadSummary
     lines: tuple[str, ...]
 
 
-def _make_smaller(file: ThreadFile) -> None:
-    """Leave out what was superseded, of the file as it is once nobody else writes. Raises `ConfigError`."""
-    with file.held():
+def _prune(file: ThreadFile) -> None:
+    """Remove superseded records, read again under the lock. Raises `ConfigError`."""
+    with file.locked():
         records, damaged = file.read()
         if not damaged and (shorter := pruned(records)) is not None:
             file.replace(shorter)
 
 
 def clean_title(title: str) -> str:
-    """A title as it is kept. Raises `ConfigError` when nothing is left of it."""
-    kept = _one_line(title)[:TITLE_LENGTH].strip()
-    if not kept:
+    """Return a title as one line of at most `TITLE_LENGTH` characters.
+
+    Raises `ConfigError` ARGUMENT_INVALID if it is empty.
+    """
+    cleaned = _one_line(title)[:TITLE_LENGTH].strip()
+    if not cleaned:
         raise ConfigError("A conversation needs a title.", code="ARGUMENT_INVALID")
-    return kept
+    return cleaned
 
 
 def summary_of(state: ThreadState) -> ThreadSummary:
-    """What a list shows of a thread."""
+    """Return what a list displays of a thread."""
     last = next(
-        (said.text for said in reversed(state.said) if said.role in ("person", "model")), ""
+        (entry.text for entry in reversed(state.entries) if entry.role in ("person", "model")), ""
     )
     return ThreadSummary(
-        state.id,
-        state.title,
-        state.created,
-        state.updated,
-        state.count,
-        state.model,
-        _one_line(last)[:PREVIEW],
+        id=state.id,
+        title=state.title,
+        created=state.created,
+        updated=state.updated,
+        count=state.count,
+        model=state.model,
+        preview=_one_line(last)[:PREVIEW],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadStore:
-    """The folder `threads` of a vault's state."""
+    """The `threads` folder in the state of a vault."""
 
     folder: Path
     clock: Callable[[], datetime]
@@ -245,28 +257,34 @@ class ThreadStore:
         return self.clock().isoformat(timespec="milliseconds")
 
     def file(self, thread_id: str) -> ThreadFile:
-        """The file of a thread, which need not exist. Raises `ConfigError` THREAD_NOT_FOUND for what cannot be an id."""
+        """Return the file of a thread, which need not exist.
+
+        Raises `ConfigError` THREAD_NOT_FOUND if `thread_id` is no valid id.
+        """
         if _ID.fullmatch(thread_id) is None:
             raise _unknown(thread_id)
         return ThreadFile(self.folder / f"{thread_id}{_SUFFIX}")
 
     def create(self, model: str | None = None) -> ThreadState:
-        """A new thread. Its title is the time until one is found."""
+        """Create a thread. Its title is the current time until it gets one."""
         identity, now = secrets.token_hex(8), self.now()
         title = f"Conversation {self.clock():%Y-%m-%d %H:%M}"
         with contextlib.suppress(FileExistsError):
             make_private(self.folder)
         head = {"k": "thread", "format": FORMAT, "id": identity, "created": now}
-        chosen: dict[str, Any] = {"k": "set", "title": title, "titledBy": "time"} | (
-            {"model": model} if model else {}
-        )
-        self.file(identity).add(head, chosen, create=True)
-        state = thread_of([head, chosen])
+        settings: dict[str, Any] = {"k": "set", "title": title, "titledBy": "time"}
+        if model:
+            settings["model"] = model
+        self.file(identity).add(head, settings, create=True)
+        state = thread_of([head, settings])
         assert state is not None
         return state
 
     def load(self, thread_id: str) -> ThreadState:
-        """A thread as it was left. Raises `ConfigError`: THREAD_NOT_FOUND, THREAD_DAMAGED, THREAD_TOO_NEW."""
+        """Read a thread.
+
+        Raises `ConfigError`: THREAD_NOT_FOUND, THREAD_DAMAGED, THREAD_TOO_NEW.
+        """
         file = self.file(thread_id)
         try:
             records, damaged = file.read()
@@ -278,20 +296,20 @@ class ThreadStore:
             raise ConfigError(
                 f"The conversation in {file.path} cannot be read.",
                 code="THREAD_DAMAGED",
-                hint="Move the file away.",
+                hint="Move the file to another folder.",
             )
         if not damaged and pruned(records) is not None:
-            with contextlib.suppress(ConfigError):  # somebody works in it: another time
-                _make_smaller(file)
+            with contextlib.suppress(ConfigError):  # another program is using it: next time
+                _prune(file)
         return state
 
     def summaries(self) -> list[ThreadSummary]:
-        """All threads that can be read, the one that was used last first."""
-        found = [summary for path in self._files() if (summary := _glance(path)) is not None]
-        return sorted(found, key=lambda each: (each.updated, each.id), reverse=True)
+        """Return all readable threads, the most recently used first."""
+        summaries = [summary for path in self._files() if (summary := _glance(path)) is not None]
+        return sorted(summaries, key=lambda summary: (summary.updated, summary.id), reverse=True)
 
     def search(self, query: str, limit: int = 50) -> list[ThreadHit]:
-        """Threads whose title or words hold all words of the query, newest first."""
+        """Return the threads that contain all words of the query in title or text, newest first."""
         words = query.casefold().split()
         hits: list[ThreadHit] = []
         for summary in self.summaries() if words else ():
@@ -304,17 +322,17 @@ class ThreadStore:
         return hits
 
     def rename(self, thread_id: str, title: str, by: str = "person") -> str:
-        """Give a thread a title; says how it is kept: one line, not too long."""
-        kept = clean_title(title)
-        self._existing(thread_id).add({"k": "set", "title": kept, "titledBy": by})
-        return kept
+        """Rename a thread and return the title as stored (see `clean_title`)."""
+        cleaned = clean_title(title)
+        self._existing(thread_id).add({"k": "set", "title": cleaned, "titledBy": by})
+        return cleaned
 
     def choose_model(self, thread_id: str, model: str | None) -> None:
-        """Let a thread have a model of its own (`PROVIDER/NAME`); None: the one of the settings."""
+        """Set the model of a thread (`PROVIDER/NAME`); None for the one in the settings."""
         self._existing(thread_id).add({"k": "set", "model": model})
 
     def delete(self, thread_id: str) -> bool:
-        """Remove a thread for good; False when there was none."""
+        """Delete a thread permanently; return False if it did not exist."""
         try:
             self.file(thread_id).path.unlink()
         except FileNotFoundError:
@@ -322,13 +340,16 @@ class ThreadStore:
         return True
 
     def rewind(self, thread_id: str, version: int) -> ThreadState:
-        """Go back to the end of a turn; what came after it stays in the file. Raises `ConfigError` NO_VERSION."""
+        """Go back to the end of an earlier turn; later records stay in the file.
+
+        Raises `ConfigError` NO_VERSION.
+        """
         state = self.load(thread_id)
-        if version not in {each.number for each in state.versions}:
+        if version not in {known.number for known in state.versions}:
             raise ConfigError(
                 f"There is no version {version} of this conversation.",
                 code="NO_VERSION",
-                hint="The last 20 are kept.",
+                hint=f"Only the last {MAX_VERSIONS} versions are available.",
             )
         self.file(thread_id).add({"k": "rewound", "n": version, "time": self.now()})
         return self.load(thread_id)
@@ -350,14 +371,14 @@ class ThreadStore:
 
 
 def _glance(path: Path) -> ThreadSummary | None:
-    """What a list shows of a thread, from the end of its file where that tells enough."""
+    """Read the summary of a thread, from the end of its file if that suffices."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - TAIL))
             tail = file.read()
-            if size > TAIL and (found := _from_tail(path.stem, tail)) is not None:
-                return found
+            if size > TAIL and (summary := _from_tail(path.stem, tail)) is not None:
+                return summary
             file.seek(0)
             records, damaged = records_in(file.read())
         _check_format(records, path)
@@ -368,7 +389,10 @@ def _glance(path: Path) -> ThreadSummary | None:
 
 
 def _from_tail(identity: str, tail: bytes) -> ThreadSummary | None:
-    """From the last version's own words; what was said since is not counted, unless it is a title or a model."""
+    """Return the summary stored in the last version, with any title or model set since.
+
+    None if the tail holds no version, or a message or a rewind after it.
+    """
     records, _ = records_in(tail.partition(b"\n")[2])
     last = next(
         (at for at in range(len(records) - 1, -1, -1) if records[at]["k"] == "version"), None
@@ -390,44 +414,45 @@ def _from_tail(identity: str, tail: bytes) -> ThreadSummary | None:
                     title = record["title"] if isinstance(record.get("title"), str) else title
                     model = record.get("model", model)
             return ThreadSummary(
-                identity,
-                title,
-                created,
-                time,
-                count,
-                model if isinstance(model, str) else None,
-                preview,
+                id=identity,
+                title=title,
+                created=created,
+                updated=time,
+                count=count,
+                model=model if isinstance(model, str) else None,
+                preview=preview,
             )
         case _:
             return None
 
 
-def version_record(number: int, time: str, state: ThreadSummary) -> dict[str, Any]:
-    """The end of a turn, with what a list shows."""
-    shown = {
-        "title": state.title,
-        "created": state.created,
-        "count": state.count,
-        "model": state.model,
-        "preview": state.preview,
+def version_record(number: int, time: str, summary: ThreadSummary) -> dict[str, Any]:
+    """Return the record that ends a turn. It holds what a list displays."""
+    return {
+        "k": "version",
+        "n": number,
+        "time": time,
+        "title": summary.title,
+        "created": summary.created,
+        "count": summary.count,
+        "model": summary.model,
+        "preview": summary.preview,
     }
-    return {"k": "version", "n": number, "time": time, **shown}
 
 
 def _hits(state: ThreadState, words: list[str]) -> tuple[str, ...] | None:
-    texts = [state.title, *(said.text for said in state.said if said.role in ("person", "model"))]
-    everything = "\n".join(texts).casefold()
+    """Return up to `HITS` matching lines; None if the thread does not contain all words."""
+    messages = [entry for entry in state.entries if entry.role in ("person", "model")]
+    everything = "\n".join([state.title, *(entry.text for entry in messages)]).casefold()
     if not all(word in everything for word in words):
         return None
-    lines = (
-        line for said in state.said if said.role in ("person", "model") for line in _lines(said)
-    )
-    found = [line for line in lines if any(word in line.casefold() for word in words)]
-    return tuple(found[:HITS])
+    lines = (line for entry in messages for line in _lines(entry))
+    matches = [line for line in lines if any(word in line.casefold() for word in words)]
+    return tuple(matches[:HITS])
 
 
-def _lines(said: Said) -> Iterator[str]:
-    for line in said.text.splitlines():
+def _lines(entry: ThreadEntry) -> Iterator[str]:
+    for line in entry.text.splitlines():
         if line.strip():
             yield _one_line(line)[:PREVIEW]
 
@@ -437,16 +462,16 @@ def _one_line(text: str) -> str:
 
 
 def _check_format(records: list[dict[str, Any]], path: Path) -> None:
-    made = records[0].get("format") if records else None
-    if isinstance(made, int) and made > FORMAT:
+    version = records[0].get("format") if records else None
+    if isinstance(version, int) and version > FORMAT:
         message = f"{path} was written by a newer version of this program."
         raise ConfigError(message, code="THREAD_TOO_NEW", hint="Update the program to read it.")
 
 
 def _unknown(thread_id: str) -> ConfigError:
-    shown = json.dumps(thread_id[:40], ensure_ascii=True)
+    quoted = json.dumps(thread_id[:40], ensure_ascii=True)
     return ConfigError(
-        f"There is no conversation {shown}.",
+        f"There is no conversation {quoted}.",
         code="THREAD_NOT_FOUND",
-        hint="List them to see which there are.",
+        hint="List the conversations to see their ids.",
     )

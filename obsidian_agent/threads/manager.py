@@ -1,7 +1,8 @@
-"""Threads at work: several at once, each with its own conversation, its own turn and its own record.
+"""The manager of active threads: several at once, each with its own conversation, turn and record.
 
-A front end calls `start` and listens to the bus; a turn belongs to the thread that it was begun in, whatever is on the screen meanwhile.
-Everything is on disk all the time, so that putting a thread away is forgetting it.
+A front end calls `start` and subscribes to the bus. A turn belongs to the thread in which it was
+started, whatever the screen displays meanwhile. Everything is on disk at any time, so a thread is
+evicted from memory by dropping it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.threads.log_store import ThreadStore, clean_title
 from obsidian_agent.threads.recorder import (
-    IllegalStep,
+    IllegalTransition,
     Recorder,
     TurnMachine,
     TurnState,
@@ -37,72 +38,18 @@ if TYPE_CHECKING:
     from obsidian_agent.services.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
-    """An event of a thread's turn."""
-
-    thread_id: str
-    event: AgentEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Retitled:
-    """A thread has another title."""
-
-    thread_id: str
-    title: str
-
-
-How = Literal["completed", "cancelled", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A thread's turn is over, and everything of it is saved."""
-
-    thread_id: str
-    how: How
-
-
-ThreadEvent = Happened | Retitled | Ended
-
-
-@dataclass(slots=True)
-class Bus:
-    """Hands everything that happens to everybody who listens, in order. For one event loop."""
-
-    _listeners: list[asyncio.Queue[ThreadEvent]] = field(default_factory=list)
-
-    def publish(self, happening: ThreadEvent) -> None:
-        for listener in self._listeners:
-            listener.put_nowait(happening)
-
-    @contextlib.contextmanager
-    def listen(self, thread_id: str | None = None) -> Iterator[AsyncIterator[ThreadEvent]]:
-        """Everything from now on (of one thread, or of all), until the block ends."""
-        queue: asyncio.Queue[ThreadEvent] = asyncio.Queue()
-        self._listeners.append(queue)
-        try:
-            yield _from(queue, thread_id)
-        finally:
-            self._listeners.remove(queue)
-
-
-async def _from(
-    queue: asyncio.Queue[ThreadEvent], thread_id: str | None
-) -> AsyncIterator[ThreadEvent]:
-    while True:
-        happening = await queue.get()
-        if thread_id is None or happening.thread_id == thread_id:
-            yield happening
-
-
 LONGEST: Final = 60
-_SHOWN: Final = 1_000
-"""Characters of question and answer that a model gets to make a title of."""
+"""Characters of a title made from a message or by a model."""
+MAX_OPEN: Final = 50
+"""Number of threads in memory."""
+IDLE: Final = 30 * 60.0
+"""Seconds after which an unused thread is evicted from memory."""
+_TITLE_INPUT: Final = 1_000
+"""Characters of the question, and of the answer, that a model gets to make a title."""
 _POLITE: Final = re.compile(
-    r"^(?:(?:hi|hello|hey|hallo|please|bitte|can you|could you|would you|kannst du|könntest du|i(?:'d| would) like (?:you )?to|"
-    r"i want (?:you )?to|ich möchte,? dass du|help me(?: to)?|tell me)\b[\s,!.:]*)+",
+    r"^(?:(?:hi|hello|hey|hallo|please|bitte|can you|could you|would you|kannst du|könntest du|"
+    r"i(?:'d| would) like (?:you )?to|i want (?:you )?to|ich möchte,? dass du|help me(?: to)?|"
+    r"tell me)\b[\s,!.:]*)+",
     re.IGNORECASE,
 )
 _COMMAND: Final = re.compile(r"^/\w+\s+")
@@ -112,9 +59,71 @@ _INSTRUCTIONS: Final = (
     "Answer with the title alone: no quotes, no full stop."
 )
 
+TurnEnd = Literal["completed", "cancelled", "failed"]
+Approve = Callable[[str, ShareRequest], Awaitable[ShareDecision]]
+"""Ask the user about sharing, for the thread with this id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTurnEvent:
+    """An event of a thread's turn."""
+
+    thread_id: str
+    event: AgentEvent
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRetitled:
+    """A thread has a new title."""
+
+    thread_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTurnEnded:
+    """A thread's turn has ended, and everything is saved."""
+
+    thread_id: str
+    how: TurnEnd
+
+
+ThreadEvent = ThreadTurnEvent | ThreadRetitled | ThreadTurnEnded
+
+
+@dataclass(slots=True)
+class ThreadBus:
+    """Delivers the events of threads to all subscribers, in order. For one event loop."""
+
+    _subscribers: list[asyncio.Queue[ThreadEvent]] = field(default_factory=list)
+
+    def publish(self, event: ThreadEvent) -> None:
+        """Deliver an event to all subscribers."""
+        for subscriber in self._subscribers:
+            subscriber.put_nowait(event)
+
+    @contextlib.contextmanager
+    def subscribe(self, thread_id: str | None = None) -> Iterator[AsyncIterator[ThreadEvent]]:
+        """Receive the events of one thread, or of all, until the block ends."""
+        queue: asyncio.Queue[ThreadEvent] = asyncio.Queue()
+        self._subscribers.append(queue)
+        try:
+            yield _from(queue, thread_id)
+        finally:
+            self._subscribers.remove(queue)
+
+
+async def _from(
+    queue: asyncio.Queue[ThreadEvent], thread_id: str | None
+) -> AsyncIterator[ThreadEvent]:
+    while True:
+        event = await queue.get()
+        if thread_id is None or event.thread_id == thread_id:
+            yield event
+
 
 def title_from(question: str, answer: str = "") -> str | None:
-    """A title from what was said; None when that says nothing."""
+    """Return a title made from the question, or the answer; None if neither has enough words."""
     text = _POLITE.sub("", _COMMAND.sub("", visible(question).strip()))
     first = next((part for part in _SENTENCE.split(text) if part.strip()), "")
     plain = first.strip(" \t#*>-–—\"'`.,!")
@@ -128,8 +137,13 @@ def title_from(question: str, answer: str = "") -> str | None:
 
 
 async def title_by(provider: Provider, question: str, answer: str) -> str | None:
-    """A title that a model makes of what it was asked and has answered; None when it fails. Nothing else is sent."""
-    conversation = f"Question: {visible(question)[:_SHOWN]}\n\nAnswer: {visible(answer)[:_SHOWN]}"
+    """Return a title made by a model from question and answer; None if it fails.
+
+    Nothing else is sent.
+    """
+    conversation = (
+        f"Question: {visible(question)[:_TITLE_INPUT]}\n\nAnswer: {visible(answer)[:_TITLE_INPUT]}"
+    )
     request = ChatRequest(
         (ChatMessage("system", _INSTRUCTIONS), ChatMessage("user", conversation)),
         max_tokens=64,
@@ -148,23 +162,18 @@ def _shortened(text: str) -> str:
     text = " ".join(text.split())
     if len(text) <= LONGEST:
         return text.rstrip(" .:;,!")
-    cut = text[:LONGEST].rsplit(" ", 1)[0] if " " in text[:LONGEST] else text[:LONGEST]
-    return f"{cut.rstrip(' .:;,!')}…"
-
-
-MOST_OPEN: Final = 50
-IDLE: Final = 30 * 60.0
-"""Threads in memory at most, and seconds after which one that is not used is put away. Both only forget what is on disk."""
-
-Approve = Callable[[str, ShareRequest], Awaitable[ShareDecision]]
-"""Asks the person about sharing, for the thread of this id."""
+    start = text[:LONGEST]
+    if " " in start:
+        start = start.rsplit(" ", 1)[0]
+    return f"{start.rstrip(' .:;,!')}…"
 
 
 @dataclass(slots=True)
 class ActiveThread:
-    """A thread in memory. `conversation` is the conversation as models get it, `recorder` what is written down.
+    """A thread in memory.
 
-    `machine` says how its turn stands; `task` runs in the background.
+    `conversation` is what models get, `recorder` writes the file, `machine` holds the state of the
+    turn, and `task` runs it in the background.
     """
 
     conversation: Conversation
@@ -176,46 +185,49 @@ class ActiveThread:
 
     @property
     def id(self) -> str:
+        """The id of the thread."""
         return self.conversation.id
 
     @property
     def state(self) -> ThreadState:
-        """The thread as it is now: title, what was said, usage."""
+        """The current state: title, entries, usage."""
         return self.recorder.state
 
     @property
     def partial(self) -> str:
-        """The answer that is coming, as far as it has come."""
+        """The part of the streaming answer received so far."""
         return self.recorder.partial
 
 
 @dataclass(slots=True)
 class ThreadManager:
-    """All threads of one vault that are alive; `store` has their files, `bus` tells what happens in them. Methods that are not async may block.
+    """The active threads of one vault. Methods that are not async may block.
 
-    `titles_by_model`: models make titles, else the person's own words do.
+    `store` has their files, `bus` publishes their events. With `titles_by_model` models make the
+    titles, otherwise they come from the user's messages.
     """
 
     store: ThreadStore
     session: Session
     titles_by_model: Callable[[], bool] = bool
     clock: Callable[[], float] = time.monotonic
-    bus: Bus = field(default_factory=Bus)
+    bus: ThreadBus = field(default_factory=ThreadBus)
     _open: OrderedDict[str, ActiveThread] = field(default_factory=OrderedDict)
 
-    # --- threads -------------------------------------------------------------------------------------------------------------------
-
     def create(self, model: str | None = None) -> ActiveThread:
-        """A new thread, on disk as soon as this returns."""
-        return self._take_up(self.store.create(model))
+        """Create a thread. It is on disk when this returns."""
+        return self._activate(self.store.create(model))
 
     def open(self, thread_id: str) -> ActiveThread:
-        """A thread, resumed if it is not in memory. Raises `ConfigError` (THREAD_NOT_FOUND and others)."""
+        """Return a thread, loaded if it is not in memory.
+
+        Raises `ConfigError` (THREAD_NOT_FOUND and others).
+        """
         thread = self._open.get(thread_id)
         if thread is None:
-            return self._take_up(self.store.load(thread_id))
+            return self._activate(self.store.load(thread_id))
         if not thread.running and thread.recorder.file.changed:  # by another program
-            fresh = self._take_up(self.store.load(thread_id))
+            fresh = self._activate(self.store.load(thread_id))
             fresh.conversation.grants, fresh.machine = thread.conversation.grants, thread.machine
             return fresh
         thread.used_at = self.clock()
@@ -223,26 +235,26 @@ class ThreadManager:
         return thread
 
     def rename(self, thread_id: str, title: str) -> str:
-        """Give a thread a title of the person's."""
+        """Set a title given by the user and return it as stored."""
         thread = self._open.get(thread_id)
         if thread is None:
-            kept = self.store.rename(thread_id, title)
+            cleaned = self.store.rename(thread_id, title)
         else:
-            kept = clean_title(title)
-            thread.recorder.set(title=kept, titledBy="person")
-        self.bus.publish(Retitled(thread_id, kept))
-        return kept
+            cleaned = clean_title(title)
+            thread.recorder.set(title=cleaned, titledBy="person")
+        self.bus.publish(ThreadRetitled(thread_id, cleaned))
+        return cleaned
 
     def choose_model(self, thread_id: str, model: str | None) -> None:
-        """Let a thread use another model from its next message on; None: the one of the settings."""
+        """Set the model from the next message on; None for the one in the settings."""
         self.open(thread_id).recorder.set(model=model)
 
     def choose_assistant(self, thread_id: str, name: str | None) -> None:
-        """Let an agent of the vault's own answer in a thread from its next message on; None: nobody in particular."""
+        """Set the vault's agent that answers from the next message on; None for the default."""
         self.open(thread_id).recorder.set(assistant=name)
 
     def delete(self, thread_id: str) -> bool:
-        """Remove a thread for good. Raises `ConfigError` THREAD_BUSY while its turn goes on."""
+        """Delete a thread permanently. Raises `ConfigError` THREAD_BUSY while its turn runs."""
         thread = self._open.get(thread_id)
         if thread is not None:
             _check_free(thread)
@@ -253,65 +265,65 @@ class ThreadManager:
         """Go back to the end of an earlier turn. Raises `ConfigError`: THREAD_BUSY, NO_VERSION."""
         _check_free(self.open(thread_id))
         del self._open[thread_id]
-        return self._take_up(self.store.rewind(thread_id, version))
+        return self._activate(self.store.rewind(thread_id, version))
 
     def tick(self, thread_id: str, task: str, on: bool) -> None:
-        """Tick a task that was found in a thread, or untick it (see `agent.tasks`)."""
+        """Tick or untick a task of a thread (see `threads.tasks`)."""
         self.open(thread_id).recorder.add({"k": "done", "index": task, "on": on})
 
-    def note_run(
-        self, thread_id: str, goal: str, result: ExecutionResult, unlike: Sequence[Problem] = ()
+    def record_run(
+        self, thread_id: str, goal: str, result: ExecutionResult, deviations: Sequence[Problem] = ()
     ) -> TurnState:
-        """Keep with a thread what came of a plan of its; `unlike` is what `Plans.verify` found. Says how the turn stands.
+        """Record the run of a thread's plan and return the state of the turn.
 
-        `RETRYING` means that `repair_request` may be asked as the thread's next message, twice at most.
+        `deviations` are the results of `Plans.verify`. After `RETRYING`, `repair_request` may be
+        sent as the thread's next message, twice at most.
         """
         thread = self.open(thread_id)
-        _advance(thread.machine, result, tuple(unlike))
-        problems = [problem.to_json() for problem in result.errors]
-        found = [problem.to_json() for problem in unlike]
-        thread.recorder.say(
+        _advance(thread.machine, result, tuple(deviations))
+        thread.recorder.add_entry(
             "run",
             goal,
             runId=result.run_id,
             status=result.status,
             success=result.success,
-            problems=problems,
-            unlike=found,
+            problems=[problem.to_json() for problem in result.errors],
+            unlike=[problem.to_json() for problem in deviations],
         )
         return thread.machine.state
 
-    def tidy(self) -> int:
-        """Put away what has not been used for half an hour; says how many. Front ends call it every few minutes."""
+    def evict_idle(self) -> int:
+        """Evict the threads unused for `IDLE` seconds from memory and return their number.
+
+        Front ends call it every few minutes.
+        """
         idle = [
-            key
-            for key, thread in self._open.items()
+            thread_id
+            for thread_id, thread in self._open.items()
             if not thread.running and self.clock() - thread.used_at >= IDLE
         ]
-        for key in idle:
-            del self._open[key]
+        for thread_id in idle:
+            del self._open[thread_id]
         return len(idle)
 
     @property
     def in_memory(self) -> list[str]:
-        """Ids of the threads in memory, the one that was used last at the end."""
+        """Ids of the threads in memory, the most recently used last."""
         return [*self._open]
 
     @property
     def running(self) -> list[str]:
-        """Ids of the threads whose turn goes on."""
-        return [key for key, thread in self._open.items() if thread.running]
-
-    # --- turns ---------------------------------------------------------------------------------------------------------------------
+        """Ids of the threads whose turn is running."""
+        return [thread_id for thread_id, thread in self._open.items() if thread.running]
 
     async def _turn(
         self, thread: ActiveThread, text: str, approve: ApproveShare
     ) -> AsyncGenerator[AgentEvent, None]:
-        """A turn that is written down, in a thread that no other program works in meanwhile."""
+        """Run and record a turn, with the thread locked against other programs."""
         recorder, conversation = thread.recorder, thread.conversation
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as lock:
             try:
-                held.enter_context(recorder.file.held())
+                lock.enter_context(recorder.file.locked())
             except ConfigError as error:
                 thread.running = False
                 yield TurnFailed(error.problem())
@@ -324,14 +336,15 @@ class ThreadManager:
                     return
                 async with contextlib.aclosing(self._events(thread, text, approve)) as events:
                     async for event in events:
-                        recorder.take(event)
-                        with contextlib.suppress(
-                            IllegalStep
-                        ):  # a new message may come while an old plan still waits or runs
-                            thread.machine.hear(event)
+                        recorder.handle(event)
+                        # A new message may arrive while an earlier plan still waits or runs.
+                        with contextlib.suppress(IllegalTransition):
+                            thread.machine.handle(event)
                         yield event
             finally:
-                shared = shared_record(conversation.told, conversation.plain, conversation.shared)
+                shared = shared_record(
+                    conversation.recipient, conversation.plain, conversation.shared
+                )
                 try:
                     await asyncio.shield(asyncio.to_thread(recorder.end, shared))
                 finally:
@@ -352,30 +365,36 @@ class ThreadManager:
         )
 
     def _provider(self, thread: ActiveThread) -> Provider | None:
-        """The model that a thread talks to; None without one. Raises `ConfigError`."""
+        """Return the provider of a thread; None without a model. Raises `ConfigError`."""
         models = self.session.models
         return None if models is None else models.providers.get(thread.state.model or models.spec)
 
     async def compact(self, thread_id: str) -> Compacted:
-        """Make room: summarise all turns of a thread but the last. Raises `ConfigError`: THREAD_BUSY, and as `conversation.compact`."""
+        """Summarize all turns of a thread but the last to free context.
+
+        Raises `ConfigError`: THREAD_BUSY, NO_MODEL, and those of `conversation.compact`.
+        """
         thread = await asyncio.to_thread(self.open, thread_id)
         _check_free(thread)
         provider = self._provider(thread)
         if provider is None:
             raise ConfigError(
-                "There is no model, so there is nothing to make room for.", code="NO_MODEL"
+                "No model is configured, so there is no context to free.", code="NO_MODEL"
             )
         thread.running = True
         try:
-            with thread.recorder.file.held():
-                done = await compact(thread.conversation, provider)
-                thread.recorder.say("notice", done.words, code="COMPACTED")
-                return done
+            with thread.recorder.file.locked():
+                compacted = await compact(thread.conversation, provider)
+                thread.recorder.add_entry("notice", compacted.words, code="COMPACTED")
+                return compacted
         finally:
             thread.running = False
 
     def start(self, thread_id: str, text: str, approve: Approve) -> None:
-        """Work on a message in the background; the bus tells what happens. Raises `ConfigError` THREAD_BUSY."""
+        """Start a turn in the background; the bus publishes its events.
+
+        Raises `ConfigError` THREAD_BUSY.
+        """
         thread = self.open(thread_id)
         _check_free(thread)
         thread.running = True
@@ -383,20 +402,24 @@ class ThreadManager:
             self._run(thread, text, approve), name=f"thread {thread_id}"
         )
 
-        def over(task: asyncio.Task[None]) -> None:
-            # Cancelled before it began. An earlier task may still look for a title while the next message is worked on.
+        def on_done(task: asyncio.Task[None]) -> None:
+            # Only for a task cancelled before it began. An earlier task may still be making a title
+            # while the next turn runs.
             if thread.running and thread.task is task:
                 self._ended(thread, "cancelled")
 
-        thread.task.add_done_callback(over)
+        thread.task.add_done_callback(on_done)
 
     def cancel(self, thread_id: str) -> bool:
-        """Stop a turn that `start` began; what has come of the answer is kept, marked. False when none goes on."""
+        """Cancel a turn; return False if none is running.
+
+        The part of the answer received so far stays in the thread, marked as interrupted.
+        """
         thread = self._open.get(thread_id)
         return thread is not None and thread.task is not None and thread.task.cancel()
 
     async def close(self) -> None:
-        """Stop everything that runs, and wait until it is saved."""
+        """Cancel all running turns and wait until they are saved."""
         tasks = [
             thread.task
             for thread in self._open.values()
@@ -410,12 +433,12 @@ class ThreadManager:
         async def approve_here(request: ShareRequest) -> ShareDecision:
             return await approve(thread.id, request)
 
-        how: How = "failed"
+        how: TurnEnd = "failed"
         try:
             async with contextlib.aclosing(self._turn(thread, text, approve_here)) as events:
                 async for event in events:
                     how = "failed" if isinstance(event, TurnFailed) else "completed"
-                    self.bus.publish(Happened(thread.id, event))
+                    self.bus.publish(ThreadTurnEvent(thread.id, event))
         except asyncio.CancelledError:
             how = "cancelled"
             self._name(thread, title_from(_question(thread)))
@@ -423,43 +446,45 @@ class ThreadManager:
         except Exception as error:
             how = "failed"
             problem = explain(error)
-            thread.recorder.say("failed", problem.message, code=problem.code)
-            self.bus.publish(Happened(thread.id, TurnFailed(problem)))
+            thread.recorder.add_entry("failed", problem.message, code=problem.code)
+            self.bus.publish(ThreadTurnEvent(thread.id, TurnFailed(problem)))
         finally:
             self._ended(thread, how)
-        await self.find_title(thread.id)
+        await self.make_title(thread.id)
 
-    def _ended(self, thread: ActiveThread, how: How) -> None:
+    def _ended(self, thread: ActiveThread, how: TurnEnd) -> None:
         thread.running = False
-        self.bus.publish(Ended(thread.id, how))
+        self.bus.publish(ThreadTurnEnded(thread.id, how))
 
-    async def find_title(self, thread_id: str) -> str | None:
-        """After a first exchange: give the thread a title, by its model where models may, which knows both sides already."""
+    async def make_title(self, thread_id: str) -> str | None:
+        """Give a thread its first title and return it; None if it has one already.
+
+        Its model, which has seen the question and the answer, makes the title if the settings allow
+        it.
+        """
         thread = self._open.get(thread_id)
         if thread is None or thread.state.titled_by != "time":
             return None
         question = _question(thread)
         answer = next(
-            (said.text for said in thread.state.said if said.role in ("model", "plan")), ""
+            (entry.text for entry in thread.state.entries if entry.role in ("model", "plan")), ""
         )
-        made: str | None = None
+        title: str | None = None
         with contextlib.suppress(ConfigError):
             if self.titles_by_model() and (provider := self._provider(thread)) is not None:
-                made = await title_by(provider, question, answer)
-        return self._name(thread, made or title_from(question, answer))
+                title = await title_by(provider, question, answer)
+        return self._name(thread, title or title_from(question, answer))
 
     def _name(self, thread: ActiveThread, title: str | None) -> str | None:
-        """Give a thread a title that has none yet."""
+        """Set the title of a thread that has none yet."""
         if title is None or thread.state.titled_by != "time":
             return None
         with contextlib.suppress(ConfigError):
             thread.recorder.set(title=title, titledBy="program")
-        self.bus.publish(Retitled(thread.id, title))
+        self.bus.publish(ThreadRetitled(thread.id, title))
         return title
 
-    # --- memory --------------------------------------------------------------------------------------------------------------------
-
-    def _take_up(self, state: ThreadState) -> ActiveThread:
+    def _activate(self, state: ThreadState) -> ActiveThread:
         conversation, file = state.conversation(), self.store.file(state.id)
         with contextlib.suppress(OSError):
             file.size = file.path.stat().st_size
@@ -468,27 +493,33 @@ class ThreadManager:
         )
         conversation.keeper = thread.recorder
         self._open[state.id] = thread
-        free = [key for key, each in self._open.items() if not each.running and key != state.id]
-        for key in free[: max(0, len(self._open) - MOST_OPEN)]:
-            del self._open[key]
+        evictable = [
+            thread_id
+            for thread_id, active in self._open.items()
+            if not active.running and thread_id != state.id
+        ]
+        for thread_id in evictable[: max(0, len(self._open) - MAX_OPEN)]:
+            del self._open[thread_id]
         return thread
 
 
 def _question(thread: ActiveThread) -> str:
-    return next((said.text for said in thread.state.said if said.role == "person"), "")
+    return next((entry.text for entry in thread.state.entries if entry.role == "person"), "")
 
 
-def _advance(machine: TurnMachine, result: ExecutionResult, unlike: tuple[Problem, ...]) -> None:
-    """Take a turn through its run, from wherever the events left it."""
-    with contextlib.suppress(IllegalStep):
+def _advance(
+    machine: TurnMachine, result: ExecutionResult, deviations: tuple[Problem, ...]
+) -> None:
+    """Advance a turn through its run, from the state in which the events left it."""
+    with contextlib.suppress(IllegalTransition):
         if machine.state is not TurnState.EXECUTING and result.run_id is not None:
             machine.to(TurnState.EXECUTING)
-        machine.hear(RunFinished(result))
+        machine.handle(RunFinished(result))
         if machine.state is TurnState.VALIDATING:
-            machine.checked(unlike)
+            machine.verify(deviations)
 
 
 def _check_free(thread: ActiveThread) -> None:
     if thread.running:
-        message = f"The conversation “{thread.state.title}” is still being worked on."
+        message = f"The conversation “{thread.state.title}” is still waiting for an answer."
         raise ConfigError(message, code="THREAD_BUSY", hint="Wait for the answer, or cancel it.")

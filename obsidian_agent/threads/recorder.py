@@ -1,8 +1,10 @@
-"""Writing a turn down while it goes on: the person's words before anything else, messages as they come, the answer as it streams.
+"""The recorder of a turn: writes the user's message first, then messages and the streaming answer.
 
-Whatever kills the program, the file holds everything up to at most `BEHIND` seconds of a stream; reading it back marks what was cut.
+If the program is killed, the file holds all but the last `BEHIND` seconds of a stream; reading it
+back marks interrupted answers.
 
-`TurnMachine` is a turn as one state machine, from the person's words to a checked run. It moves on events alone, and refuses what cannot follow.
+`TurnMachine` is the state machine of a turn, from the user's message to a verified run. Only events
+move it, and it refuses illegal transitions.
 """
 
 from __future__ import annotations
@@ -46,46 +48,53 @@ from obsidian_agent.threads.state import (
 )
 
 BEHIND: Final = 0.5
-"""Seconds that what is on disk may be behind a stream; the promise is one second."""
+"""Seconds that the file may lag behind a stream; the promise is one second."""
+REPAIRS: Final = 2
+"""Rounds of repair for a run that deviates from its preview."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """The record of one thread, on disk and in memory at once. It is the conversation's keeper.
+    """The record of one thread, on disk and in memory: the `Keeper` of its conversation.
 
-    A disk that fails in mid-turn does not stop the turn: `problem` says what was not saved.
+    An error of the disk during a turn does not stop the turn; `problem` holds the first one.
     """
 
     file: ThreadFile
-    folding: ThreadFold
+    fold: ThreadFold
     now: Callable[[], str]
     problem: Problem | None = None
     used: TokensUsed | None = None
-    """What the turn has used so far."""
+    """The tokens that the turn has used so far."""
     _partial: list[str] = field(default_factory=list)
     _unwritten: list[str] = field(default_factory=list)
     _written_at: float = 0.0
     _timer: asyncio.TimerHandle | None = None
     _answered: bool = False
-    """Whether a message of the model came in this turn."""
+    """True once the model has sent a message in this turn."""
     _shared: Record | None = None
     _looks: dict[str, ToolCallStarted] = field(default_factory=dict)
 
     @property
     def state(self) -> ThreadState:
-        return self.folding.state
+        """The thread as recorded so far."""
+        return self.fold.state
 
     @property
     def partial(self) -> str:
-        """The answer that is coming, as far as it has come."""
+        """The part of the streaming answer received so far."""
         return "".join(self._partial)
 
     def begin(self, text: str) -> None:
-        """The person's words. Raises `ConfigError` when they cannot be saved: then nothing is sent either. May block."""
+        """Record the user's message. May block.
+
+        Raises `ConfigError` if it cannot be saved; then nothing must be sent either.
+        """
         self._answered, self.used = False, None
         self._put({"k": "asked", "text": text, "time": self.now()}, durable=True)
 
-    def take(self, event: AgentEvent) -> None:
+    def handle(self, event: AgentEvent) -> None:
+        """Record an event of the turn."""
         match event:
             case TextDelta(text, thinking):
                 if not thinking:
@@ -97,68 +106,63 @@ class Recorder:
             case TokensUsed():
                 self.used = event
             case Notice(problem):
-                self.say("notice", problem.message, code=problem.code)
+                self.add_entry("notice", problem.message, code=problem.code)
             case RoundsUsedUp(rounds):
-                self.say(
+                self.add_entry(
                     "notice",
-                    f"The model looked around {rounds} times without an answer.",
+                    f"The model called tools in {rounds} rounds without an answer.",
                     code="ROUNDS_USED_UP",
                 )
             case PlanReady(plan):
-                self.say("plan", plan.goal, plan=plan.to_json())
+                self.add_entry("plan", plan.goal, plan=plan.to_json())
             case NeedsInput(message, _, missing):
-                self.say("notice", message, code="NEEDS_INPUT", missing=list(missing))
-            case Answer(text, sources, besides):
+                self.add_entry("notice", message, code="NEEDS_INPUT", missing=list(missing))
+            case Answer(text, sources, also_sent):
                 if not self._answered:
-                    self.say("model", text)
-                if sources or besides:
-                    self._add({"k": "sources", "paths": list(sources), "besides": list(besides)})
+                    self.add_entry("model", text)
+                if sources or also_sent:
+                    self._add({"k": "sources", "paths": list(sources), "besides": list(also_sent)})
             case TurnFailed(problem, problems):
-                self.say(
+                self.add_entry(
                     "failed",
                     problem.message,
                     code=problem.code,
-                    problems=[each.to_json() for each in problems],
+                    problems=[further.to_json() for further in problems],
                 )
             case _:
                 pass
 
-    def say(self, role: str, text: str, **data: Any) -> None:
-        """Something that people see and models don't."""
-        self._add(
-            {
-                "k": "said",
-                "role": role,
-                "text": text,
-                "time": self.now(),
-                **({"data": data} if data else {}),
-            }
-        )
+    def add_entry(self, role: str, text: str, **data: Any) -> None:
+        """Record an entry that users see and models do not."""
+        entry: dict[str, Any] = {"k": "said", "role": role, "text": text, "time": self.now()}
+        if data:
+            entry["data"] = data
+        self._add(entry)
 
     def message(self, message: ChatMessage) -> None:
-        """A message of the conversation (it calls this itself)."""
+        """Record a message. The conversation calls this."""
         if message.role == "assistant":
             self._answered = True
             self._forget_stream()
         self._add(message_record(message, self.now()))
 
     def moved(self) -> None:
-        """The conversation begins anew for the model (it calls this itself)."""
+        """Record that the model no longer gets the messages so far. The conversation calls this."""
         self._add({"k": "moved"})
 
     def compacted(self, count: int, summary: ChatMessage) -> None:
-        """The first messages became a summary for the model (the conversation calls this itself)."""
+        """Record that a summary replaces the first messages. The conversation calls this."""
         self._add({"k": "compacted", "upTo": count, "summary": summary.text})
 
     def sending(self, conversation: Conversation) -> None:
-        """A request is about to go out (the conversation calls this itself)."""
-        record = shared_record(conversation.told, conversation.plain, conversation.shared)
+        """Record the shared content before a request is sent. The conversation calls this."""
+        record = shared_record(conversation.recipient, conversation.plain, conversation.shared)
         if record != self._shared:
             self._shared = record
             self._add(record)
 
     def end(self, shared: Record) -> None:
-        """The turn is over: a version to come back to. May block."""
+        """Record the end of the turn as a version to return to. May block."""
         self._flush()
         self._forget_stream()
         number = self.state.versions[-1].number + 1 if self.state.versions else 1
@@ -167,24 +171,22 @@ class Recorder:
         self._add(shared)
         self._add(version_record(number, self.now(), summary_of(self.state)), durable=True)
 
-    def set(self, **chosen: Any) -> None:
-        """A choice for the thread: title and titledBy, or model. Raises `ConfigError`."""
-        self._put({"k": "set", **chosen})
+    def set(self, **settings: Any) -> None:
+        """Record settings: title and titledBy, model or assistant. Raises `ConfigError`."""
+        self._put({"k": "set", **settings})
 
     def add(self, record: Record) -> None:
-        """Any other record. Raises `ConfigError`."""
+        """Append any other record. Raises `ConfigError`."""
         self._put(record)
-
-    # --- the stream ------------------------------------------------------------------------------------------------------------
 
     def _stream(self, text: str) -> None:
         self._partial.append(text)
         self._unwritten.append(text)
-        late = time.monotonic() - self._written_at
-        if late >= BEHIND:
+        elapsed = time.monotonic() - self._written_at
+        if elapsed >= BEHIND:
             self._flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(BEHIND - late, self._flush)
+            self._timer = asyncio.get_running_loop().call_later(BEHIND - elapsed, self._flush)
 
     def _flush(self) -> None:
         if self._timer is not None:
@@ -197,14 +199,12 @@ class Recorder:
             self._add({"k": "stream", "text": text})
 
     def _forget_stream(self) -> None:
-        """What came is in a message now."""
+        """Discard the pieces of an answer whose message is recorded."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._unwritten.clear()
         self._partial.clear()
-
-    # --- writing -----------------------------------------------------------------------------------------------------------------
 
     def _look(self, event: ToolCallFinished) -> None:
         started = self._looks.pop(event.call_id, None)
@@ -218,32 +218,28 @@ class Recorder:
             data |= {"args": dict(started.args), "why": started.why}
         if event.problem is not None:
             data["problem"] = event.problem.to_json()
-        self.say("look", started.purpose if started is not None else event.tool, **data)
+        self.add_entry("look", started.purpose if started is not None else event.tool, **data)
 
     def _add(self, record: Record, *, durable: bool = False) -> None:
         try:
             self._put(record, durable=durable)
         except ConfigError as error:
-            self.folding.take(record)
+            self.fold.apply(record)
             self.problem = self.problem or error.problem()
 
     def _put(self, record: Record, *, durable: bool = False) -> None:
         self.file.add(record, durable=durable)
-        self.folding.take(record)
+        self.fold.apply(record)
 
 
-def shared_record(told: str, plain: set[str], shared: Mapping[str, Part]) -> Record:
-    """What of the vault is in the messages of a thread, as a record."""
+def shared_record(recipient: str, plain: set[str], shared: Mapping[str, Part]) -> Record:
+    """Return the record of the vault's content in the messages of a thread, and their recipient."""
     parts = {path: [int(part.level), part.characters] for path, part in shared.items()}
-    return {"k": "shared", "shared": parts, "told": told, "plain": sorted(plain)}
-
-
-REPAIRS: Final = 2
-"""Rounds in which a run that did not come out as previewed may be repaired."""
+    return {"k": "shared", "shared": parts, "told": recipient, "plain": sorted(plain)}
 
 
 class TurnState(Enum):
-    """Where a turn is."""
+    """The state of a turn."""
 
     IDLE = "idle"
     PLANNING = "planning"
@@ -273,26 +269,26 @@ FOLLOWING: Final[Mapping[TurnState, frozenset[TurnState]]] = MappingProxyType(
         _S.CANCELLED: _BEGIN,
     }
 )
-"""What may follow what."""
+"""The legal transitions."""
 
 ENDS: Final = frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED})
 
 
-class IllegalStep(RuntimeError):
-    """A state cannot follow another: a mistake in the program."""
+class IllegalTransition(RuntimeError):
+    """An illegal transition: a defect of the program."""
 
 
 @dataclass(slots=True)
 class TurnMachine:
-    """One turn at a time. `repairs` counts the rounds of repair of this turn."""
+    """The state machine of the turns of a thread. `repairs` counts the rounds of this turn."""
 
     state: TurnState = TurnState.IDLE
     repairs: int = 0
 
     def to(self, state: TurnState) -> TurnState:
-        """Go on to a state. Raises `IllegalStep`."""
+        """Enter a state. Raises `IllegalTransition`."""
         if state not in FOLLOWING[self.state]:
-            raise IllegalStep(f"{state.value!r} cannot follow {self.state.value!r}.")
+            raise IllegalTransition(f"{state.value!r} cannot follow {self.state.value!r}.")
         if self.state in ENDS or self.state is TurnState.IDLE:
             self.repairs = 0
         if state is TurnState.RETRYING:
@@ -300,8 +296,8 @@ class TurnMachine:
         self.state = state
         return state
 
-    def hear(self, event: AgentEvent) -> TurnState:
-        """Go on as an event says; events that decide nothing leave everything as it is."""
+    def handle(self, event: AgentEvent) -> TurnState:
+        """Advance by an event; most events do not change the state. Raises `IllegalTransition`."""
         match event:
             case TurnStarted():
                 return self.to(TurnState.PLANNING)
@@ -319,15 +315,18 @@ class TurnMachine:
                 if result.status == "cancelled":
                     return self.to(TurnState.CANCELLED)
                 if self.state is TurnState.AWAITING_APPROVAL:
-                    return self.to(TurnState.FAILED)  # it was refused before anything happened
+                    return self.to(TurnState.FAILED)  # refused before it changed anything
                 return self.to(
                     TurnState.VALIDATING if result.status == "done" else TurnState.FAILED
                 )
             case _:
                 return self.state
 
-    def checked(self, problems: tuple[Problem, ...]) -> TurnState:
-        """What a comparison of vault and preview found: done, one more round of repair, or failed after so many."""
+    def verify(self, problems: tuple[Problem, ...]) -> TurnState:
+        """Advance by the deviations of the vault from the preview.
+
+        Without any the turn is completed, else it is repaired; it fails after `REPAIRS` rounds.
+        """
         if not problems:
             return self.to(TurnState.COMPLETED)
         return self.to(TurnState.RETRYING if self.repairs < REPAIRS else TurnState.FAILED)

@@ -1,24 +1,27 @@
-"""A thread as its records tell it. Reading is a fold: nothing else knows what a thread was like when the program ended.
+"""The state of a thread, folded from its records. Nothing else stores what a thread was like.
 
-A thread's file has one JSON object a line, in the order in which things happened. `k` says what a line is:
+A thread's file has one JSON object per line, in chronological order. `k` is the kind of the line:
 
-thread     {format, id, created}               the first line
-set        {title?, titledBy?, model?, assistant?}  what the person or the program chose for the thread
-asked      {text, time}                        the person's words, before anything is done with them
-message    {role, text, calls?, callId?, time} a message as models get it
-stream     {text}                              a piece of an answer that is still coming; void once its message is there
-said       {role, text, time, data?}           something that people see and models don't: a look, a notice, a plan, a run
-sources    {paths, besides}                    the notes that the last answer rests on, and what else the model was shown
-usage      {...}                               what a turn has used
-shared     {shared, told, plain}               what of the vault is in the messages, and where they were sent
-moved      {}                                  the messages so far are not for the model any more
-compacted  {upTo, summary}                     the first messages, for the model, are this summary from now on
-done       {index, on}                         a task of the thread was ticked
-version    {n, time, ...summary}               the end of a turn: a point to come back to
-rewound    {n}                                 back to such a point
+thread     {format, id, created}      the first line
+set        {title?, titledBy?, model?, assistant?}
+                                      a setting of the thread, by the user or the program
+asked      {text, time}               the user's message, written before anything is done with it
+message    {role, text, calls?, callId?, time}
+                                      a message as models get it
+stream     {text}                     a piece of a streaming answer; void once its message follows
+said       {role, text, time, data?}  an entry that users see and models do not: a look, a notice,
+                                      a plan, a run
+sources    {paths, `besides`}         the notes cited by the last answer, and those also sent
+usage      {...}                      the tokens that a turn has used
+shared     {shared, told, plain}      the content of the vault in the messages, and their recipient
+moved      {}                         the model gets none of the messages so far any more
+compacted  {upTo, summary}            a summary replaces the first messages for the model
+done       {index, on}                a task of the thread was ticked or unticked
+version    {n, time, ...summary}      the end of a turn: a point to return to
+rewound    {n}                        back to such a point
 
-Lines are only ever added; a line that cannot be read is left out when the file is read.
-As a note a thread is an ActionPlan that creates it, so that it is previewed and can be undone like everything else.
+Lines are only appended; unreadable lines are skipped. A thread is exported as an ActionPlan that
+creates a note, so it has a preview and can be undone like everything else.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from typing import Any, Final, Literal, get_args
 
 import frontmatter
 
-from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK, Conversation
+from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK_END, Conversation
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, Part
 from obsidian_agent.dataclass import asdict, dataclass, field, replace
@@ -38,13 +41,28 @@ from obsidian_agent.providers.base import ChatMessage, ToolCall
 from obsidian_agent.vault.paths.path import clean_component
 
 FORMAT: Final = 1
-"""Files of a later format are not touched."""
+"""Version of the file format. Files of a later one are not touched."""
+MAX_VERSIONS: Final = 20
+"""Number of versions to rewind to: meant for undoing slips, not as an archive."""
+CRASH_MARK: Final = "\n\n[The program ended here, before the answer did.]"
+FOLDER: Final = "Conversations"
+"""Folder of the vault for exported conversations."""
 
 Record = Mapping[str, Any]
-_ROLES: Final = ("system", "user", "assistant", "tool")
+EntryRole = Literal["person", "model", "look", "notice", "plan", "run", "failed"]
+EntryState = Literal["whole", "cut", "unsent"]
+"""`cut`: the answer was interrupted; `unsent`: the program ended before the request was sent."""
+
+_MESSAGE_ROLES: Final = ("system", "user", "assistant", "tool")
+_ENTRY_ROLES: Final[Mapping[str, EntryRole]] = {
+    name: name for name in get_args(EntryRole) if name != "person"
+}
+_INTERRUPTED: Final = (CRASH_MARK, BROKEN_MARK, CUT_MARK_END)
+"""Ends of interrupted answers."""
 
 
 def line_of(record: Record) -> bytes:
+    """Return a record as a line of the file."""
     return (
         json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "backslashreplace"
@@ -54,20 +72,21 @@ def line_of(record: Record) -> bytes:
 
 
 def records_in(data: bytes) -> tuple[list[dict[str, Any]], int]:
-    """The records in a file's bytes, and how many lines could not be read (a torn last one is not counted)."""
-    found: list[dict[str, Any]] = []
+    """Return the records and the number of unreadable lines, not counting a truncated last one."""
+    records: list[dict[str, Any]] = []
     damaged = 0
     *lines, last = data.split(b"\n")
     for line in (*lines, last):
         record = _read(line)
         if record is not None:
-            found.append(record)
+            records.append(record)
         elif line.strip(b" \0") and line is not last:
             damaged += 1
-    return found, damaged
+    return records, damaged
 
 
 def message_record(message: ChatMessage, time: str) -> Record:
+    """Return the record of a message."""
     record: dict[str, Any] = {
         "k": "message",
         "role": message.role,
@@ -85,9 +104,9 @@ def message_record(message: ChatMessage, time: str) -> Record:
 
 
 def message_in(record: Record) -> ChatMessage | None:
-    """The message in a record; None when it is none."""
+    """Return the message in a record; None if it is malformed."""
     role, text, call_id = record.get("role"), record.get("text"), record.get("callId", "")
-    if role not in _ROLES or not isinstance(text, str) or not isinstance(call_id, str):
+    if role not in _MESSAGE_ROLES or not isinstance(text, str) or not isinstance(call_id, str):
         return None
     calls = record.get("calls", ())
     if not isinstance(calls, list | tuple):
@@ -96,29 +115,23 @@ def message_in(record: Record) -> ChatMessage | None:
 
 
 def usage_record(used: TokensUsed) -> Record:
-    """What a turn has used as a record."""
-    return {
-        "k": "usage",
-        **{
-            name: round(value, 6) if isinstance(value, float) else value
-            for name, value in asdict(used).items()
-        },
+    """Return the record of the tokens that a turn has used."""
+    figures = {
+        name: round(value, 6) if isinstance(value, float) else value
+        for name, value in asdict(used).items()
     }
+    return {"k": "usage", **figures}
 
 
 def usage_in(record: Record) -> TokensUsed | None:
-    """What a turn has used, of a record; None when it is none."""
+    """Return the usage in a record; None if it is malformed."""
     match record:
         case {"model": str(model), "prompt": int(prompt), "completion": int(completion)}:
-            rest = ("requests", "cached", "cost", "seconds", "first", "tools")
-            return TokensUsed(
-                model,
-                prompt,
-                completion,
-                **{
-                    name: record[name] for name in rest if isinstance(record.get(name), int | float)
-                },
-            )
+            names = ("requests", "cached", "cost", "seconds", "first", "tools")
+            optional = {
+                name: record[name] for name in names if isinstance(record.get(name), int | float)
+            }
+            return TokensUsed(model, prompt, completion, **optional)
         case _:
             return None
 
@@ -140,46 +153,37 @@ def _read(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) and isinstance(record.get("k"), str) else None
 
 
-VERSIONS_KEPT: Final = 20
-"""Of a conversation that was rewound: to go back is for slips, not for an archive."""
-CRASH_MARK: Final = "\n\n[The program ended here, before the answer did.]"
-
-_CUTS: Final = (CRASH_MARK, CUT_MARK, BROKEN_MARK)
-
-SaidRole = Literal["person", "model", "look", "notice", "plan", "run", "failed"]
-SaidState = Literal["whole", "cut", "unsent"]
-"""`cut`: the answer broke off, by whatever; `unsent`: the program ended before the model was asked."""
-
-
-_SAID_ROLES: Final[Mapping[str, SaidRole]] = {
-    name: name for name in get_args(SaidRole) if name != "person"
-}
-
-
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Something in a thread as people read it. `time` is ISO 8601; `data` depends on the role (see `recording`)."""
+class ThreadEntry:
+    """A displayed entry of a thread.
 
-    role: SaidRole
+    `time` is ISO 8601; `data` depends on the role (see `threads.recorder`).
+    """
+
+    role: EntryRole
     text: str
     time: str = ""
-    state: SaidState = "whole"
+    state: EntryState = "whole"
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The end of a turn. `said` and `messages` are how many there were."""
+    """The end of a turn. `entries` and `messages` are their numbers at that time."""
 
     number: int
     time: str
-    said: int
+    entries: int
     messages: int
 
 
 @dataclass(slots=True)
 class ThreadState:
-    """A thread, read. `messages` are what a model gets; `said` what people see; `model` is None where the settings decide."""
+    """The state of a thread: models get `messages`, users see `entries`.
+
+    `model` is None where the settings decide; `recipient` is the provider that the messages were
+    sent to; `plain` are the providers that refused tools.
+    """
 
     id: str
     created: str
@@ -187,12 +191,12 @@ class ThreadState:
     titled_by: str = ""
     model: str | None = None
     assistant: str | None = None
-    """The agent of the vault whose instructions hold, by name."""
+    """Name of the vault's agent whose instructions apply."""
     updated: str = ""
     messages: list[ChatMessage] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    entries: list[ThreadEntry] = field(default_factory=list)
     shared: dict[str, Part] = field(default_factory=dict)
-    told: str = ""
+    recipient: str = ""
     plain: set[str] = field(default_factory=set)
     usage: list[TokensUsed] = field(default_factory=list)
     done: dict[str, bool] = field(default_factory=dict)
@@ -201,49 +205,49 @@ class ThreadState:
 
     @property
     def count(self) -> int:
-        """How many messages of the person and of models there are."""
-        return sum(1 for each in self.said if each.role in ("person", "model"))
+        """Number of messages of the user and of models."""
+        return sum(1 for entry in self.entries if entry.role in ("person", "model"))
 
     def conversation(self) -> Conversation:
-        """The conversation to go on with. What the person allowed earlier is asked for again."""
+        """Return a conversation to continue. Permissions given earlier do not carry over."""
         ids = {call.id for message in self.messages for call in message.calls}
         return Conversation(
             id=self.id,
             messages=list(self.messages),
             shared=dict(self.shared),
-            told=self.told,
+            recipient=self.recipient,
             plain=set(self.plain),
             _ids=ids,
         )
 
 
 def thread_of(records: Iterable[Record], damaged: int = 0) -> ThreadState | None:
-    """The thread that records tell of; None when there is no first line."""
-    folding: ThreadFold | None = None
+    """Return the state that the records describe; None without a valid first line."""
+    fold: ThreadFold | None = None
     for record in records:
-        if folding is None:
+        if fold is None:
             identity, created = record.get("id"), record.get("created")
             if record["k"] == "thread" and isinstance(identity, str) and isinstance(created, str):
-                folding = ThreadFold(ThreadState(identity, created, updated=created))
+                fold = ThreadFold(ThreadState(identity, created, updated=created))
             continue
-        folding.take(record)
-    return folding.end(damaged) if folding is not None else None
+        fold.apply(record)
+    return fold.end(damaged) if fold is not None else None
 
 
 @dataclass(slots=True)
 class ThreadFold:
-    """A thread on the way; `state` is what it is so far. `history` holds, by version, what a model got then."""
+    """A fold of records; `state` is the result so far, `history` the earlier ones by version."""
 
     state: ThreadState
     stream: list[str] = field(default_factory=list)
-    asked: int | None = None
-    """Where in `said` the person's words stand that no message holds yet."""
-    history: dict[int, tuple[list[ChatMessage], list[Said], dict[str, Part]]] = field(
+    unsent: int | None = None
+    """Index in `state.entries` of the user's message that was not sent yet."""
+    history: dict[int, tuple[list[ChatMessage], list[ThreadEntry], dict[str, Part]]] = field(
         default_factory=dict
     )
 
-    def take(self, record: Record) -> None:
-        """One more record. What is not understood is left out."""
+    def apply(self, record: Record) -> None:
+        """Apply one record. Malformed ones are ignored."""
         state = self.state
         if isinstance(time := record.get("time"), str):
             state.updated = time
@@ -251,15 +255,15 @@ class ThreadFold:
             case {"k": "set"}:
                 self._set(record)
             case {"k": "asked", "text": str(text)}:
-                self.settle()
-                self.asked = len(state.said)
-                state.said.append(Said("person", text, str(time or ""), "unsent"))
+                self.finish_stream()
+                self.unsent = len(state.entries)
+                state.entries.append(ThreadEntry("person", text, str(time or ""), "unsent"))
             case {"k": "message"} if (message := message_in(record)) is not None:
                 self._message(message, str(time or ""))
             case {"k": "stream", "text": str(text)}:
                 self.stream.append(text)
             case {"k": "said", "role": str(role), "text": str(text)}:
-                self._said(role, text, str(time or ""), record.get("data"))
+                self._entry(role, text, str(time or ""), record.get("data"))
             case {"k": "sources", "paths": list(paths)}:
                 self._sources(_texts(paths), _texts(record.get("besides")))
             case {"k": "usage"} if (usage := usage_in(record)) is not None:
@@ -276,18 +280,19 @@ class ThreadFold:
             case {"k": "version", "n": int(number)}:
                 self._version(number, str(time or ""))
             case {"k": "rewound", "n": int(number)} if number in self.history:
-                messages, said, shared = self.history[number]
-                state.messages, state.said, state.shared = list(messages), list(said), dict(shared)
+                messages, entries, shared = self.history[number]
+                state.messages, state.entries = list(messages), list(entries)
+                state.shared = dict(shared)
                 self.stream.clear()
-                self.asked = None
+                self.unsent = None
             case _:
                 pass
 
     def end(self, damaged: int) -> ThreadState:
-        """The thread, with an answer that was still coming marked as cut, and every call with its result."""
-        self.settle()
+        """Return the final state: an unfinished answer is marked, every call has a result."""
+        self.finish_stream()
         self.state.damaged = damaged
-        self.state.messages = whole(self.state.messages)
+        self.state.messages = with_results(self.state.messages)
         return self.state
 
     def _set(self, record: Record) -> None:
@@ -310,35 +315,31 @@ class ThreadFold:
         if message.role == "assistant":
             self.stream.clear()
             if message.text.strip():
-                state.said.append(
-                    Said(
-                        "model",
-                        message.text,
-                        time,
-                        "cut" if message.text.endswith(_CUTS) else "whole",
-                    )
-                )
+                is_cut = message.text.endswith(_INTERRUPTED)
+                entry_state: EntryState = "cut" if is_cut else "whole"
+                state.entries.append(ThreadEntry("model", message.text, time, entry_state))
 
     def _sent(self) -> None:
-        """The person's words have found their place."""
-        if self.asked is not None:
-            said = self.state.said
-            said[self.asked] = replace(said[self.asked], state="whole")
-            self.asked = None
+        """Mark the user's message as sent."""
+        if self.unsent is not None:
+            entries = self.state.entries
+            entries[self.unsent] = replace(entries[self.unsent], state="whole")
+            self.unsent = None
 
-    def _said(self, role: str, text: str, time: str, data: Any) -> None:
-        if (known := _SAID_ROLES.get(role)) is not None:
-            self.state.said.append(
-                Said(known, text, time, data=data if isinstance(data, dict) else {})
+    def _entry(self, role: str, text: str, time: str, data: Any) -> None:
+        if (known := _ENTRY_ROLES.get(role)) is not None:
+            self.state.entries.append(
+                ThreadEntry(known, text, time, data=data if isinstance(data, dict) else {})
             )
 
-    def _sources(self, paths: list[str], besides: list[str]) -> None:
-        said = self.state.said
-        at = next((at for at in range(len(said) - 1, -1, -1) if said[at].role == "model"), None)
-        if at is not None:
-            said[at] = replace(
-                said[at], data={**said[at].data, "sources": paths, "besides": besides}
-            )
+    def _sources(self, paths: list[str], also_sent: list[str]) -> None:
+        """Add the sources to the last answer."""
+        entries = self.state.entries
+        for at in range(len(entries) - 1, -1, -1):
+            if entries[at].role == "model":
+                data = {**entries[at].data, "sources": paths, "besides": also_sent}
+                entries[at] = replace(entries[at], data=data)
+                return
 
     def _shared(self, record: Record) -> None:
         state, shared = self.state, record.get("shared")
@@ -349,7 +350,8 @@ class ThreadFold:
                     state.shared[path] = Part(path, Level(level), characters)
                 case _:
                     continue
-        state.told = told if isinstance(told := record.get("told"), str) else ""
+        recipient = record.get("told")
+        state.recipient = recipient if isinstance(recipient, str) else ""
         plain = record.get("plain")
         state.plain = (
             {name for name in plain if isinstance(name, str)} if isinstance(plain, list) else set()
@@ -358,62 +360,66 @@ class ThreadFold:
     def _version(self, number: int, time: str) -> None:
         state = self.state
         self._sent()
-        self.settle()
-        self.history[number] = (list(state.messages), list(state.said), dict(state.shared))
-        state.versions = [each for each in state.versions if each.number != number]
-        state.versions.append(Version(number, time, len(state.said), len(state.messages)))
-        for old in state.versions[:-VERSIONS_KEPT]:
+        self.finish_stream()
+        self.history[number] = (list(state.messages), list(state.entries), dict(state.shared))
+        state.versions = [known for known in state.versions if known.number != number]
+        state.versions.append(Version(number, time, len(state.entries), len(state.messages)))
+        for old in state.versions[:-MAX_VERSIONS]:
             self.history.pop(old.number, None)
-        state.versions = state.versions[-VERSIONS_KEPT:]
+        state.versions = state.versions[-MAX_VERSIONS:]
 
-    def settle(self) -> None:
-        """What was coming and did not come to its end, as the message that it has become."""
+    def finish_stream(self) -> None:
+        """Turn the pieces of an unfinished answer into a marked message."""
         text = "".join(self.stream)
         self.stream.clear()
         if text.strip():
             self._message(ChatMessage("assistant", f"{text}{CRASH_MARK}"), self.state.updated)
-        self.asked = None
+        self.unsent = None
 
 
 def _texts(value: object) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def whole(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """The messages with exactly one result for every call, directly after it: what services accept."""
-    found: list[ChatMessage] = []
+def with_results(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
+    """Return the messages with exactly one result per call, directly after it, as services expect.
+
+    A call without a result gets `CANCELLED`; a result without a call is dropped.
+    """
+    complete: list[ChatMessage] = []
     waiting: list[str] = []
 
-    def give_up() -> None:
-        found.extend(ChatMessage("tool", CANCELLED, call_id=each) for each in waiting)
+    def cancel_waiting() -> None:
+        complete.extend(ChatMessage("tool", CANCELLED, call_id=call_id) for call_id in waiting)
         waiting.clear()
 
     for message in messages:
         if message.role == "tool":
             if message.call_id in waiting:
                 waiting.remove(message.call_id)
-                found.append(message)
+                complete.append(message)
             continue
-        give_up()
-        found.append(message)
+        cancel_waiting()
+        complete.append(message)
         waiting = [call.id for call in message.calls]
-    give_up()
-    return found
-
-
-FOLDER: Final = "Conversations"
+    cancel_waiting()
+    return complete
 
 
 def export_plan(state: ThreadState, path: str | None = None) -> dict[str, Any]:
-    """The plan's document. `path` None: a note named after the title in the folder Conversations, numbered where the name is taken."""
-    where = path or f"{FOLDER}/{clean_component(state.title or state.id)}.md"
-    taken: dict[str, Any] = {"onConflict": "suffix"} if path is None else {"ifNotExists": False}
-    args = {"path": _literal(where), "content": _literal(note_of(state)), **taken}
+    """Return the document of a plan that exports a thread as a note.
+
+    Without `path` the note is named after the title in the folder `FOLDER`, with a number if that
+    name exists.
+    """
+    target = path or f"{FOLDER}/{clean_component(state.title or state.id)}.md"
+    conflict: dict[str, Any] = {"onConflict": "suffix"} if path is None else {"ifNotExists": False}
+    args = {"path": _literal(target), "content": _literal(note_of(state)), **conflict}
     step = {
         "id": "note",
         "tool": "vault.createFile",
         "args": args,
-        "preview": f"Create {_literal(where)}",
+        "preview": f"Create {_literal(target)}",
     }
     return {
         "version": "1.0",
@@ -424,38 +430,35 @@ def export_plan(state: ThreadState, path: str | None = None) -> dict[str, Any]:
 
 
 def note_of(state: ThreadState) -> str:
-    """The conversation in Markdown, a heading for each side's words; when it began is a property."""
+    """Return the thread in Markdown, with a heading per message and the property `created`."""
     parts = [f"# {state.title}"]
-    for said in state.said:
-        match said.role:
+    for entry in state.entries:
+        match entry.role:
             case "person":
-                parts += [f"## You, {_time(said)}", said.text.strip()]
+                parts += [f"## You, {_time(entry)}", entry.text.strip()]
             case "model":
-                parts += [f"## Agent, {_time(said)}", _lowered(said.text.strip())]
-                for title, key in (("Sources", "sources"), ("Also sent", "besides")):
-                    if paths := said.data.get(key):
-                        parts.append(
-                            f"{title}: "
-                            + ", ".join(f"[[{str(path).removesuffix('.md')}]]" for path in paths)
-                        )
+                parts += [f"## Agent, {_time(entry)}", _lowered(entry.text.strip())]
+                for label, key in (("Sources", "sources"), ("Also sent", "besides")):
+                    if paths := entry.data.get(key):
+                        links = ", ".join(f"[[{str(path).removesuffix('.md')}]]" for path in paths)
+                        parts.append(f"{label}: {links}")
             case "plan" | "run":
-                parts.append(f"> {said.text.strip()}")
+                parts.append(f"> {entry.text.strip()}")
             case "look" | "notice" | "failed":
                 continue
-    return (
-        frontmatter.dumps(frontmatter.Post("\n\n".join(parts), created=state.created[:19])) + "\n"
-    )
+    post = frontmatter.Post("\n\n".join(parts), created=state.created[:19])
+    return f"{frontmatter.dumps(post)}\n"
 
 
-def _time(said: Said) -> str:
-    return said.time[:16].replace("T", " ")
+def _time(entry: ThreadEntry) -> str:
+    return entry.time[:16].replace("T", " ")
 
 
 def _lowered(text: str) -> str:
-    """The text with its headings below the ones of the roles."""
+    """Return the text with its headings below those of the messages."""
     return re.sub(r"^(#{1,4})(?= )", r"##\1", text, flags=re.MULTILINE)
 
 
 def _literal(text: str) -> str:
-    """The text as a plan's argument that means just this text."""
+    """Escape a text for an argument of a plan."""
     return text.replace("${", "$${")

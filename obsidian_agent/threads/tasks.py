@@ -1,7 +1,8 @@
-"""Tasks of a conversation: those that were written down in it, and the plans that it made, with how far each has come.
+"""The tasks of a conversation: those written in its messages, and its plans with their progress.
 
-One list for both, and no store of its own: found in what the thread says, ticked in the thread's own file. What became of a step is read
-from the journal.
+Neither is stored separately: tasks are parsed from the messages and ticked in the file of the
+thread.
+The outcome of a step comes from the journal.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Any, Final, Literal
 
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.journal.records import StepOutcome, StepState
-from obsidian_agent.threads.state import Said, ThreadState
+from obsidian_agent.threads.state import ThreadEntry, ThreadState
 
-MOST_TASKS: Final = 200
-"""Of one conversation; nobody reads more, and each is compared with each."""
-_LONGEST: Final = 300
+MAX_TASKS: Final = 200
+"""Number of tasks listed for one conversation."""
+_MAX_LENGTH: Final = 300
+"""Characters of a task."""
 _BOX: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX-])\]\s+(\S.*)$")
 _TODO: Final = re.compile(
     r"^\s*(?:[-*+]\s+|#+\s+|>\s*)*(?:TODO|TO-DO|FIXME|Aufgabe)\s*:\s*(\S.*)$", re.IGNORECASE
@@ -29,28 +31,31 @@ _ANNOUNCED: Final = re.compile(
 _FENCE: Final = re.compile(r"^\s*(`{3,}|~{3,})")
 
 PlanStepState = StepState | Literal["open", "unknown"]
-"""State of a step of a plan: `open` before any run, `unknown` when the journal has no record of its run."""
-
+"""State of a step: `open` before any run, `unknown` if the journal has no record of its run."""
 
 OutcomesOf = Callable[[str], Sequence[StepOutcome]]
-"""Gives the outcome of each step of a run; nothing when the journal does not have it."""
+"""Return the outcome of each step of a run; empty if the journal has no record of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A task. `id` stays the same as long as its words do; `from_person`: the person wrote it, not a model."""
+class ConversationTask:
+    """A task written down in a conversation. `id` depends on its words alone.
+
+    `from_user`: written by the user, not by a model.
+    """
 
     id: str
     text: str
     done: bool
-    from_person: bool
+    from_user: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """A plan of the conversation as a list of tasks. `run_id` and `status` are of its last run, None and "" before one.
+    """A plan of the conversation as a list of tasks.
 
-    The states of its steps are those of the journal, so an undo changes them.
+    `run_id` and `status` belong to its last run (None and "" before one). The states of its steps
+    come from the journal, so an undo changes them.
     """
 
     goal: str
@@ -65,26 +70,39 @@ class TaskPlan:
         return sum(state in ("applied", "no changes") for _, state in self.steps)
 
 
-def tasks_of(state: ThreadState) -> list[Task]:
-    """The tasks written down in a thread, in order, each once; ticks of the person win over what the text says."""
-    found: dict[str, Task] = {}
-    for said in state.said:
-        if said.role not in ("person", "model"):
+def tasks_of(state: ThreadState) -> list[ConversationTask]:
+    """Return the tasks in a thread's messages, in order and without duplicates.
+
+    The user's ticks take precedence over the text.
+    """
+    tasks: dict[str, ConversationTask] = {}
+    for entry in state.entries:
+        if entry.role not in ("person", "model"):
             continue
-        for text, done in tasks_in(said.text):
-            key = hashlib.sha256(
-                " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
-            ).hexdigest()[:12]
-            old = found.get(key)
-            ticked = state.done.get(key, done or (old is not None and old.done))
-            found[key] = Task(
-                key, text, ticked, old.from_person if old is not None else said.role == "person"
+        for text, done in tasks_in(entry.text):
+            task_id = _task_id(text)
+            old = tasks.get(task_id)
+            done = done or (old is not None and old.done)
+            tasks[task_id] = ConversationTask(
+                task_id,
+                text,
+                state.done.get(task_id, done),
+                old.from_user if old is not None else entry.role == "person",
             )
-    return list(found.values())[:MOST_TASKS]
+    return list(tasks.values())[:MAX_TASKS]
+
+
+def _task_id(text: str) -> str:
+    words = " ".join(text.casefold().split())
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def tasks_in(text: str) -> Iterator[tuple[str, bool]]:
-    """Tasks in a text and whether each is done: boxes, `TODO:`, and numbered lists under a line that announces tasks. Not in code."""
+    """Yield the tasks in a text, each with whether it is done.
+
+    These are checkboxes, `TODO:` lines, and numbered lists below a line that announces tasks.
+    Code blocks are skipped.
+    """
     fence = ""
     announced = False
     for line in text.splitlines():
@@ -106,35 +124,35 @@ def tasks_in(text: str) -> Iterator[tuple[str, bool]]:
 def plans_of(state: ThreadState, outcomes_of: OutcomesOf) -> list[TaskPlan]:
     """Return the plans of a thread, the newest last, with the outcome of their steps."""
     plans: list[TaskPlan] = []
-    runs: list[list[Said]] = []
-    for said in state.said:
-        if said.role == "plan":
-            plans.append(_plan(said))
+    runs: list[list[ThreadEntry]] = []
+    for entry in state.entries:
+        if entry.role == "plan":
+            plans.append(_plan(entry))
             runs.append([])
-        elif said.role == "run" and plans:
-            runs[-1].append(said)
+        elif entry.role == "run" and plans:
+            runs[-1].append(entry)
     return [
         _with_runs(plan, of_plan, outcomes_of) for plan, of_plan in zip(plans, runs, strict=True)
     ]
 
 
-def _plan(said: Said) -> TaskPlan:
-    document = said.data.get("plan")
+def _plan(entry: ThreadEntry) -> TaskPlan:
+    document = entry.data.get("plan")
     steps = document.get("steps") if isinstance(document, dict) else None
     listed: Sequence[Any] = steps if isinstance(steps, list) else ()
     open_steps: list[tuple[str, PlanStepState]] = [
         (_step(step), "open") for step in listed if isinstance(step, dict)
     ]
-    return TaskPlan(said.text, tuple(open_steps), document if isinstance(document, dict) else {})
+    return TaskPlan(entry.text, tuple(open_steps), document if isinstance(document, dict) else {})
 
 
 def _step(step: Mapping[str, Any]) -> str:
     return _short(str(step.get("preview") or step.get("tool") or step.get("id") or "?"))
 
 
-def _with_runs(plan: TaskPlan, runs: Sequence[Said], outcomes_of: OutcomesOf) -> TaskPlan:
-    """Return a plan with the outcome of its steps. A plan that runs in stages has a run for each of them."""
-    ids = [run_id for said in runs if isinstance(run_id := said.data.get("runId"), str)]
+def _with_runs(plan: TaskPlan, runs: Sequence[ThreadEntry], outcomes_of: OutcomesOf) -> TaskPlan:
+    """Return a plan with the outcome of its steps. A plan with stages has a run for each stage."""
+    ids = [run_id for run in runs if isinstance(run_id := run.data.get("runId"), str)]
     if not runs:
         return plan
     if not ids:
@@ -156,7 +174,7 @@ def _with_runs(plan: TaskPlan, runs: Sequence[Said], outcomes_of: OutcomesOf) ->
 
 
 def _status_now(status: str, steps: Iterable[tuple[str, PlanStepState]]) -> str:
-    """Return the status of a run, or that it is undone since."""
+    """Return the status of a run, or that it has been undone since."""
     states = {state for _, state in steps} - {"no changes", "not applied"}
     if "undone" not in states and not (status == "done" and "partly applied" in states):
         return status
@@ -165,4 +183,4 @@ def _status_now(status: str, steps: Iterable[tuple[str, PlanStepState]]) -> str:
 
 def _short(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"

@@ -23,7 +23,7 @@ PROGRAM = textwrap.dedent("""
     from pathlib import Path
     from obsidian_agent.agent.events import TextDelta
     from obsidian_agent.agent.privacy.consent import refuse_all
-    from obsidian_agent.threads.manager import Ended, Happened
+    from obsidian_agent.threads.manager import ThreadTurnEnded, ThreadTurnEvent
     from obsidian_agent.bootstrap import Wiring, build_threads, build_session
     from obsidian_agent.config import LiveSettings
     from obsidian_agent.config import Settings
@@ -42,11 +42,11 @@ PROGRAM = textwrap.dedent("""
         for thread in threads:
             chats.start(thread, f"Question of {thread}?", no)
         ended = set()
-        with chats.bus.listen() as happenings:
+        with chats.bus.subscribe() as happenings:
             async for each in happenings:
-                if each.thread_id == threads[0] and isinstance(each, Happened) and len(chats.open(threads[0]).partial) > 300:
+                if each.thread_id == threads[0] and isinstance(each, ThreadTurnEvent) and len(chats.open(threads[0]).partial) > 300:
                     chats.cancel(threads[0])
-                if isinstance(each, Ended):
+                if isinstance(each, ThreadTurnEnded):
                     ended.add(each.thread_id)
                 if ended == set(threads[:2]):
                     break
@@ -84,7 +84,7 @@ def test_after_a_kill_every_thread_is_as_it_was(make_vault: MakeVault, tmp_path:
     chats = build_threads(wiring, build_session(wiring))
     assert {each.id for each in chats.store.summaries()} == {cancelled, finished, streaming}
     texts = {
-        thread: chats.open(thread).state.said[-1] for thread in (cancelled, finished, streaming)
+        thread: chats.open(thread).state.entries[-1] for thread in (cancelled, finished, streaming)
     }
     whole = "".join(PIECES)
     assert texts[finished].text == "".join(PIECES[:5])
@@ -101,7 +101,7 @@ def test_after_a_kill_every_thread_is_as_it_was(make_vault: MakeVault, tmp_path:
     assert len(kept) >= second_ago > 0, "at most the last second is lost"
     for thread in texts:
         state = chats.open(thread).state
-        assert state.said[0].text == f"Question of {thread}?"
+        assert state.entries[0].text == f"Question of {thread}?"
         check_pairs(state.messages)
     assert (
         ThreadStore(chats.store.folder, chats.store.clock).load(streaming)

@@ -107,7 +107,7 @@ def test_a_damaged_line_costs_no_more_than_itself(store: ThreadStore) -> None:
     path.write_bytes(b"\n".join(lines))
     state = store.load(thread.id)
     assert state.damaged == 1
-    assert [said.text for said in state.said if said.role == "model"] == ["2"]
+    assert [said.text for said in state.entries if said.role == "model"] == ["2"]
 
 
 @pytest.mark.parametrize("cut", [1, 10, 40])
@@ -117,7 +117,7 @@ def test_a_line_that_was_cut_off_does_not_swallow_the_next(cut: int, store: Thre
     path = store.file(thread.id).path
     os.truncate(path, path.stat().st_size - cut)
     exchange(store, thread.id, "Two?", "2")
-    assert [said.text for said in store.load(thread.id).said] == ["One?", "1", "Two?", "2"]
+    assert [said.text for said in store.load(thread.id).entries] == ["One?", "1", "Two?", "2"]
 
 
 def test_at_every_byte_the_file_can_be_read(store: ThreadStore) -> None:
@@ -130,7 +130,7 @@ def test_at_every_byte_the_file_can_be_read(store: ThreadStore) -> None:
         path.write_bytes(whole[:length])
         state = store.load(thread.id)
         assert state.damaged == 0
-        assert [said.text for said in state.said] == ["Größe?", "Ja"][: len(state.said)]
+        assert [said.text for said in state.entries] == ["Größe?", "Ja"][: len(state.entries)]
 
 
 def test_files_of_a_later_format_are_left_alone(store: ThreadStore) -> None:
@@ -158,7 +158,7 @@ def test_old_pieces_go_when_a_thread_is_read(store: ThreadStore) -> None:
         {"k": "message", "role": "assistant", "text": "b", "time": "t"},
     )
     state = store.load(thread.id)
-    assert [said.text for said in state.said] == [*(said.text for said in before.said), "b"]
+    assert [said.text for said in state.entries] == [*(said.text for said in before.entries), "b"]
     records, _ = records_in(file.path.read_bytes())
     assert sum(record["k"] == "stream" for record in records) == 100, (
         "those of the answer that broke off are all that there is of it"
@@ -170,7 +170,7 @@ def test_going_back(store: ThreadStore) -> None:
     thread = store.create()
     exchange(store, thread.id, "One?", "1")
     exchange(store, thread.id, "Two?", "2")
-    assert [said.text for said in store.rewind(thread.id, 1).said] == ["One?", "1"]
+    assert [said.text for said in store.rewind(thread.id, 1).entries] == ["One?", "1"]
     with pytest.raises(ConfigError) as caught:
         store.rewind(thread.id, 9)
     assert caught.value.code == "NO_VERSION"
@@ -199,11 +199,11 @@ def test_a_thread_that_was_deleted_meanwhile_does_not_come_back(store: ThreadSto
 @pytest.mark.skipif(os.name == "nt", reason="locks of files")
 def test_only_one_program_works_in_a_thread(store: ThreadStore) -> None:
     thread = store.create()
-    with store.file(thread.id).held():
-        with pytest.raises(ConfigError) as caught, store.file(thread.id).held():
+    with store.file(thread.id).locked():
+        with pytest.raises(ConfigError) as caught, store.file(thread.id).locked():
             pass
         assert caught.value.code == "THREAD_BUSY"
-    with store.file(thread.id).held():
+    with store.file(thread.id).locked():
         pass
 
 
@@ -216,7 +216,7 @@ def test_a_thread_that_is_worked_in_is_not_made_smaller(store: ThreadStore) -> N
         {"k": "message", "role": "assistant", "text": "b", "time": "t"},
     )
     size = file.path.stat().st_size
-    with file.held():
+    with file.locked():
         store.load(thread.id)
         assert file.path.stat().st_size == size
     store.load(thread.id)

@@ -27,12 +27,12 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.threads.manager import (
     IDLE,
     LONGEST,
-    MOST_OPEN,
-    Ended,
-    Happened,
-    Retitled,
+    MAX_OPEN,
     ThreadEvent,
     ThreadManager,
+    ThreadRetitled,
+    ThreadTurnEnded,
+    ThreadTurnEvent,
     title_by,
     title_from,
 )
@@ -91,10 +91,10 @@ async def ask(
 async def follow(chats: ThreadManager, *thread_ids: str) -> list[ThreadEvent]:
     """Everything until these threads have ended."""
     left, heard = set(thread_ids), []
-    with chats.bus.listen() as happenings:
+    with chats.bus.subscribe() as happenings:
         async for happening in happenings:
             heard.append(happening)
-            if isinstance(happening, Ended):
+            if isinstance(happening, ThreadTurnEnded):
                 left.discard(happening.thread_id)
             if not left:
                 return heard
@@ -102,7 +102,7 @@ async def follow(chats: ThreadManager, *thread_ids: str) -> list[ThreadEvent]:
 
 
 def said(chats: ThreadManager, thread_id: str) -> list[tuple[str, str]]:
-    return [(each.role, each.text) for each in chats.open(thread_id).state.said]
+    return [(each.role, each.text) for each in chats.open(thread_id).state.entries]
 
 
 async def test_a_thread_goes_on_after_a_restart(make_chats: MakeChats) -> None:
@@ -114,9 +114,9 @@ async def test_a_thread_goes_on_after_a_restart(make_chats: MakeChats) -> None:
     assert events[-1] == Answer("Water. [[Garden]]", ("Garden.md",))
     again = make_chats(a=[{"text": "Tomatoes."}])
     state = again.open(thread).state
-    assert [each.role for each in state.said] == ["person", "look", "model"]
-    assert state.said[-1].data["sources"] == ["Garden.md"]
-    assert state.said[1].data["paths"] == ["Garden.md"]
+    assert [each.role for each in state.entries] == ["person", "look", "model"]
+    assert state.entries[-1].data["sources"] == ["Garden.md"]
+    assert state.entries[1].data["paths"] == ["Garden.md"]
     await ask(again, thread, "And what grows there?")
     roles = [message.role for message in again.open(thread).conversation.messages]
     assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
@@ -132,7 +132,9 @@ async def test_the_persons_words_are_on_disk_before_anything_is_asked_or_sent(
     seen: list[list[tuple[str, str]]] = []
 
     async def approve(request: ShareRequest) -> ShareDecision:
-        seen.append([(each.role, each.text) for each in make_chats(a=[]).open(thread).state.said])
+        seen.append(
+            [(each.role, each.text) for each in make_chats(a=[]).open(thread).state.entries]
+        )
         return ShareDecision("no")
 
     chats.start(thread, "My words", lambda _, request: approve(request))
@@ -153,13 +155,13 @@ async def test_two_threads_streaming_at_once_never_mix(
         texts = [
             each.event.text
             for each in heard
-            if isinstance(each, Happened)
+            if isinstance(each, ThreadTurnEvent)
             and each.thread_id == thread
             and isinstance(each.event, TextDelta)
         ]
         assert texts == pieces
         assert said(chats, thread)[1] == ("model", "".join(pieces))
-    order = [each.thread_id for each in heard if isinstance(each, Happened)]
+    order = [each.thread_id for each in heard if isinstance(each, ThreadTurnEvent)]
     assert order != sorted(order) != order[::-1], "they did stream at once"
 
 
@@ -169,16 +171,16 @@ async def test_one_is_cancelled_and_the_other_is_not(make_chats: MakeChats, tmp_
     chats.start(one, "First?", approve_all)
     chats.start(two, "Second?", approve_all)
     ended: dict[str, str] = {}
-    with chats.bus.listen() as happenings:
+    with chats.bus.subscribe() as happenings:
         async for each in happenings:
             if (
-                isinstance(each, Happened)
+                isinstance(each, ThreadTurnEvent)
                 and isinstance(each.event, TextDelta)
                 and each.thread_id == one
                 and len(chats.open(one).partial) > 50
             ):
                 chats.cancel(one)
-            if isinstance(each, Ended):
+            if isinstance(each, ThreadTurnEnded):
                 ended[each.thread_id] = each.how
             if len(ended) == 2:
                 break
@@ -193,7 +195,7 @@ async def test_one_is_cancelled_and_the_other_is_not(make_chats: MakeChats, tmp_
     assert [said(restarted, each) for each in (one, two)] == [
         said(chats, each) for each in (one, two)
     ]
-    assert restarted.open(one).state.said[1].state == "cut"
+    assert restarted.open(one).state.entries[1].state == "cut"
 
 
 async def test_a_cancelled_look_leaves_a_thread_that_services_accept(make_chats: MakeChats) -> None:
@@ -245,14 +247,14 @@ async def test_titles_come_after_the_first_exchange(make_chats: MakeChats) -> No
     assert chats.open(thread).state.title.startswith("Conversation 2")
     chats.start(thread, "Please, what about the garden?", approve_all)
     heard = []
-    with chats.bus.listen(thread) as happenings:
+    with chats.bus.subscribe(thread) as happenings:
         async for each in happenings:
             heard.append(each)
-            if isinstance(each, Retitled):
+            if isinstance(each, ThreadRetitled):
                 break
     assert chats.open(thread).state.title == "What about the garden?"
     await ask(chats, thread, "Something else?")
-    assert await chats.find_title(thread) is None
+    assert await chats.make_title(thread) is None
 
 
 async def test_a_title_of_the_persons_stays(make_chats: MakeChats) -> None:
@@ -260,7 +262,7 @@ async def test_a_title_of_the_persons_stays(make_chats: MakeChats) -> None:
     thread = chats.create().id
     chats.rename(thread, "Mine")
     await ask(chats, thread, "What about the garden?")
-    assert await chats.find_title(thread) is None
+    assert await chats.make_title(thread) is None
     assert chats.store.summaries()[0].title == "Mine"
 
 
@@ -268,8 +270,8 @@ async def test_a_model_makes_the_title_when_it_may(make_chats: MakeChats) -> Non
     chats = make_chats(auto_title=True, a=[{"text": "Water."}, {"text": "Garden care"}])
     thread = chats.create().id
     await ask(chats, thread, "What about the garden?")
-    with chats.bus.listen(thread) as heard:
-        assert await anext(heard) == Retitled(thread, "Garden care")
+    with chats.bus.subscribe(thread) as heard:
+        assert await anext(heard) == ThreadRetitled(thread, "Garden care")
 
 
 async def test_a_message_that_comes_while_the_title_is_found_is_worked_on_to_its_end(
@@ -287,8 +289,8 @@ async def test_a_message_that_comes_while_the_title_is_found_is_worked_on_to_its
     await ask(chats, thread, "What about the garden?")
     chats.start(thread, "And then?", approve_all)
     heard = await follow(chats, thread)
-    assert Retitled(thread, "Garden care") in heard
-    assert heard[-1] == Ended(thread, "completed")
+    assert ThreadRetitled(thread, "Garden care") in heard
+    assert heard[-1] == ThreadTurnEnded(thread, "completed")
     assert said(chats, thread)[-1] == ("model", "".join(LONG[:40]))
 
 
@@ -297,14 +299,14 @@ async def test_a_plan_and_its_run_are_kept_with_the_thread(make_chats: MakeChats
     thread = chats.create().id
     events = await ask(chats, thread, "Make a note")
     assert isinstance(events[-1], PreviewReady)
-    chats.note_run(thread, "Create a note", ExecutionResult("r1", "done", True, "done"))
+    chats.record_run(thread, "Create a note", ExecutionResult("r1", "done", True, "done"))
     state = make_chats(a=[]).open(thread).state
-    assert [(each.role, each.text) for each in state.said][-2:] == [
+    assert [(each.role, each.text) for each in state.entries][-2:] == [
         ("plan", "Create a note"),
         ("run", "Create a note"),
     ]
-    assert state.said[-2].data["plan"]["steps"][0]["id"] == "note"
-    assert state.said[-1].data["runId"] == "r1"
+    assert state.entries[-2].data["plan"]["steps"][0]["id"] == "note"
+    assert state.entries[-1].data["runId"] == "r1"
 
 
 async def test_threads_work_without_a_model_and_show_nothing_of_it_to_one(
@@ -314,9 +316,9 @@ async def test_threads_work_without_a_model_and_show_nothing_of_it_to_one(
     thread = chats.create().id
     await ask(chats, thread, "how many notes are there?")
     state = make_chats().open(thread).state
-    assert state.said[0].text == "how many notes are there?"
-    assert state.said[0].state == "whole"
-    assert len(state.said) == 2
+    assert state.entries[0].text == "how many notes are there?"
+    assert state.entries[0].state == "whole"
+    assert len(state.entries) == 2
     assert not state.messages, (
         "what the offline planner says may hold notes, and nobody was asked about those"
     )
@@ -329,7 +331,7 @@ async def test_failures_are_kept_too(make_chats: MakeChats) -> None:
     thread = chats.create().id
     events = await ask(chats, thread, "q")
     assert isinstance(events[-1], TurnFailed)
-    roles = [each.role for each in make_chats(a=[]).open(thread).state.said]
+    roles = [each.role for each in make_chats(a=[]).open(thread).state.entries]
     assert roles == ["person", "model", "failed"]
 
 
@@ -337,15 +339,15 @@ async def test_fifty_threads_in_memory_and_half_an_hour(make_chats: MakeChats) -
     chats = make_chats(a=[{"text": "A"}])
     now = 0.0
     chats.clock = lambda: now
-    threads = [chats.create().id for _ in range(MOST_OPEN + 1)]
+    threads = [chats.create().id for _ in range(MAX_OPEN + 1)]
     assert chats.in_memory == threads[1:]
     await ask(chats, threads[0], "still there?")
-    assert len(chats.store.summaries()) == MOST_OPEN + 1, "nothing is ever deleted"
+    assert len(chats.store.summaries()) == MAX_OPEN + 1, "nothing is ever deleted"
     assert threads[1] not in chats.in_memory
     now = IDLE - 1
     chats.open(threads[0])
     now = IDLE
-    assert chats.tidy() == MOST_OPEN - 1
+    assert chats.evict_idle() == MAX_OPEN - 1
     assert chats.in_memory == [threads[0]]
     assert said(chats, threads[0])[-1] == ("model", "A")
 
@@ -416,7 +418,7 @@ async def test_what_another_window_added_is_there(make_chats: MakeChats) -> None
     await ask(one, thread, "third")
     assert [text for _, text in said(one, thread)] == ["first", "A", "second", "B", "third", "C"]
     assert [version.number for version in one.open(thread).state.versions] == [1, 2, 3]
-    with one.store.file(thread).held():
+    with one.store.file(thread).locked():
         (event,) = await ask(one, thread, "fourth")
     assert isinstance(event, TurnFailed)
     assert event.problem.code == "THREAD_BUSY"

@@ -70,7 +70,7 @@ def read(*records: dict[str, Any]) -> ThreadState:
 
 
 def told(state: ThreadState) -> list[tuple[str, str, str]]:
-    return [(said.role, said.text, said.state) for said in state.said]
+    return [(said.role, said.text, said.state) for said in state.entries]
 
 
 def test_a_turn_reads_back_as_it_was() -> None:
@@ -154,9 +154,9 @@ def test_the_last_twenty_versions_can_be_come_back_to() -> None:
     ]
     assert [each.number for each in read(*turns).versions] == list(range(11, 31))
     back = read(*turns, {"k": "rewound", "n": 12})
-    assert back.said[-1].text == "a12"
+    assert back.entries[-1].text == "a12"
     assert len(back.messages) == 24
-    assert read(*turns, {"k": "rewound", "n": 3}).said[-1].text == "a30", "too old"
+    assert read(*turns, {"k": "rewound", "n": 3}).entries[-1].text == "a30", "too old"
 
 
 def test_a_compacted_history_is_short_for_the_model_and_whole_for_people() -> None:
@@ -172,7 +172,7 @@ def test_a_compacted_history_is_short_for_the_model_and_whole_for_people() -> No
         "two",
         "2",
     ]
-    assert [said.text for said in state.said] == ["1", "2"]
+    assert [said.text for said in state.entries] == ["1", "2"]
 
 
 def test_what_is_in_the_messages_and_where_they_went_is_remembered() -> None:
@@ -184,7 +184,7 @@ def test_what_is_in_the_messages_and_where_they_went_is_remembered() -> None:
     }
     conversation = read(user("a"), model("", "id1"), record).conversation()
     assert conversation.shared == {"Garden.md": Part("Garden.md", Level.TEXT, 40)}
-    assert (conversation.told, conversation.plain) == ("openai https://x", {"m"})
+    assert (conversation.recipient, conversation.plain) == ("openai https://x", {"m"})
     assert conversation.fresh(ToolCall("id1", "x", "{}")).id != "id1", "an id is never used twice"
 
 
@@ -260,7 +260,7 @@ def test_pruning_keeps_everything_that_reading_needs() -> None:
     one, other = thread_of(before), thread_of(after)
     assert one is not None
     assert one == other
-    assert any(said.state == "cut" for said in one.said)
+    assert any(said.state == "cut" for said in one.entries)
     assert pruned(after) is None
 
 

@@ -65,7 +65,7 @@ def test_what_is_a_task(text: str, tasks: list[tuple[str, bool]]) -> None:
 
 def test_tasks_of_both_sides_each_once_in_order() -> None:
     state = thread(asked("- [ ] Buy soil\nTODO: sow"), model("- [x] buy  SOIL\n- [ ] rake"))
-    assert [(task.text, task.done, task.from_person) for task in tasks_of(state)] == [
+    assert [(task.text, task.done, task.from_user) for task in tasks_of(state)] == [
         ("buy SOIL", True, True),
         ("sow", False, True),
         ("rake", False, False),

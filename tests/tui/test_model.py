@@ -131,4 +131,4 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
             assert driver.panes.chat.transcript._streaming is None
             await driver.send("And now?")
             await driver.until(lambda: "broke off here" in driver.transcript())
-            assert "The person stopped the answer here" in json.dumps(server.requests[-1].body)
+            assert "The user stopped the answer here" in json.dumps(server.requests[-1].body)

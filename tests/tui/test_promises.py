@@ -34,7 +34,7 @@ async def test_quitting_saves_what_the_conversations_have_said_so_far(tmp_path: 
         await app.gone()
         assert not threads.running
     (thread,) = chats(tmp_path, turns).store.summaries()
-    answer = chats(tmp_path, turns).open(thread.id).state.said[-1]
+    answer = chats(tmp_path, turns).open(thread.id).state.entries[-1]
     assert (answer.state, answer.text.split("\n")[0]) == ("cut", "First of slow question. ")
 
 

@@ -11,7 +11,7 @@ from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.integrations.community_plugins import CommunityPlugin, FoundPlugin, FoundPlugins
 from obsidian_agent.services.model_turns import RequestPreview
-from obsidian_agent.threads.state import Said
+from obsidian_agent.threads.state import ThreadEntry
 from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
@@ -139,15 +139,17 @@ def test_long_lines_go_on_indented() -> None:
 
 def test_a_kept_conversation_is_told_again() -> None:
     said = [
-        Said("person", "Hi", "2026-01-02T03:04:05+00:00"),
-        Said(
+        ThreadEntry("person", "Hi", "2026-01-02T03:04:05+00:00"),
+        ThreadEntry(
             "look", "Search the notes", data={"args": {"limit": 5, "query": "x"}, "why": "to see"}
         ),
-        Said("model", "Half", "no time", "cut", {"sources": ["A.md", BAD], "besides": ["B.md", 7]}),
-        Said("plan", "Do it"),
-        Said("run", "Do it", data={"success": True}),
-        Said("failed", "No."),
-        Said("person", "Lost", state="unsent"),
+        ThreadEntry(
+            "model", "Half", "no time", "cut", {"sources": ["A.md", BAD], "besides": ["B.md", 7]}
+        ),
+        ThreadEntry("plan", "Do it"),
+        ThreadEntry("run", "Do it", data={"success": True}),
+        ThreadEntry("failed", "No."),
+        ThreadEntry("person", "Lost", state="unsent"),
     ]
     entries = entries_of(said)
     assert [(entry.speaker, entry.text) for entry in entries] == [

@@ -144,8 +144,8 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
     before = chats(tmp_path, turns)
     long, cut, planned = before.create(), before.create(), before.create()
     for number in range(AT_ONCE + 10):
-        long.recorder.say("notice", f"Remark {number}.")
-    long.recorder.say("model", "Next:\n\n- [ ] Water [/x]\n- [x] Dig\n")
+        long.recorder.add_entry("notice", f"Remark {number}.")
+    long.recorder.add_entry("model", "Next:\n\n- [ ] Water [/x]\n- [x] Dig\n")
     before.rename(long.id, "Long")
     before.rename(cut.id, "Cut")
     before.start(cut.id, "slow", lambda thread_id, request: None)  # type: ignore[arg-type,return-value]
@@ -155,7 +155,7 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
         await asyncio.sleep(0.01)
     before.rename(planned.id, "Planned")
     planned.recorder.begin("Do it")
-    planned.recorder.take(PlanReady(plan_of()))
+    planned.recorder.handle(PlanReady(plan_of()))
     assert cut.task is not None
     cut.recorder._flush()
 

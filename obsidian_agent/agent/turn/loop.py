@@ -320,7 +320,7 @@ class _Turn:
     def close(self) -> None:
         """Leave the conversation whole, however the turn ended."""
         if not self.reply.settled:
-            self.conversation.hear(
+            self.conversation.add_reply(
                 f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else ""
             )
         self.conversation.cancel()
@@ -333,7 +333,7 @@ class _Turn:
             self.meter.answered(prepared.usage)
         history = self.conversation.plain_messages()
         message = agent.message(self.request, prepared)
-        self.conversation.ask(message)
+        self.conversation.add_request(message)
         self._share(prepared.sending(message.text), prepared.wanted)
         return await (self._plan_in_json(history) if agent.plain else self._rounds(history))
 
@@ -415,7 +415,7 @@ class _Turn:
                 )
             )
             calls = tuple(self.conversation.fresh(call) for call in made or written)
-            self.conversation.hear("" if written else self.reply.text, calls)
+            self.conversation.add_reply("" if written else self.reply.text, calls)
             self.reply.settled = True
             verdict = await (self._carry_out(calls, proposals) if calls else self._end(proposals))
             if verdict is not None:
@@ -434,7 +434,7 @@ class _Turn:
             )
             return await self._plan_in_json(history)
         if self.reply.text.strip():
-            self.conversation.hear(f"{self.reply.text}{BROKEN_MARK}")
+            self.conversation.add_reply(f"{self.reply.text}{BROKEN_MARK}")
         return TurnFailed(error.problem())
 
     async def _carry_out(
@@ -474,7 +474,7 @@ class _Turn:
             await self.emit(work.finished(call))
         for made in calls:
             result = work.results[made.id]
-            self.conversation.answer(made, result.text)
+            self.conversation.add_result(made, result.text)
             if result.sending is not None:
                 self._share(result.sending)
         return shown
@@ -487,7 +487,7 @@ class _Turn:
             outcome = await proposals.written(*written)
             if not isinstance(outcome, Rejected):
                 return outcome
-            self.conversation.ask(correction(outcome.problems, outcome.usage))
+            self.conversation.add_request(correction(outcome.problems, outcome.usage))
             await self.emit(proposals.again(outcome))
             return None
         if not text.strip():
@@ -555,9 +555,9 @@ class _Turn:
     def _remember(self, verdict: Answer | PlanReady | TurnFailed) -> None:
         match verdict:
             case Answer(text):
-                self.conversation.hear(text)
+                self.conversation.add_reply(text)
             case PlanReady(plan):
-                self.conversation.hear(plan.goal)
+                self.conversation.add_reply(plan.goal)
             case TurnFailed():
                 pass
             case _:

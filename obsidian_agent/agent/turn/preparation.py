@@ -158,8 +158,8 @@ class Preparation:
     async def _change_provider(self, emit: Emit) -> None:
         """When the conversation goes on with another provider: ask whether that one may see what it holds of the vault."""
         told = f"{self.provider.name} {self.provider.address}"
-        if not self.conversation.told or self.conversation.told == told:
-            self.conversation.told = told
+        if not self.conversation.recipient or self.conversation.recipient == told:
+            self.conversation.recipient = told
             return
         before = [part for part in self.conversation.shared.values() if part.path]
         self.conversation.move(told, keep=True)

@@ -186,7 +186,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         """Every so often: put away what nobody uses."""
         if self.turn.phase == "idle":
             self._gc_policy.tidy()
-            self.threads.tidy()
+            self.threads.evict_idle()
 
     @on(ChatPane.Typed)
     def _typed(self) -> None:

@@ -21,7 +21,7 @@ from obsidian_agent.tui.widgets.row_list import VirtualList
 if TYPE_CHECKING:
     from obsidian_agent.journal.records import StepOutcome
     from obsidian_agent.threads.manager import ThreadManager
-    from obsidian_agent.threads.tasks import PlanStepState, Task, TaskPlan
+    from obsidian_agent.threads.tasks import ConversationTask, PlanStepState, TaskPlan
 
 _TICKS = {True: ("✓", "$success"), False: ("○", "$quiet")}
 
@@ -42,17 +42,17 @@ class StepLine:
     state: PlanStepState
 
 
-class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
+class TaskList(VirtualList["str | TaskPlan | StepLine | ConversationTask"]):
     """Plans, their steps, tasks."""
 
     DEFAULT_CSS = "TaskList { height: auto; min-height: 3; }"
     BINDINGS = [binding("list.choose", "Preview")]
 
-    def can_stop(self, row: str | TaskPlan | StepLine | Task) -> bool:
+    def can_stop(self, row: str | TaskPlan | StepLine | ConversationTask) -> bool:
         return not isinstance(row, str | StepLine)
 
-    def draw_row(self, row: str | TaskPlan | StepLine | Task, width: int) -> Content:
-        from obsidian_agent.threads.tasks import Task, TaskPlan
+    def draw_row(self, row: str | TaskPlan | StepLine | ConversationTask, width: int) -> Content:
+        from obsidian_agent.threads.tasks import ConversationTask, TaskPlan
 
         match row:
             case str():
@@ -75,7 +75,7 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
                     (terminal_text.shortened(row.goal, 200), "$foreground"),
                     (f"  {status}", "$quiet"),
                 )
-            case Task():
+            case ConversationTask():
                 sign, style = _TICKS[row.done]
                 return Content.assemble(
                     (f" {sign} ", style),
@@ -83,7 +83,7 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
                         terminal_text.shortened(row.text, 240),
                         "$quiet strike" if row.done else "$foreground",
                     ),
-                    ("  yours" if row.from_person else "", "$quiet"),
+                    ("  yours" if row.from_user else "", "$quiet"),
                 )
 
 
@@ -138,13 +138,13 @@ class Tasks(Modal[TaskRequest]):
             self.action_tick()
 
     def action_tick(self) -> None:
-        from obsidian_agent.threads.tasks import Task
+        from obsidian_agent.threads.tasks import ConversationTask
 
         row = self.query_one(TaskList).current
-        if isinstance(row, Task):
+        if isinstance(row, ConversationTask):
             self.run_flow("tick", partial(self._tick, row))
 
-    async def _tick(self, task: Task) -> None:
+    async def _tick(self, task: ConversationTask) -> None:
         await asyncio.to_thread(self._threads.tick, self._of_thread, task.id, not task.done)
         await self._reload()
 
@@ -162,7 +162,9 @@ class Tasks(Modal[TaskRequest]):
             self.dismiss(TaskRequest(what, row))
 
 
-def rows_of(threads: ThreadManager, thread_id: str) -> Sequence[str | TaskPlan | StepLine | Task]:
+def rows_of(
+    threads: ThreadManager, thread_id: str
+) -> Sequence[str | TaskPlan | StepLine | ConversationTask]:
     """The plans of a conversation, newest first, with their steps, then its tasks. May block."""
     from obsidian_agent.threads.tasks import plans_of, tasks_of
 
@@ -173,7 +175,7 @@ def rows_of(threads: ThreadManager, thread_id: str) -> Sequence[str | TaskPlan |
             return ()
 
     state = threads.open(thread_id).state
-    rows: list[str | TaskPlan | StepLine | Task] = []
+    rows: list[str | TaskPlan | StepLine | ConversationTask] = []
     if plans := plans_of(state, outcomes_of):
         rows.append(f"Plans ({len(plans)})")
         for plan in reversed(plans):

@@ -287,7 +287,7 @@ class ThreadActions(Workspace):
         if not self._leave(thread_id):
             return
         transcript = self.panes.chat.transcript
-        transcript.retell(entries_of(chat.state.said))
+        transcript.retell(entries_of(chat.state.entries))
         pending = self.waiting.pop(thread_id, None)
         self.turn.take_up(pending)
         if chat.running:
@@ -313,11 +313,11 @@ class ThreadActions(Workspace):
 
     def _offer_plan(self, chat: ActiveThread) -> None:
         """A plan that was made in this conversation, and neither applied nor talked about since, is previewed again."""
-        last = chat.state.said[-1] if chat.state.said else None
+        last = chat.state.entries[-1] if chat.state.entries else None
         plan = last.data.get("plan") if last is not None and last.role == "plan" else None
         if isinstance(plan, dict):
             message = next(
-                (said.text for said in reversed(chat.state.said) if said.role == "person"), None
+                (said.text for said in reversed(chat.state.entries) if said.role == "person"), None
             )
             self.preview_plan(plan, message=message)
 

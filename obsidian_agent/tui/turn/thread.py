@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.threads.manager import ActiveThread, How, ThreadEvent, ThreadManager
+    from obsidian_agent.threads.manager import ActiveThread, ThreadEvent, ThreadManager, TurnEnd
     from obsidian_agent.tui.backend import Backend
 
 Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
@@ -27,7 +27,7 @@ class Elsewhere:
 
     thread_id: str
     title: str
-    how: How | None = None
+    how: TurnEnd | None = None
     preview: Preview | None = None
     plan: ActionPlan | None = None
 
@@ -71,7 +71,7 @@ class CurrentThread:
             thread_id = self.id = (await asyncio.to_thread(self._threads.create, self.model)).id
         else:
             await asyncio.to_thread(self._threads.open, thread_id)
-        with self._threads.bus.listen(thread_id) as happenings:
+        with self._threads.bus.subscribe(thread_id) as happenings:
             self._threads.start(thread_id, message, self._approve)
             async for event in _events(happenings):
                 yield event
@@ -81,7 +81,7 @@ class CurrentThread:
         chat = self.chat
         if chat is None:
             return
-        with self._threads.bus.listen(chat.id) as happenings:
+        with self._threads.bus.subscribe(chat.id) as happenings:
             if chat.running:
                 async for event in _events(happenings):
                     yield event
@@ -94,23 +94,23 @@ class CurrentThread:
     async def elsewhere(self) -> AsyncIterator[Elsewhere]:
         """What happens in the other threads, for as long as the app runs."""
         from obsidian_agent.agent.events import PlanReady, PreviewReady
-        from obsidian_agent.threads.manager import Ended, Happened
+        from obsidian_agent.threads.manager import ThreadTurnEnded, ThreadTurnEvent
 
         plans: dict[str, ActionPlan] = {}
-        with self._threads.bus.listen() as happenings:
+        with self._threads.bus.subscribe() as happenings:
             async for happening in happenings:
                 thread_id = happening.thread_id
                 match happening:
-                    case Happened(event=PlanReady(plan)):
+                    case ThreadTurnEvent(event=PlanReady(plan)):
                         plans[thread_id] = plan
-                    case Happened(event=PreviewReady(preview)) if thread_id != self.id:
+                    case ThreadTurnEvent(event=PreviewReady(preview)) if thread_id != self.id:
                         yield Elsewhere(
                             thread_id,
                             self._title(thread_id),
                             preview=preview,
                             plan=plans.pop(thread_id, None),
                         )
-                    case Ended(how=how) if thread_id != self.id:
+                    case ThreadTurnEnded(how=how) if thread_id != self.id:
                         yield Elsewhere(thread_id, self._title(thread_id), how)
                     case _:
                         continue
@@ -121,7 +121,7 @@ class CurrentThread:
 
         return (
             self.id is not None
-            and self._threads.note_run(self.id, goal, result, unlike) is TurnState.RETRYING
+            and self._threads.record_run(self.id, goal, result, unlike) is TurnState.RETRYING
         )
 
     def _title(self, thread_id: str) -> str:
@@ -133,13 +133,13 @@ class CurrentThread:
 
 async def _events(happenings: AsyncIterator[ThreadEvent]) -> AsyncIterator[AgentEvent]:
     """The events of one turn."""
-    from obsidian_agent.threads.manager import Ended, Happened
+    from obsidian_agent.threads.manager import ThreadTurnEnded, ThreadTurnEvent
 
     async for happening in happenings:
         match happening:
-            case Happened(event=event):
+            case ThreadTurnEvent(event=event):
                 yield event
-            case Ended():
+            case ThreadTurnEnded():
                 return
             case _:
                 continue

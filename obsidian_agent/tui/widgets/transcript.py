@@ -25,7 +25,7 @@ from obsidian_agent.tui.markdown_text import MarkdownPart, Splitter, mended
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 
 if TYPE_CHECKING:
-    from obsidian_agent.threads.state import Said
+    from obsidian_agent.threads.state import ThreadEntry
     from obsidian_agent.tui.report_lines import Speaker
 
 
@@ -48,12 +48,12 @@ class TranscriptEntry:
     cited: Cited | None = None
 
 
-def entries_of(said: Sequence[Said]) -> list[TranscriptEntry]:
+def entries_of(said: Sequence[ThreadEntry]) -> list[TranscriptEntry]:
     """Everything that was said, in order."""
     return [entry for each in said for entry in _entries(each)]
 
 
-def _entries(said: Said) -> list[TranscriptEntry]:
+def _entries(said: ThreadEntry) -> list[TranscriptEntry]:
     at = _time(said.time)
     match said.role:
         case "person":

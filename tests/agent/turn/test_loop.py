@@ -446,7 +446,7 @@ async def test_cancelling_in_mid_stream_keeps_the_text_marked(desk: Desk) -> Non
     await events.aclose()
     assert provider.closed.is_set()
     assert (
-        desk.conversation.messages[-1].text == "One moment\n\n[The person stopped the answer here.]"
+        desk.conversation.messages[-1].text == "One moment\n\n[The user stopped the answer here.]"
     )
     check_pairs(desk.conversation.messages)
 

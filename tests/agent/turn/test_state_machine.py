@@ -27,7 +27,7 @@ from obsidian_agent.threads.recorder import (
     ENDS,
     FOLLOWING,
     REPAIRS,
-    IllegalStep,
+    IllegalTransition,
     TurnMachine,
     TurnState,
 )
@@ -49,7 +49,7 @@ def test_only_what_may_follow_follows(state: TurnState, following: TurnState) ->
     if following in FOLLOWING[state]:
         assert machine.to(following) is following
     else:
-        with pytest.raises(IllegalStep):
+        with pytest.raises(IllegalTransition):
             machine.to(following)
         assert machine.state is state
 
@@ -62,25 +62,25 @@ def test_every_state_can_be_reached_and_every_end_left() -> None:
 
 def test_questions_and_failures_end_a_turn() -> None:
     machine = TurnMachine()
-    assert machine.hear(TurnStarted("x")) is S.PLANNING
-    assert machine.hear(Answer("y")) is S.COMPLETED
-    machine.hear(TurnStarted("x"))
-    assert machine.hear(TurnFailed(WRONG[0])) is S.FAILED
+    assert machine.handle(TurnStarted("x")) is S.PLANNING
+    assert machine.handle(Answer("y")) is S.COMPLETED
+    machine.handle(TurnStarted("x"))
+    assert machine.handle(TurnFailed(WRONG[0])) is S.FAILED
 
 
 def test_a_run_is_checked_and_repaired_twice_at_most() -> None:
     machine = TurnMachine(S.AWAITING_APPROVAL)
     for _ in range(REPAIRS):
         machine.to(S.AWAITING_APPROVAL)
-        assert machine.hear(RunStarted("r1", 1)) is S.EXECUTING
-        assert machine.hear(result("done")) is S.VALIDATING
-        assert machine.checked(WRONG) is S.RETRYING
-        machine.hear(TurnStarted("repair"))
+        assert machine.handle(RunStarted("r1", 1)) is S.EXECUTING
+        assert machine.handle(result("done")) is S.VALIDATING
+        assert machine.verify(WRONG) is S.RETRYING
+        machine.handle(TurnStarted("repair"))
     machine.to(S.AWAITING_APPROVAL)
-    machine.hear(RunStarted("r1", 1))
-    machine.hear(result("done"))
-    assert machine.checked(WRONG) is S.FAILED
-    machine.hear(TurnStarted("new"))
+    machine.handle(RunStarted("r1", 1))
+    machine.handle(result("done"))
+    assert machine.verify(WRONG) is S.FAILED
+    machine.handle(TurnStarted("new"))
     assert machine.repairs == 0
 
 
@@ -88,7 +88,7 @@ def test_a_run_is_checked_and_repaired_twice_at_most() -> None:
     ("status", "state"), [("cancelled", S.CANCELLED), ("failed", S.FAILED), ("conflict", S.FAILED)]
 )
 def test_a_run_that_does_not_end_well_is_not_checked(status: str, state: TurnState) -> None:
-    assert TurnMachine(S.EXECUTING).hear(result(status)) is state
+    assert TurnMachine(S.EXECUTING).handle(result(status)) is state
 
 
 STEPS = [
@@ -118,7 +118,7 @@ async def test_a_run_of_a_thread_is_compared_with_its_preview(
     done = session.plans.apply(approved, lambda event: None, threading.Event())
     assert verify(approved, session.vault.view()) == ()
     chats.open(thread).machine.state = S.AWAITING_APPROVAL
-    assert chats.note_run(thread, "Tidy", done) is S.COMPLETED
+    assert chats.record_run(thread, "Tidy", done) is S.COMPLETED
     root = Path(session.vault.store.real_path)
     (root / "New.md").write_text("other", encoding="utf-8")
     (root / "Projects" / "Diary.md").unlink()
@@ -126,8 +126,10 @@ async def test_a_run_of_a_thread_is_compared_with_its_preview(
     assert sorted(str(problem.path) for problem in unlike) == ["New.md", "Projects/Diary.md"]
     assert "New.md has another content" in repair_request(unlike)
     chats.open(thread).machine.state = S.AWAITING_APPROVAL
-    assert chats.note_run(thread, "Tidy", done, unlike) is S.RETRYING
-    assert [said.data["unlike"] for said in chats.open(thread).state.said if said.role == "run"][-1]
+    assert chats.record_run(thread, "Tidy", done, unlike) is S.RETRYING
+    assert [said.data["unlike"] for said in chats.open(thread).state.entries if said.role == "run"][
+        -1
+    ]
 
 
 async def test_a_threads_turn_is_somewhere_at_every_moment(
