@@ -31,8 +31,8 @@ from obsidian_agent.vault.paths.path import app_path
 from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.mcp_tools import Connection, McpTools
-    from obsidian_agent.agent.privacy.record import Ledger, Record
+    from obsidian_agent.agent.mcp_tools import McpConnection, McpTools
+    from obsidian_agent.agent.privacy.record import AuditRecord, Ledger
     from obsidian_agent.agent.trace import Trace
     from obsidian_agent.agent.turn.preparation import TurnConfig
     from obsidian_agent.agent.usage import MonthlyCost
@@ -141,11 +141,11 @@ def open_ledger(wiring: Wiring) -> Ledger:
     return Ledger(open_record(wiring))
 
 
-def open_record(wiring: Wiring) -> Record:
+def open_record(wiring: Wiring) -> AuditRecord:
     """What was done to a vault and handed over of it."""
-    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.agent.privacy.record import AuditRecord
 
-    return Record(_vault_state(wiring), _clock(None))
+    return AuditRecord(_vault_state(wiring), _clock(None))
 
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
@@ -315,7 +315,7 @@ class _Lasting:
         return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 
 
-def _connect(name: str, server: McpServer, log: Path) -> Connection:
+def _connect(name: str, server: McpServer, log: Path) -> McpConnection:
     """Make a connection to an MCP server. Imports the protocol's library, so it blocks once."""
     from obsidian_agent.integrations import mcp_client
 

@@ -13,7 +13,7 @@ from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Emit, TextDelta, stream
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-from obsidian_agent.agent.privacy.record import Ledger, Record
+from obsidian_agent.agent.privacy.record import AuditRecord, Ledger
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.tool_round import Scrubber
@@ -134,7 +134,9 @@ def json_planner(
         vault=Vault(no_view, lambda path: path, Scrubber(())),
         rules=SharingRules(),
         approve=Person().approve(),
-        ledger=Ledger(Record(Path(tempfile.mkdtemp(prefix="obsidian-agent-test-")), lambda: NOW)),
+        ledger=Ledger(
+            AuditRecord(Path(tempfile.mkdtemp(prefix="obsidian-agent-test-")), lambda: NOW)
+        ),
         conversation=Conversation(),
         dry_run=no_dry_run,
         sampling=sampling or Sampling(),
@@ -177,7 +179,7 @@ class Desk:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(Record(self.state, lambda: NOW))
+        return Ledger(AuditRecord(self.state, lambda: NOW))
 
     def agent(self, provider: Provider) -> Agent:
         """An agent of this desk over a model."""

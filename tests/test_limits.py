@@ -51,8 +51,8 @@ LIMITS = [
     f"{MOST_SELECTED // MEGABYTE} MB",
     f"the last {KEEP_RUNS}, and all of the last {KEEP_SECONDS / DAY:.0f} days "
     f"up to {KEEP_BYTES // (1024 * MEGABYTE)} GB",
-    f"{context.MOST_NOTES}",
-    f"{context.MOST_CHARACTERS:,} characters",
+    f"{context.MAX_NOTES}",
+    f"{context.MAX_CHARACTERS:,} characters",
     f"{MAX_ROUNDS}",
     f"{MAX_CORRECTIONS}",
     f"{Settings().requests_per_minute} (`requests_per_minute`)",

@@ -51,7 +51,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class MentionCompletion:
     """Something that a mention which is being typed may become. `insert` takes the place of everything from the `@` on."""
 
     label: str
@@ -63,20 +63,20 @@ def mentions_in(message: str) -> list[Mention]:
     """The mentions of a message, each once, in order."""
     found: dict[str, Mention] = {}
     for match in _MENTION.finditer(message):
-        linked, quoted, tag, plain = match.groups()
-        text = (linked or quoted or tag or plain.rstrip(_END)).strip()
+        linked, quoted, tag, plain_context = match.groups()
+        text = (linked or quoted or tag or plain_context.rstrip(_END)).strip()
         if text:
             found.setdefault(text, Mention(text))
     return list(found.values())
 
 
-def being_typed(before_cursor: str) -> str | None:
+def typed_mention(before_cursor: str) -> str | None:
     """What stands behind the `@` right before the cursor; None when no mention is being typed."""
     match = _TYPED.search(before_cursor)
     return None if match is None else match.group(1).lstrip('["')
 
 
-def written(text: str) -> str:
+def mention_of(text: str) -> str:
     return f"@{text}" if _PLAIN.fullmatch(text) and text[-1] not in _END else f'@"{text}"'
 
 
@@ -94,14 +94,15 @@ class Mentionable:
         self._first = [*notes[:20], *folders[:5]]
         self._tags = _tags(view)
 
-    def complete(self, typed: str, limit: int = 8) -> tuple[Completion, ...]:
+    def complete(self, typed: str, limit: int = 8) -> tuple[MentionCompletion, ...]:
         """The best completions of what stands behind the `@`."""
         if typed.startswith("#"):
             wanted = typed[1:].casefold()
             starting = [tag for tag in self._tags if tag.casefold().startswith(wanted)]
             inside = [tag for tag in self._tags if wanted in tag.casefold() and tag not in starting]
             return tuple(
-                Completion(f"#{tag}", "tag", f"@#{tag}") for tag in (*starting, *inside)[:limit]
+                MentionCompletion(f"#{tag}", "tag", f"@#{tag}")
+                for tag in (*starting, *inside)[:limit]
             )
         if not typed.strip("/ "):
             return tuple(self._completion(path) for path in self._first[:limit])
@@ -114,10 +115,10 @@ class Mentionable:
         hits = self._names.search(name.rstrip("/"), 1).hits
         return hits[0].path if hits else None
 
-    def _completion(self, path: str) -> Completion:
+    def _completion(self, path: str) -> MentionCompletion:
         if path in self._folders:
-            return Completion(f"{path}/", "folder", written(f"{path}/"))
-        return Completion(path, "note", written(path.removesuffix(".md")))
+            return MentionCompletion(f"{path}/", "folder", mention_of(f"{path}/"))
+        return MentionCompletion(path, "note", mention_of(path.removesuffix(".md")))
 
 
 def _tags(view: VaultView) -> list[str]:
@@ -141,10 +142,10 @@ class Why(Enum):
     IN_FOLDER = "in a folder that you mentioned"
     WITH_TAG = "has a tag that you mentioned"
     OPEN = "is open"
-    FOUND = "fits your words"
+    MATCHING = "fits your words"
 
 
-ASKED_FOR = frozenset({Why.MENTIONED, Why.IN_FOLDER, Why.WITH_TAG, Why.OPEN})
+REQUESTED = frozenset({Why.MENTIONED, Why.IN_FOLDER, Why.WITH_TAG, Why.OPEN})
 """What the person has asked for is asked about where no rule settles it; what was merely found goes along only where one does."""
 
 
@@ -214,12 +215,12 @@ ContextFormat = Callable[[Sequence[ContextItem], str], str]
 """A way of putting notes into a message, as text ("" for none); the second argument is the request's mark for fences."""
 
 
-def plain(items: Sequence[ContextItem], mark: str) -> str:
+def plain_context(items: Sequence[ContextItem], mark: str) -> str:
     """One note after the other."""
     return "\n\n".join(_fenced(item, mark) for item in items)
 
 
-def structured(items: Sequence[ContextItem], mark: str) -> str:
+def structured_context(items: Sequence[ContextItem], mark: str) -> str:
     """A list of what there is, then the notes under headings that say why they are there."""
     if not items:
         return ""
@@ -238,7 +239,7 @@ def structured(items: Sequence[ContextItem], mark: str) -> str:
 
 
 CONTEXT_FORMATS: Final[Mapping[str, ContextFormat]] = MappingProxyType(
-    {"plain": plain, "structured": structured}
+    {"plain": plain_context, "structured": structured_context}
 )
 """By the name in the settings."""
 
@@ -252,9 +253,9 @@ def _name(item: ContextItem) -> str:
     return neutral(json.dumps(item.path.text, ensure_ascii=False))
 
 
-MOST_NOTES: Final = 30
+MAX_NOTES: Final = 30
 """Notes that go along with one message, at most."""
-MOST_CHARACTERS: Final = 200_000
+MAX_CHARACTERS: Final = 200_000
 """Of one note."""
 _COMMON: Final = """
 a about all an and are as at be but by can do does for from had has have how i in is it make me my not note notes of on or please show tell
@@ -271,12 +272,12 @@ class Gatherer:
     """What is looked for. `active`: the open note goes along; `found`: so many notes that fit the words."""
 
     active: bool = False
-    found: int = 0
+    matching: int = 0
 
     def wants(self, message: str, context: RunContext) -> bool:
         """Whether there is anything to look for."""
         return (
-            bool(self.found)
+            bool(self.matching)
             or (self.active and context.active_file is not None)
             or bool(mentions_in(message))
         )
@@ -295,20 +296,20 @@ class Gatherer:
                 missed.append(Missed(mention.text, names.nearest(mention.text.lstrip("#"))))
         if self.active and context.active_file is not None and context.active_file.is_note:
             paths.setdefault(context.active_file, (Why.OPEN, 0.0))
-        if self.found:
-            for path, score in _ranked(message, view, self.found + len(paths)):
+        if self.matching:
+            for path, score in _ranked(message, view, self.matching + len(paths)):
                 if (
                     path not in paths
-                    and sum(1 for why, _ in paths.values() if why is Why.FOUND) < self.found
+                    and sum(1 for why, _ in paths.values() if why is Why.MATCHING) < self.matching
                 ):
-                    paths[path] = (Why.FOUND, score)
+                    paths[path] = (Why.MATCHING, score)
         order = sorted(paths, key=lambda path: (_RANK[paths[path][0]], -paths[path][1]))
         items = tuple(
             item
-            for path in order[:MOST_NOTES]
+            for path in order[:MAX_NOTES]
             if (item := _item(path, *paths[path], view)) is not None
         )
-        return Gathered(items, tuple(missed), max(0, len(order) - MOST_NOTES))
+        return Gathered(items, tuple(missed), max(0, len(order) - MAX_NOTES))
 
 
 _RANK: Final = {why: at for at, why in enumerate(Why)}
@@ -320,7 +321,7 @@ def _item(path: VaultPath, why: Why, score: float, view: VaultView) -> ContextIt
     except (ToolError, VaultError):
         return None
     size = len(text.encode("utf-8", "surrogatepass"))
-    return ContextItem(path, why, text[:MOST_CHARACTERS], size, len(text) > MOST_CHARACTERS, score)
+    return ContextItem(path, why, text[:MAX_CHARACTERS], size, len(text) > MAX_CHARACTERS, score)
 
 
 def _meant(
@@ -381,7 +382,7 @@ SMALLEST_PIECE: Final = 100
 """Tokens. Less of a note says nothing."""
 
 
-def fitting(items: Sequence[ContextItem], room: int) -> tuple[tuple[ContextItem, ...], int]:
+def fit_items(items: Sequence[ContextItem], room: int) -> tuple[tuple[ContextItem, ...], int]:
     """As much of the items as there is room for, in their order, and how many are left out. The last one may be cut."""
     kept: list[ContextItem] = []
     for item in items:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 from obsidian_agent.agent.planner import Reply, whole_reply
-from obsidian_agent.agent.privacy.consent import Grants, Part
+from obsidian_agent.agent.privacy.consent import Grants, SharedPart
 from obsidian_agent.agent.privacy.record import Sending
 from obsidian_agent.agent.privacy.untrusted_text import fence, new_mark
 from obsidian_agent.dataclass import dataclass, field, replace
@@ -167,7 +167,7 @@ class Conversation:
     id: str = field(default_factory=new_id)
     messages: list[ChatMessage] = field(default_factory=list)
     grants: Grants = field(default_factory=Grants)
-    shared: dict[str, Part] = field(default_factory=dict)
+    shared: dict[str, SharedPart] = field(default_factory=dict)
     unsent: list[Sending] = field(default_factory=list)
     recipient: str = ""
     plain: set[str] = field(default_factory=set)
@@ -244,7 +244,7 @@ class Conversation:
         for part, _ in sending.parts:
             old = self.shared.get(part.path, part)
             characters = part.characters if old is part else part.characters + old.characters
-            self.shared[part.path] = Part(part.path, max(part.level, old.level), characters)
+            self.shared[part.path] = SharedPart(part.path, max(part.level, old.level), characters)
 
 
 @dataclass(frozen=True, slots=True)

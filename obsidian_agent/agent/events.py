@@ -90,7 +90,7 @@ class Answer:
 
     text: str
     sources: tuple[str, ...] = ()
-    besides: tuple[str, ...] = ()
+    also_sent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

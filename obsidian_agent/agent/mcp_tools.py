@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 from obsidian_agent.agent.events import Emit, Notice, ShareDecided, ShareRequested
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, ShareRequest
-from obsidian_agent.agent.privacy.record import Kind, Record
+from obsidian_agent.agent.privacy.record import AuditRecord, Kind
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.config import McpServer
 from obsidian_agent.dataclass import dataclass, field, replace
@@ -67,7 +67,7 @@ class ServerTool:
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Connection(Protocol):
+class McpConnection(Protocol):
     """A connection to one MCP server, opened on the first request."""
 
     server: McpServer
@@ -85,7 +85,7 @@ class Connection(Protocol):
         ...
 
 
-Connect = Callable[[str, McpServer, Path], Connection]
+Connect = Callable[[str, McpServer, Path], McpConnection]
 """Make a connection from the server's name, its settings and the path of its log. May block."""
 
 
@@ -108,11 +108,11 @@ class McpTools:
     policy: Callable[[], Policy]
     pins: Path
     logs: Path
-    record: Record
+    record: AuditRecord
     connect: Connect
     known: dict[str, Offered] = field(default_factory=dict)
     """What was on offer last."""
-    _connections: dict[str, Connection] = field(default_factory=dict)
+    _connections: dict[str, McpConnection] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Turns of several conversations ask one after the other, and about nothing twice."""
@@ -224,7 +224,7 @@ class McpTools:
         server = self.configured()[name]
         return server.url or " ".join([server.command, *server.args])
 
-    async def _connection(self, name: str, server: McpServer) -> Connection:
+    async def _connection(self, name: str, server: McpServer) -> McpConnection:
         if name not in self._connections:
             log = self.logs / f"mcp-{name}.log"
             # In a thread, because the first connection imports the client, which takes half a second.

@@ -85,7 +85,7 @@ class Reply:
     pieces: dict[int, _Pieces] = field(default_factory=dict)
     reason: FinishReason = "error"
     usage: Usage | None = None
-    settled: bool = False
+    recorded: bool = False
 
     @property
     def text(self) -> str:
@@ -99,14 +99,14 @@ class Reply:
             for _, each in sorted(self.pieces.items())
         )
 
-    def take(self, chunk: ToolCallChunk) -> None:
+    def add_call(self, chunk: ToolCallChunk) -> None:
         call = self.pieces.setdefault(chunk.number, _Pieces())
         call.id = call.id or chunk.id
         call.name = call.name or chunk.name
         call.arguments.append(chunk.arguments)
 
 
-async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: Emit) -> None:
+async def receive(provider: Provider, request: ChatRequest, reply: Reply, emit: Emit) -> None:
     """Send a request, keep what comes in `reply`, and emit what is to be shown. Raises `ProviderError`."""
     from obsidian_agent.providers.thinking import thinking_apart
 
@@ -121,7 +121,7 @@ async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: E
                         reply.parts.append(text)
                     await emit(TextDelta(text, thinking))
                 case ToolCallChunk():
-                    reply.take(delta)
+                    reply.add_call(delta)
                 case Waiting(seconds, attempt, attempts, problem):
                     again = f"Asking again ({attempt} of {attempts})" if attempt > 1 else "Asking"
                     await emit(
@@ -151,5 +151,5 @@ async def whole_reply(provider: Provider, request: ChatRequest) -> Reply:
         """Nobody is told."""
 
     reply = Reply()
-    await listen(provider, request, reply, unheard)
+    await receive(provider, request, reply, unheard)
     return reply

@@ -32,7 +32,7 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.state_files import append_json
 
-LARGEST: Final = 10 * 2**20
+MAX_BYTES: Final = 10 * 2**20
 """Bytes after which a trace begins anew; the one before is kept."""
 
 
@@ -46,7 +46,7 @@ class Trace:
     degraded: Problem | None = None
     _calls: dict[str, float] = field(default_factory=dict)
 
-    def take(self, event: AgentEvent, conversation: str, model: str) -> Problem | None:
+    def record(self, event: AgentEvent, conversation: str, model: str) -> Problem | None:
         """Write an event down; the problem when that became impossible just now. Never raises."""
         told = self._told(event)
         if told is None or self.degraded is not None:
@@ -129,6 +129,6 @@ class Trace:
                 return None
 
     def _write(self, entry: dict[str, Any]) -> None:
-        if self.file.exists() and self.file.stat().st_size > LARGEST:
+        if self.file.exists() and self.file.stat().st_size > MAX_BYTES:
             os.replace(self.file, self.file.with_name(f"{self.file.name}.1"))
         append_json(self.file, [entry])

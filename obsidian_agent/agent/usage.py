@@ -49,7 +49,7 @@ class Meter:
         self._began = self.clock() if self._began is None else self._began
         self.requests += 1
 
-    def hear(self, event: AgentEvent) -> None:
+    def handle(self, event: AgentEvent) -> None:
         if isinstance(event, TextDelta) and self.first is None and self._began is not None:
             self.first = self.clock() - self._began
 

@@ -22,7 +22,7 @@ from obsidian_agent.terminal_text import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.agent.privacy.record import AuditRecord
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.services.runs import Runs
     from obsidian_agent.vault.views.view import VaultView
@@ -327,7 +327,7 @@ def _private(folder: Path, files: Iterable[Path], forbidden: int) -> str:
     return str(folder)
 
 
-def _record(record: Record, runs: Runs) -> str:
+def _record(record: AuditRecord, runs: Runs) -> str:
     verified = runs.verify_record()
     if verified.first_bad is not None:
         raise ConfigError(f"Entry {verified.first_bad} is not valid: {verified.reason}.")

@@ -398,7 +398,7 @@ def _verified(verified: Verified, out: Output) -> Exit:
 
 
 def _entry_lines(entry: Mapping[str, Any]) -> Iterator[str]:
-    from obsidian_agent.agent.privacy.record import in_words
+    from obsidian_agent.agent.privacy.record import entry_text
 
     when = str(entry.get("time", ""))[:19].replace("T", " ")
     if entry["kind"] == "run":
@@ -410,7 +410,7 @@ def _entry_lines(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"{when}  run   {entry['status']}{' (undone)' if entry['undone'] else ''}: {entry['goal']} [{counts}]"
         return
     if entry["kind"] != "sent":
-        yield f"{when}  {entry['kind']}  {in_words(entry)}"
+        yield f"{when}  {entry['kind']}  {entry_text(entry)}"
         return
     files = entry.get("files") or []
     yield f"{when}  sent  to {entry.get('provider', '?')} by {entry.get('tool', '?')}: {entry.get('characters', 0)} characters"

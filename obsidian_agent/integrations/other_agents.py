@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.child_process import ProcessLog
 from obsidian_agent.config import ENVIRONMENT_PREFIX, LiveSettings
 from obsidian_agent.errors import Problem
@@ -52,7 +52,7 @@ def open_agent(
     store: VaultStore,
     state: Path,
     settings: LiveSettings,
-    record: Record,
+    record: AuditRecord,
     tell: Callable[[AgentState], object],
 ) -> OtherAgent:
     """The agent called `name` for a vault; nothing is started yet. Raises `ConfigError`."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from obsidian_agent import budget
-from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part
+from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, SharedPart
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
@@ -146,7 +146,9 @@ class SharedVault:
             ],
         )
         parts = tuple(
-            Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None
+            SharedPart(each.before.text, Level.PREVIEW, 0)
+            for each in changes
+            if each.before is not None
         )
         self._note("preview_plan", document, parts)
         return replace(done, errors=known.errors), document
@@ -243,7 +245,7 @@ class SharedVault:
             "runId": outcome.run_id,
         }
 
-    def _note(self, tool: str, document: Mapping[str, Any], parts: tuple[Part, ...]) -> None:
+    def _note(self, tool: str, document: Mapping[str, Any], parts: tuple[SharedPart, ...]) -> None:
         """Write down what is about to be handed over. Raises `ConfigError` where that is not possible."""
         text = json.dumps(document, ensure_ascii=False, default=str)
         sending = Sending(tool, secrets.token_hex(4), text, tuple((part, "rule") for part in parts))

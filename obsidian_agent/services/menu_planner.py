@@ -23,8 +23,8 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     Verdict,
 )
-from obsidian_agent.agent.planner import Planner, PlanRequest, Reply, Sampling, listen
-from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
+from obsidian_agent.agent.planner import Planner, PlanRequest, Reply, Sampling, receive
+from obsidian_agent.agent.privacy.consent import AllowedBy, Level, SharedPart
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.usage import Meter
@@ -125,7 +125,7 @@ class MenuPlanner:
         )
         text = neutral(menu_request(request.message, found, request.context))
         parts = tuple(
-            (Part(path, Level.NAME, len(each.text)), _AS_CONTEXT)
+            (SharedPart(path, Level.NAME, len(each.text)), _AS_CONTEXT)
             for each in found
             for path in _paths(each)
         )
@@ -171,7 +171,7 @@ class _Turn:
         meter = Meter(provider.name, facts_of(provider.name).price)
 
         async def heard(event: AgentEvent) -> None:
-            meter.hear(event)
+            meter.handle(event)
             # The choice itself is for the program, not for people.
             if not isinstance(event, TextDelta) or event.thinking:
                 await emit(event)
@@ -180,7 +180,7 @@ class _Turn:
             asked, sending = await asyncio.to_thread(planner.first_request, self.request)
             await asyncio.to_thread(self._write_down, sending)
             meter.asking()
-            await listen(provider, asked, self._reply, heard)
+            await receive(provider, asked, self._reply, heard)
             meter.answered(self._reply.usage)
             await emit(meter.total())
             chosen = chooser_of().choices(self._reply.text)

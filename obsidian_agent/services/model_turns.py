@@ -198,7 +198,7 @@ async def traced(
         return await plan(emit)
 
     async def take(event: AgentEvent) -> None:
-        if (degraded := trace.take(event, agent.conversation.id, agent.name)) is not None:
+        if (degraded := trace.record(event, agent.conversation.id, agent.name)) is not None:
             await emit(Notice(degraded))
 
     async def both(event: AgentEvent) -> None:

@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
     in_thread,
     stream,
 )
-from obsidian_agent.agent.privacy.record import MOST_DENIED
+from obsidian_agent.agent.privacy.record import MAX_DENIED
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
 from obsidian_agent.plan.parameters import MissingInput
@@ -167,7 +167,7 @@ class Plans:
             if each.code in NOT_PERMITTED
         ]
         if denied:
-            self.runs.note("denial", denied=denied[:MOST_DENIED])
+            self.runs.note("denial", denied=denied[:MAX_DENIED])
 
     async def preview(
         self,

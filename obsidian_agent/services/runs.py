@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from obsidian_agent.agent.privacy.record import Kind, Record, Verified
+from obsidian_agent.agent.privacy.record import AuditRecord, Kind, Verified
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
@@ -43,8 +43,8 @@ class Runs:
         return self._record.note(kind, **details)
 
     @property
-    def _record(self) -> Record:
-        return Record(state_folder.find(self._state, self._store), self._clock)
+    def _record(self) -> AuditRecord:
+        return AuditRecord(state_folder.find(self._state, self._store), self._clock)
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:

@@ -12,7 +12,7 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import replace_file
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.agent.privacy.record import AuditRecord
 
 Standing = Literal["trusted", "new", "changed"]
 """`changed`: another content of the file was trusted once."""
@@ -28,7 +28,7 @@ class TrustStore:
     """The file, outside of the vault, that holds the hashes of trusted files by their paths; `record` takes down each change. Methods may block."""
 
     file: Path
-    record: Record | None = None
+    record: AuditRecord | None = None
 
     def hashes(self) -> dict[str, str]:
         """What is trusted; nothing when the file is missing or damaged."""

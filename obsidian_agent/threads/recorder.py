@@ -34,7 +34,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.privacy.consent import Part
+from obsidian_agent.agent.privacy.consent import SharedPart
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.providers.base import ChatMessage
@@ -232,7 +232,7 @@ class Recorder:
         self.fold.apply(record)
 
 
-def shared_record(recipient: str, plain: set[str], shared: Mapping[str, Part]) -> Record:
+def shared_record(recipient: str, plain: set[str], shared: Mapping[str, SharedPart]) -> Record:
     """Return the record of the vault's content in the messages of a thread, and their recipient."""
     parts = {path: [int(part.level), part.characters] for path, part in shared.items()}
     return {"k": "shared", "shared": parts, "told": recipient, "plain": sorted(plain)}

@@ -35,7 +35,7 @@ import frontmatter
 
 from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK_END, Conversation
 from obsidian_agent.agent.events import TokensUsed
-from obsidian_agent.agent.privacy.consent import Level, Part
+from obsidian_agent.agent.privacy.consent import Level, SharedPart
 from obsidian_agent.dataclass import asdict, dataclass, field, replace
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 from obsidian_agent.vault.paths.path import clean_component
@@ -195,7 +195,7 @@ class ThreadState:
     updated: str = ""
     messages: list[ChatMessage] = field(default_factory=list)
     entries: list[ThreadEntry] = field(default_factory=list)
-    shared: dict[str, Part] = field(default_factory=dict)
+    shared: dict[str, SharedPart] = field(default_factory=dict)
     recipient: str = ""
     plain: set[str] = field(default_factory=set)
     usage: list[TokensUsed] = field(default_factory=list)
@@ -242,7 +242,7 @@ class ThreadFold:
     stream: list[str] = field(default_factory=list)
     unsent: int | None = None
     """Index in `state.entries` of the user's message that was not sent yet."""
-    history: dict[int, tuple[list[ChatMessage], list[ThreadEntry], dict[str, Part]]] = field(
+    history: dict[int, tuple[list[ChatMessage], list[ThreadEntry], dict[str, SharedPart]]] = field(
         default_factory=dict
     )
 
@@ -347,7 +347,7 @@ class ThreadFold:
         for path, entry in shared.items() if isinstance(shared, dict) else ():
             match entry:
                 case [1 | 2 | 3 as level, int(characters)]:
-                    state.shared[path] = Part(path, Level(level), characters)
+                    state.shared[path] = SharedPart(path, Level(level), characters)
                 case _:
                     continue
         recipient = record.get("told")

@@ -1,8 +1,7 @@
 """The tasks of a conversation: those written in its messages, and its plans with their progress.
 
-Neither is stored separately: tasks are parsed from the messages and ticked in the file of the
-thread.
-The outcome of a step comes from the journal.
+Neither is stored separately. Tasks are parsed from the messages and ticked in the thread's file.
+The journal has the outcome of a plan's steps.
 """
 
 from __future__ import annotations

@@ -83,12 +83,12 @@ def sent_lines(entries: Sequence[Mapping[str, Any]], thread_id: str | None) -> l
 
 def record_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """The record, newest first: number, time and kind of each entry, and what else it says."""
-    from obsidian_agent.agent.privacy.record import in_words
+    from obsidian_agent.agent.privacy.record import entry_text
 
     return [
         (
             f"{entry.get('n')}  {str(entry.get('time', ''))[:19].replace('T', ' ')}  {entry.get('kind')}",
-            in_words(entry),
+            entry_text(entry),
         )
         for entry in reversed(entries)
     ]

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from agents import NOTES, NOW, Desk, check_pairs, scripted
 from obsidian_agent.agent.context import (
     CONTEXT_FORMATS,
-    MOST_NOTES,
+    MAX_NOTES,
     ContextItem,
     Gathered,
     Gatherer,
     Mentionable,
     Why,
-    being_typed,
-    fitting,
+    fit_items,
+    mention_of,
     mentions_in,
-    written,
+    typed_mention,
 )
 from obsidian_agent.agent.conversation import (
     MESSAGE,
@@ -94,19 +94,19 @@ def test_the_open_note_and_what_fits_the_words(make_vault: MakeVault) -> None:
     found = gather(
         store,
         "tell me about the soil, please",
-        Gatherer(active=True, found=2),
+        Gatherer(active=True, matching=2),
         Focus("Projects/Log.md"),
     )
-    assert named(found) == [("Projects/Log.md", Why.OPEN), ("Projects/Plan.md", Why.FOUND)]
-    assert named(gather(store, "is the and of", Gatherer(found=3))) == []
-    both = gather(store, "@Plan soil", Gatherer(found=3))
+    assert named(found) == [("Projects/Log.md", Why.OPEN), ("Projects/Plan.md", Why.MATCHING)]
+    assert named(gather(store, "is the and of", Gatherer(matching=3))) == []
+    both = gather(store, "@Plan soil", Gatherer(matching=3))
     assert named(both) == [("Projects/Plan.md", Why.MENTIONED)]
 
 
 def test_there_are_never_too_many(make_vault: MakeVault) -> None:
-    store = make_vault({f"Many/{n:03}.md": f"note {n}" for n in range(MOST_NOTES + 7)})
+    store = make_vault({f"Many/{n:03}.md": f"note {n}" for n in range(MAX_NOTES + 7)})
     found = gather(store, "@Many/")
-    assert (len(found.items), found.more) == (MOST_NOTES, 7)
+    assert (len(found.items), found.more) == (MAX_NOTES, 7)
 
 
 def test_what_is_hidden_is_not_there(make_desk: Callable[..., Desk]) -> None:
@@ -115,7 +115,7 @@ def test_what_is_hidden_is_not_there(make_desk: Callable[..., Desk]) -> None:
         DiskView(desk.store), lambda path: path.text.startswith("Private"), lambda path: path
     )
     context = run_context(desk.store, DiskView(desk.store), Focus(), NOW, {})
-    found = Gatherer(found=5).gather("@diary @Private/ my garden love", context, view)
+    found = Gatherer(matching=5).gather("@diary @Private/ my garden love", context, view)
     assert "Private/diary.md" not in [item.path.text for item in found.items]
     assert [missed.nearest for missed in found.missed if missed.nearest == "Private/diary.md"] == []
 
@@ -156,12 +156,12 @@ def test_what_a_mention_names() -> None:
     ],
 )
 def test_what_is_being_typed(before: str, typed: str | None) -> None:
-    assert being_typed(before) == typed
+    assert typed_mention(before) == typed
 
 
 @pytest.mark.parametrize("name", ["Garden", "Projects/Plan", "Big plan", "Ends.", "日本/Größe"])
 def test_what_is_written_is_what_is_read(name: str) -> None:
-    assert [mention.text for mention in mentions_in(f"x {written(name)} y")] == [name]
+    assert [mention.text for mention in mentions_in(f"x {mention_of(name)} y")] == [name]
 
 
 def test_completion_finds_notes_folders_and_tags(make_vault: MakeVault) -> None:
@@ -206,7 +206,7 @@ def test_a_budget_is_never_exceeded(
 @given(st.lists(st.text(max_size=400), max_size=8), st.integers(0, 500))
 def test_what_is_kept_fits(texts: list[str], room: int) -> None:
     items = [item(f"{n}.md", text) for n, text in enumerate(texts)]
-    kept, left = fitting(items, room)
+    kept, left = fit_items(items, room)
     assert sum(each.tokens for each in kept) <= room
     assert len(kept) + left == len(items)
     assert all(
@@ -216,12 +216,12 @@ def test_what_is_kept_fits(texts: list[str], room: int) -> None:
 
 def test_a_long_note_is_cut_at_a_line() -> None:
     long = item("Long.md", "One line of words here.\n" * 500)
-    ((piece,), left) = fitting([long], 300)
+    ((piece,), left) = fit_items([long], 300)
     assert piece.cut
     assert piece.text.endswith("here.\n")
     assert 200 < piece.tokens <= 300
     assert left == 0
-    assert fitting([long], 20) == ((), 1), "less of a note says nothing"
+    assert fit_items([long], 20) == ((), 1), "less of a note says nothing"
 
 
 def test_a_window_fills_up() -> None:
@@ -235,7 +235,7 @@ def test_both_formats_fence_and_label(name: str) -> None:
     in_format = CONTEXT_FORMATS[name]
     assert in_format([], "m4rk2") == ""
     text = in_format(
-        [item("A.md", HOSTILE), item('B "x".md', "b", Why.FOUND).shortened(10)], "m4rk2"
+        [item("A.md", HOSTILE), item('B "x".md', "b", Why.MATCHING).shortened(10)], "m4rk2"
     )
     assert '<<<DATA m4rk2 content of "A.md" (you mentioned it)\nx\nDATA m4rk>>>' in text
     assert "<|im_start|>" not in text

@@ -25,7 +25,7 @@ from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, ShareRequested
 from obsidian_agent.agent.mcp_tools import Answered, McpTools, Offered
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
-from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config import LiveSettings, McpServer, Settings
 from obsidian_agent.errors import ServerError
@@ -77,7 +77,7 @@ class Desk:
         return int((self.folder / "script.pid").read_text())
 
     def tools(self) -> McpTools:
-        record = Record(self.folder / "record", lambda: datetime.now(UTC))
+        record = AuditRecord(self.folder / "record", lambda: datetime.now(UTC))
         return McpTools(
             lambda: {"desk": self.server},
             lambda: self.policy,
@@ -250,7 +250,7 @@ def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> No
     assert desk.call(q="Ada's number") == Answered('found {"q": "Ada\'s number"}')
     question = desk.asked[-1]
     assert (question.kind, json.loads(question.text)) == ("call", {"q": "Ada's number"})
-    record = Record(desk.folder / "record", lambda: datetime.now(UTC))
+    record = AuditRecord(desk.folder / "record", lambda: datetime.now(UTC))
     trusted, entry = record.entries()
     assert (trusted["kind"], trusted["path"]) == ("trust", "mcp/desk/look")
     assert {name: entry[name] for name in ("kind", "server", "tool", "allowedBy")} == {

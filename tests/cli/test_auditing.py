@@ -11,8 +11,8 @@ from unittest.mock import patch
 import pytest
 
 from agents import Desk, Person, call, calls, only, scripted
-from obsidian_agent.agent.privacy.consent import Level, Part, SharingRules
-from obsidian_agent.agent.privacy.record import KINDS, Ledger, Record, Sending
+from obsidian_agent.agent.privacy.consent import Level, SharedPart, SharingRules
+from obsidian_agent.agent.privacy.record import KINDS, AuditRecord, Ledger, Sending
 from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, open_record
 from obsidian_agent.cli.main import main
 from obsidian_agent.errors import VaultError
@@ -36,11 +36,11 @@ def test_what_was_done_and_what_was_sent(
         str(tmp_path / "none"),
     ]
     ledger = Ledger(
-        Record(
+        AuditRecord(
             tmp_path / "s" / "vaults" / vault_key(vault), lambda: datetime(2020, 1, 1, tzinfo=UTC)
         )
     )
-    part = Part("b.md", Level.TEXT, 4)
+    part = SharedPart("b.md", Level.TEXT, 4)
     ledger.write(
         [Sending("vault.readFile", "c1", "two\n", ((part, "once"),))],
         provider="openai",
@@ -112,7 +112,9 @@ def test_a_record_without_the_runs_of_the_journal_is_not_whole(
     file.with_name("audit.head").unlink()
     entries = 0
     if harm == "written again":
-        Record(file.parent, lambda: datetime(2020, 1, 1, tzinfo=UTC)).note("grant", paths=["x"])
+        AuditRecord(file.parent, lambda: datetime(2020, 1, 1, tzinfo=UTC)).note(
+            "grant", paths=["x"]
+        )
         entries = 1
     if harm == "end removed":
         file.write_text("".join(lines[:2]))
@@ -263,7 +265,7 @@ async def test_what_a_model_asks_for_leaves_lines_of_what_was_granted_refused_de
     recorded: Recorded,
 ) -> None:
     await recorded.ask()
-    entries = Record(recorded.folder / "s", lambda: datetime.now(UTC)).entries()
+    entries = AuditRecord(recorded.folder / "s", lambda: datetime.now(UTC)).entries()
     assert {each["kind"]: each["paths"] for each in entries if "paths" in each} == {
         "grant": ["a.md"],
         "refusal": ["c.md"],

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 from unittest.mock import patch
 
-from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.cli.main import main as doctor
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError
@@ -121,7 +121,7 @@ def write_state(what: str, base: Path, value: str) -> None:
         case "trust":
             TrustStore(folder / "trusted.json").trust("a.md", value)
         case "audit":
-            Record(folder, _now).append([{"kind": "trust", "path": value}])
+            AuditRecord(folder, _now).append([{"kind": "trust", "path": value}])
         case "thread":
             threads = ThreadStore(folder / "threads", _now)
             if not (folder / "threads").exists():
@@ -151,7 +151,7 @@ def read_state(what: str, base: Path) -> str:
         case "trust":
             return TrustStore(folder / "trusted.json").hashes()["a.md"]
         case "audit":
-            return str(Record(folder, _now).entries()[-1]["path"])
+            return str(AuditRecord(folder, _now).entries()[-1]["path"])
         case "thread":
             (found,) = ThreadStore(folder / "threads", _now).summaries()
             return found.title

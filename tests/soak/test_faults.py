@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import pytest
 
-from obsidian_agent.agent.privacy.record import Record
+from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import undo
@@ -85,7 +85,7 @@ def test_what_is_written_of_the_state_is_old_or_new(
                 wrong = f"said to be done, and reads {value!r}"
             if (
                 what == "audit"
-                and (bad := Record(base / "state", driver._now).verify()).first_bad is not None
+                and (bad := AuditRecord(base / "state", driver._now).verify()).first_bad is not None
             ):
                 wrong = str(bad)
         except Exception as error:

@@ -8,7 +8,7 @@ from typing import Any
 from agents import check_pairs
 from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.events import TokensUsed
-from obsidian_agent.agent.privacy.consent import Level, Part
+from obsidian_agent.agent.privacy.consent import Level, SharedPart
 from obsidian_agent.agent.usage import total
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.providers.base import ChatMessage, ToolCall
@@ -183,7 +183,7 @@ def test_what_is_in_the_messages_and_where_they_went_is_remembered() -> None:
         "plain": ["m"],
     }
     conversation = read(user("a"), model("", "id1"), record).conversation()
-    assert conversation.shared == {"Garden.md": Part("Garden.md", Level.TEXT, 40)}
+    assert conversation.shared == {"Garden.md": SharedPart("Garden.md", Level.TEXT, 40)}
     assert (conversation.recipient, conversation.plain) == ("openai https://x", {"m"})
     assert conversation.fresh(ToolCall("id1", "x", "{}")).id != "id1", "an id is never used twice"
 

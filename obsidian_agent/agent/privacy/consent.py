@@ -40,7 +40,7 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SharedPart:
     """Something of a file that is sent: so many characters of it, so much of the file. `path` is "" for text that is in no file."""
 
     path: str

@@ -33,7 +33,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
+from obsidian_agent.agent.privacy.consent import AllowedBy, Level, SharedPart
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.journal.state_folder import wait_for_lock
@@ -60,10 +60,10 @@ Kind = Literal[
 KINDS: Final = frozenset(get_args(Kind))
 
 START: Final = "0" * 64
-LARGEST: Final = 4 * 1024 * 1024
+MAX_BYTES: Final = 4 * 1024 * 1024
 """Bytes of one file; the next line begins another, and the chain goes on in it."""
 
-MOST_DENIED: Final = 20
+MAX_DENIED: Final = 20
 """Paths of one denial: a plan over a whole folder may have thousands of the same kind."""
 
 _LINE: Final = re.compile(
@@ -72,7 +72,7 @@ _LINE: Final = re.compile(
 _TAIL: Final = 65_536
 
 
-class Place(NamedTuple):
+class ChainEnd(NamedTuple):
     """A line's number and hash."""
 
     n: int
@@ -89,7 +89,7 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class AuditRecord:
     """The files `audit.jsonl` and `audit-NUMBER.jsonl` (older ones, named after their first line) in a folder of the person's state."""
 
     folder: Path
@@ -115,7 +115,7 @@ class Record:
                 body = json.dumps(
                     {"n": last.n + 1, "prev": last.hash, "time": time, **entry}, ensure_ascii=True
                 )[:-1].encode("ascii")
-                last = Place(last.n + 1, hashlib.sha256(body).hexdigest())
+                last = ChainEnd(last.n + 1, hashlib.sha256(body).hexdigest())
                 lines += body + f', "hash": "{last.hash}"}}\n'.encode("ascii")
             _write(fd, lines)
             os.fsync(fd)
@@ -166,7 +166,7 @@ class Record:
         return Verified(checked.entries, checked.entries + 1, reason)
 
     def _verify_chain(self) -> Verified:
-        last = Place(0, START)
+        last = ChainEnd(0, START)
         for line in self._lines():
             match = _LINE.fullmatch(line)
             if match is None or hashlib.sha256(match[1]).hexdigest().encode() != match[4]:
@@ -175,7 +175,7 @@ class Record:
                 return Verified(last.n, last.n + 1, "it is missing")
             if match[3] != last.hash.encode():
                 return Verified(last.n, last.n + 1, "it does not follow the line before it")
-            last = Place(last.n + 1, match[4].decode())
+            last = ChainEnd(last.n + 1, match[4].decode())
         written = self._written()
         if written is None:
             return (
@@ -206,15 +206,15 @@ class Record:
                 continue
             yield from re.findall(rb"[^\n]*\n|[^\n]+\Z", data)
 
-    def _written(self) -> Place | None:
+    def _written(self) -> ChainEnd | None:
         try:
             number, hash = self.head.read_text("ascii").split()
-            return Place(int(number), hash)
+            return ChainEnd(int(number), hash)
         except (OSError, ValueError):
             return None
 
     @contextlib.contextmanager
-    def _open(self) -> Iterator[tuple[int, Place]]:
+    def _open(self) -> Iterator[tuple[int, ChainEnd]]:
         """The file for the next lines, held against others, and the place of the last line that was written."""
         flags = (
             getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -223,7 +223,7 @@ class Record:
         try:
             wait_for_lock(lock)
             with contextlib.suppress(FileNotFoundError):
-                if self.file.stat().st_size > LARGEST:
+                if self.file.stat().st_size > MAX_BYTES:
                     os.replace(self.file, self._older_name())
             fd = os.open(self.file, os.O_RDWR | os.O_APPEND | os.O_CREAT | flags, 0o600)
             try:
@@ -238,21 +238,21 @@ class Record:
             match = re.match(rb'\{"n": (\d+),', stream.read(40))
         return self.folder / f"audit-{int(match[1]) if match else len(self._older()) + 1:09}.jsonl"
 
-    def _last(self, fd: int) -> Place:
+    def _last(self, fd: int) -> ChainEnd:
         """The head, or the line behind it that a crash has left without one. What a crash has left of a line goes: it counted for nothing."""
         size = os.fstat(fd).st_size
         os.lseek(fd, max(0, size - _TAIL), os.SEEK_SET)
         tail = os.read(fd, _TAIL)
         if not tail.endswith(b"\n"):
             os.ftruncate(fd, size - len(tail) + tail.rfind(b"\n") + 1)
-        head = self._written() or Place(0, START)
+        head = self._written() or ChainEnd(0, START)
         found = re.fullmatch(rb'(?s:.*)"n": (\d+), .*"hash": "([0-9a-f]{64})"\}\n(?s:[^\n]*)', tail)
         if found is not None and int(found[1]) > head.n:
-            return Place(int(found[1]), found[2].decode())
+            return ChainEnd(int(found[1]), found[2].decode())
         return head
 
 
-def in_words(entry: Mapping[str, Any]) -> str:
+def entry_text(entry: Mapping[str, Any]) -> str:
     """What an entry says besides its number, time and kind, in a line."""
     return ", ".join(
         f"{name} {_value(value)}"
@@ -283,7 +283,7 @@ class Sending:
     tool: str
     call_id: str
     text: str
-    parts: tuple[tuple[Part, AllowedBy], ...]
+    parts: tuple[tuple[SharedPart, AllowedBy], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +303,7 @@ _LEVELS: Final[Mapping[str, int]] = {level.name.lower(): int(level) for level in
 class Ledger:
     """The ledger of one vault."""
 
-    record: Record
+    record: AuditRecord
 
     def write(
         self, sendings: Iterable[Sending], *, provider: str, address: str, conversation: str

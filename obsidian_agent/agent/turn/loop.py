@@ -34,8 +34,8 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     Verdict,
 )
-from obsidian_agent.agent.planner import PlanRequest, Reply, Sampling, listen
-from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part
+from obsidian_agent.agent.planner import PlanRequest, Reply, Sampling, receive
+from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, SharedPart
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
@@ -54,8 +54,8 @@ from obsidian_agent.agent.turn.prompts import (
 from obsidian_agent.agent.turn.proposals import (
     FAILED,
     DryRun,
-    Proposals,
     Rejected,
+    TurnProposals,
     plan_in,
     planned,
 )
@@ -79,18 +79,18 @@ class Credit:
     """Vault paths: the `sources` of an answer, and what the model was shown `besides`, each in the order in which it was sent."""
 
     sources: tuple[str, ...] = ()
-    besides: tuple[str, ...] = ()
+    also_sent: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
-class Shown:
+class SharedFiles:
     """What of which files a model was shown in one turn."""
 
     _levels: dict[str, Level] = field(default_factory=dict)
     _wanted: set[str] = field(default_factory=set)
     """Those that somebody wanted to be read whole."""
 
-    def add(self, parts: Iterable[Part], wanted: Collection[str] | None = None) -> None:
+    def add(self, parts: Iterable[SharedPart], wanted: Collection[str] | None = None) -> None:
         """Something went out, of which these files were `wanted` (None: all of them)."""
         for part in parts:
             self._levels[part.path] = max(part.level, self._levels.get(part.path, Level.NAME))
@@ -293,8 +293,8 @@ class _Turn:
     agent: Agent
     request: PlanRequest
     emit: Emit
-    reply: Reply = field(default_factory=lambda: Reply(settled=True))
-    shown: Shown = field(default_factory=Shown)
+    reply: Reply = field(default_factory=lambda: Reply(recorded=True))
+    shown: SharedFiles = field(default_factory=SharedFiles)
     refused: set[str] = field(default_factory=set)
     squeezed: bool = False
     """Whether the service found the conversation too long already."""
@@ -319,7 +319,7 @@ class _Turn:
 
     def close(self) -> None:
         """Leave the conversation whole, however the turn ended."""
-        if not self.reply.settled:
+        if not self.reply.recorded:
             self.conversation.add_reply(
                 f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else ""
             )
@@ -344,12 +344,12 @@ class _Turn:
         meter = self.meter
 
         async def emit(event: AgentEvent) -> None:
-            meter.hear(event)
+            meter.handle(event)
             await self.emit(event)
 
         self._write_down()
         meter.asking()
-        await listen(
+        await receive(
             self.agent.provider, replace(asked, conversation=self.conversation.id), self.reply, emit
         )
         meter.answered(self.reply.usage)
@@ -386,7 +386,7 @@ class _Turn:
         proposals = None
         if agent.dry_run is not None:
             whole = not agent.rules.deny
-            proposals = Proposals(
+            proposals = TurnProposals(
                 agent.tools, agent.policy, agent.dry_run, prepared, self.request.message, whole
             )
         for _ in range(MAX_ROUNDS):
@@ -396,7 +396,7 @@ class _Turn:
                     prepared.prefix.request(self._within_window(), prepared.sampling)
                 )
             except ProviderError as error:
-                self.reply.settled = True
+                self.reply.recorded = True
                 if error.code == TOO_LONG and not self.squeezed and not self.reply.text:
                     self.squeezed = True
                     problem = Problem(
@@ -416,7 +416,7 @@ class _Turn:
             )
             calls = tuple(self.conversation.fresh(call) for call in made or written)
             self.conversation.add_reply("" if written else self.reply.text, calls)
-            self.reply.settled = True
+            self.reply.recorded = True
             verdict = await (self._carry_out(calls, proposals) if calls else self._end(proposals))
             if verdict is not None:
                 return verdict
@@ -438,7 +438,7 @@ class _Turn:
         return TurnFailed(error.problem())
 
     async def _carry_out(
-        self, calls: Sequence[ToolCall], proposals: Proposals | None
+        self, calls: Sequence[ToolCall], proposals: TurnProposals | None
     ) -> Verdict | None:
         tools = self.agent.callable_tools
         understood = [
@@ -479,7 +479,7 @@ class _Turn:
                 self._share(result.sending)
         return shown
 
-    async def _end(self, proposals: Proposals | None) -> Verdict | None:
+    async def _end(self, proposals: TurnProposals | None) -> Verdict | None:
         """An answer without calls: words, or a plan from a model that writes it down instead of calling. None: it may try again."""
         text = self.reply.text
         written = plan_in(text) if proposals is not None and self.reply.reason != "length" else None
@@ -506,7 +506,7 @@ class _Turn:
                 )
             )
         credit = self.shown.credit(text)
-        return Answer(text, credit.sources, credit.besides)
+        return Answer(text, credit.sources, credit.also_sent)
 
     # --- a model that only writes --------------------------------------------------------------------------------------------------
 
@@ -524,7 +524,7 @@ class _Turn:
                 else ()
             )
             # What comes is a plan's text, no answer to keep where it is cut off.
-            self.reply = Reply(settled=True)
+            self.reply = Reply(recorded=True)
             try:
                 await self._listen(
                     prepared.prefix.request((*opening, *again), sampling, json_only=True)

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from obsidian_agent.agent.context import (
-    ASKED_FOR,
+    REQUESTED,
     ContextFormat,
     ContextItem,
     Gathered,
     Gatherer,
     Missed,
-    fitting,
-    structured,
+    fit_items,
+    structured_context,
 )
 from obsidian_agent.agent.conversation import (
     UNKNOWN_WINDOW,
@@ -31,8 +31,8 @@ from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import (
     AllowedBy,
     Level,
-    Part,
     RequestKind,
+    SharedPart,
     ShareItem,
     ShareRequest,
     tokens_of,
@@ -63,7 +63,7 @@ class TurnConfig:
     instructions: str = ""
     gatherer: Gatherer | None = Gatherer()
     """Finds what goes along with a message; None: nothing does."""
-    format: ContextFormat = structured
+    format: ContextFormat = structured_context
     window: int | None = None
     tools: bool = True
     only: frozenset[str] | None = None
@@ -102,7 +102,7 @@ class Preparation:
     """Those of Obsidian that a plan may run."""
     show_selection: bool = False
     extra: str = ""
-    parts: list[tuple[Part, AllowedBy]] = field(default_factory=list)
+    parts: list[tuple[SharedPart, AllowedBy]] = field(default_factory=list)
     wanted: frozenset[str] = frozenset()
     """The files in `parts` that the person asked for, by a mention for example."""
     usage: Usage | None = None
@@ -194,7 +194,7 @@ class Preparation:
             if path is not None
         ]
         self.parts += [
-            (Part(path.text, Level.NAME, len(path.text)), "context")
+            (SharedPart(path.text, Level.NAME, len(path.text)), "context")
             for path in dict.fromkeys(names)
         ]
         item = selection_item(run, most=SELECTION_SHOWN)
@@ -211,7 +211,7 @@ class Preparation:
             self.show_selection = True
             self.parts.append(
                 (
-                    Part(item.path.text, item.level, len(item.previews[0])),
+                    SharedPart(item.path.text, item.level, len(item.previews[0])),
                     permission.allowed[item.path.text],
                 )
             )
@@ -249,7 +249,7 @@ class Preparation:
             self.window, used.system, instructions=used.instructions, reply=self.sampling.max_tokens
         )
         left = max(0, self.window - used.prompt - budget.reply)
-        kept, left_out = fitting(
+        kept, left_out = fit_items(
             items, min(max(budget.context, self.window - used.prompt - budget.reply), left)
         )
         if left_out or gathered.more:
@@ -258,19 +258,19 @@ class Preparation:
             await emit(Notice(Problem("CONTEXT_FULL", text)))
         self.extra = self.config.format(kept, self.mark)
         self.parts += [
-            (Part(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text])
+            (SharedPart(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text])
             for item in kept
         ]
-        self.wanted = frozenset(item.path.text for item in kept if item.why in ASKED_FOR)
+        self.wanted = frozenset(item.path.text for item in kept if item.why in REQUESTED)
         told = [path for path in self.config.sources if path not in self.conversation.shared]
-        self.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in told]
+        self.parts += [(SharedPart(path, Level.TEXT, 0), "trusted") for path in told]
 
     def _gathered(self, message: str) -> Gathered:
         gatherer = self.config.gatherer
         if gatherer is None:
             return Gathered()
         if not self.asker.gate.may_allow:
-            gatherer = replace(gatherer, found=0)  # what is merely found is never asked about
+            gatherer = replace(gatherer, matching=0)  # what is merely found is never asked about
         return (
             gatherer.gather(message, self.context, self.open_view())
             if gatherer.wants(message, self.context)
@@ -279,16 +279,16 @@ class Preparation:
 
     async def _allowed(self, gathered: Gathered, emit: Emit) -> dict[str, AllowedBy]:
         """One question for everything that the person wants to go along; what was merely found needs a rule or an earlier answer."""
-        asked = tuple(item.share_item() for item in gathered.items if item.why in ASKED_FOR)
-        found = tuple(item.share_item() for item in gathered.items if item.why not in ASKED_FOR)
+        asked = tuple(item.share_item() for item in gathered.items if item.why in REQUESTED)
+        found = tuple(item.share_item() for item in gathered.items if item.why not in REQUESTED)
         purpose = "Send these notes along with your message"
         permission = await self._ask("files", purpose, asked, emit) if asked else Permission()
-        return {**self.asker.settled(self._request("files", purpose, found)), **permission.allowed}
+        return {**self.asker.granted(self._request("files", purpose, found)), **permission.allowed}
 
     def _is_news(self, item: ContextItem) -> bool:
         """Whether the model does not have it already: what was merely found is not sent twice."""
         known = self.conversation.shared.get(item.path.text)
-        return item.why in ASKED_FOR or known is None or known.level < Level.TEXT
+        return item.why in REQUESTED or known is None or known.level < Level.TEXT
 
     # --- room ----------------------------------------------------------------------------------------------------------------------
 
@@ -339,7 +339,7 @@ class Preparation:
         )
 
 
-def _item(part: Part) -> ShareItem:
+def _item(part: SharedPart) -> ShareItem:
     size = part.characters
     return ShareItem(parse(part.path, PathUse.READ), part.level, size, tokens_of(size))
 

@@ -172,7 +172,7 @@ def _blurred(problem: Problem, written: str) -> Problem:
 
 
 @dataclass(slots=True)
-class Proposals:
+class TurnProposals:
     """The plans of one turn. `whole`: the model may know of everything, so that its dry run is the person's preview too."""
 
     tools: Mapping[str, Tool]

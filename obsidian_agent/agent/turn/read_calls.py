@@ -18,14 +18,14 @@ from obsidian_agent.agent.privacy.consent import (
     ApproveShare,
     Gate,
     Level,
-    Part,
     RequestKind,
     ShareDecision,
+    SharedPart,
     ShareItem,
     ShareRequest,
     tokens_of,
 )
-from obsidian_agent.agent.privacy.record import MOST_DENIED, Kind, Record
+from obsidian_agent.agent.privacy.record import MAX_DENIED, AuditRecord, Kind
 from obsidian_agent.agent.turn.calls import ReadCall
 from obsidian_agent.agent.turn.model_tools import Reveals
 from obsidian_agent.dataclass import dataclass, field, replace
@@ -60,10 +60,10 @@ class Asker:
 
     gate: Gate
     approve: ApproveShare
-    record: Record | None
+    record: AuditRecord | None
     provider: str
 
-    def settled(self, request: ShareRequest) -> dict[str, AllowedBy]:
+    def granted(self, request: ShareRequest) -> dict[str, AllowedBy]:
         """What of a request needs no question."""
         found = (
             (item.path.text, self.gate.allowed(item.path, item.level)) for item in request.items
@@ -72,11 +72,11 @@ class Asker:
 
     def open_question(self, request: ShareRequest) -> bool:
         """Whether the person has to be asked."""
-        return len(self.settled(request)) < len({item.path.text for item in request.items})
+        return len(self.granted(request)) < len({item.path.text for item in request.items})
 
     async def ask(self, request: ShareRequest, emit: Emit) -> Permission:
         """Ask for what is not settled; everything that may be sent. A question that fails counts as no."""
-        allowed = self.settled(request)
+        allowed = self.granted(request)
         left = tuple(
             item
             for item in request.items
@@ -131,7 +131,7 @@ class Asker:
 def _denied(paths: Sequence[str], rule: str) -> list[dict[str, str]]:
     return [
         {"code": "NOT_SHARED", "path": path or "the selection", "rule": rule}
-        for path in paths[:MOST_DENIED]
+        for path in paths[:MAX_DENIED]
     ]
 
 
@@ -147,7 +147,7 @@ class Shared:
     """What goes to the model: the document (None when nothing is shared), what of which files is in it, and whether all of it is."""
 
     document: Mapping[str, Any] | None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SharedPart, ...] = ()
     complete: bool = True
 
 
@@ -155,7 +155,7 @@ _NOTHING = Shared(None, complete=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReadFindings:
     """What a read would share: `items` to be allowed, and `shared` (may block) to make the result of those that were."""
 
     kind: RequestKind
@@ -163,7 +163,7 @@ class Found:
     shared: Callable[[frozenset[str]], Shared]
 
 
-def prepare(call: ReadCall, view: VaultView, run: RunContext) -> Found:
+def prepare(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
     """Find out what a call would share. Raises the tool's own errors."""
     match call.read.reveals:
         case Reveals.FILES:
@@ -191,7 +191,7 @@ def _output(
 # --- whole files --------------------------------------------------------------------------------------------------------------
 
 
-def _files(call: ReadCall, view: VaultView, run: RunContext) -> Found:
+def _files(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
     several = isinstance(call.args.get("filePaths"), list)
     items: dict[str, ShareItem] = {}
     for text in _paths(call.args, marks_of(call.tool.input)):
@@ -214,7 +214,7 @@ def _files(call: ReadCall, view: VaultView, run: RunContext) -> Found:
             else _read_one(call, view, run, tuple(items), allowed)
         )
 
-    return Found("files", tuple(items.values()), shared)
+    return ReadFindings("files", tuple(items.values()), shared)
 
 
 def _paths(value: Any, marks: ArgMarks) -> Iterator[str]:
@@ -246,13 +246,15 @@ def _read_one(
         args["maxBytes"] = min(_MOST_BYTES * page, args.get("maxBytes") or _MOST_BYTES * page)
     document = _output(call, args, view, run)
     document = _sliced(call, _one_page(document, page, int(args.get("offset") or 0)))
-    return Shared(document, tuple(Part(path, Level.TEXT, len(_text(document))) for path in paths))
+    return Shared(
+        document, tuple(SharedPart(path, Level.TEXT, len(_text(document))) for path in paths)
+    )
 
 
 def _read_some(call: ReadCall, view: VaultView, run: RunContext, allowed: frozenset[str]) -> Shared:
     """Every file in its place: read, not shared, or what was wrong with it."""
     entries: list[dict[str, Any]] = []
-    parts: list[Part] = []
+    parts: list[SharedPart] = []
     held_back = 0
     for text in call.args["filePaths"]:
         path = _existing(view, text)
@@ -266,7 +268,7 @@ def _read_some(call: ReadCall, view: VaultView, run: RunContext, allowed: frozen
         entry = _one_page(entry, call.limits.page, 0)
         entries.append(entry)
         if path is not None and "content" in entry:
-            parts.append(Part(path, Level.TEXT, len(entry["content"])))
+            parts.append(SharedPart(path, Level.TEXT, len(entry["content"])))
     document: dict[str, Any] = {"files": entries}
     if held_back and not parts:
         document["note"] = "The person shared no files. Go on without them, or ask the person."
@@ -310,7 +312,7 @@ def _sliced(call: ReadCall, document: dict[str, Any]) -> dict[str, Any]:
 # --- rows ---------------------------------------------------------------------------------------------------------------------
 
 
-def _rows(call: ReadCall, view: VaultView, run: RunContext) -> Found:
+def _rows(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
     assert call.read.rows is not None
     name = call.read.rows
     document = _sliced(call, _output(call, call.args, view, run))
@@ -341,7 +343,7 @@ def _rows(call: ReadCall, view: VaultView, run: RunContext) -> Found:
         )
         return Shared(told, _parts(kept, kept_folders or ()), complete)
 
-    return Found("results", items, shared)
+    return ReadFindings("results", items, shared)
 
 
 def _short(row: dict[str, Any], preview: int | None) -> dict[str, Any]:
@@ -403,20 +405,20 @@ def _preview(row: Mapping[str, Any]) -> str:
     )
 
 
-def _parts(rows: list[dict[str, Any]], folders: list[str] | tuple[()]) -> tuple[Part, ...]:
-    found: dict[str, Part] = {}
+def _parts(rows: list[dict[str, Any]], folders: list[str] | tuple[()]) -> tuple[SharedPart, ...]:
+    found: dict[str, SharedPart] = {}
     for row in rows:
-        old = found.get(row["path"]) or Part(row["path"], Level.NAME, 0)
-        found[row["path"]] = Part(
+        old = found.get(row["path"]) or SharedPart(row["path"], Level.NAME, 0)
+        found[row["path"]] = SharedPart(
             old.path, max(old.level, _level(row)), old.characters + len(_text(row))
         )
-    return (*found.values(), *(Part(folder, Level.NAME, len(folder)) for folder in folders))
+    return (*found.values(), *(SharedPart(folder, Level.NAME, len(folder)) for folder in folders))
 
 
 # --- the selection ------------------------------------------------------------------------------------------------------------
 
 
-def _selection(call: ReadCall, view: VaultView, run: RunContext) -> Found:
+def _selection(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
     document = _output(call, call.args, view, run)
     item = selection_item(run, call.why)
 
@@ -425,9 +427,9 @@ def _selection(call: ReadCall, view: VaultView, run: RunContext) -> Found:
             return Shared(document)
         if item.path.text not in allowed:
             return _NOTHING
-        return Shared(document, (Part(item.path.text, item.level, len(document["text"])),))
+        return Shared(document, (SharedPart(item.path.text, item.level, len(document["text"])),))
 
-    return Found("selection", () if item is None else (item,), shared)
+    return ReadFindings("selection", () if item is None else (item,), shared)
 
 
 def selection_item(run: RunContext, why: str = "", most: int | None = None) -> ShareItem | None:

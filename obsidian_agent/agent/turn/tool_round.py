@@ -29,7 +29,7 @@ from obsidian_agent.agent.turn.calls import (
 )
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
 from obsidian_agent.agent.turn.preparation import Preparation
-from obsidian_agent.agent.turn.read_calls import Found, Permission, Shared, prepare
+from obsidian_agent.agent.turn.read_calls import Permission, ReadFindings, Shared, prepare
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.errors import redact
@@ -233,7 +233,7 @@ class ToolRound:
         looked = await _in_parallel(
             [partial(prepare, call, prepared.open_view(), prepared.context) for call in reads]
         )
-        found: list[tuple[ReadCall, Found]] = []
+        found: list[tuple[ReadCall, ReadFindings]] = []
         for call, outcome in zip(reads, looked, strict=True):
             if isinstance(outcome, Problem):
                 self._fail(call.id, outcome)
@@ -244,7 +244,7 @@ class ToolRound:
             for call, each in found
             if prepared.asker.open_question(self._request(call, each))
         ]
-        settled: list[tuple[ReadCall, Found, Permission]] = []
+        settled: list[tuple[ReadCall, ReadFindings, Permission]] = []
         for call, each in found:
             place = (
                 questions.index(call.id) + 1 if call.id in questions else 1,
@@ -262,14 +262,14 @@ class ToolRound:
                 self.results[call.id] = self._result(call, shared, permission)
 
     async def _settle(
-        self, call: ReadCall, found: Found, place: tuple[int, int], emit: Emit
-    ) -> tuple[ReadCall, Found, Permission] | None:
+        self, call: ReadCall, found: ReadFindings, place: tuple[int, int], emit: Emit
+    ) -> tuple[ReadCall, ReadFindings, Permission] | None:
         """Ask about one call until the person has decided; with other arguments of theirs it looks again first. None where that fails."""
         asker = self.prepared.asker
         for _ in range(MOST_CHANGES):
             request = self._request(call, found, *place)
             if call.key in self.refused:
-                return call, found, Permission(asker.settled(request))
+                return call, found, Permission(asker.granted(request))
             permission = await asker.ask(request, emit)
             if permission.args is None:
                 if found.items and not permission.allowed:
@@ -282,12 +282,12 @@ class ToolRound:
             call, found = again
         return call, found, Permission()
 
-    def _look_again(self, call: ReadCall, args: Mapping[str, Any]) -> tuple[ReadCall, Found]:
+    def _look_again(self, call: ReadCall, args: Mapping[str, Any]) -> tuple[ReadCall, ReadFindings]:
         changed = with_arguments(call, args)
         return changed, prepare(changed, self.prepared.open_view(), self.prepared.context)
 
     def _request(
-        self, call: ReadCall, found: Found, number: int = 1, total: int = 1
+        self, call: ReadCall, found: ReadFindings, number: int = 1, total: int = 1
     ) -> ShareRequest:
         provider = self.prepared.provider
         return ShareRequest(

@@ -104,7 +104,7 @@ class ReportActions(Workspace):
     async def action_show_cache(self, what: str = "") -> None:
         """What is kept ready; `clear` puts away what nobody uses."""
         if what == "clear":
-            await asyncio.to_thread(self.threads.tidy)
+            await asyncio.to_thread(self.threads.evict_idle)
         self._report(
             "What is kept ready",
             report_lines.kept_lines(await asyncio.to_thread(self.services.kept)),

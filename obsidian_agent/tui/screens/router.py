@@ -93,7 +93,7 @@ class Router:
                 )
             case Answer():
                 chat.transcript.end_stream(event.text)
-                chat.transcript.cite(Cited(event.sources, event.besides))
+                chat.transcript.cite(Cited(event.sources, event.also_sent))
             case NeedsInput():
                 chat.transcript.end_stream(keep=False)
                 self._view.ask(event)

@@ -65,9 +65,9 @@ class SuggestionActions(MacroActions):
 
     @work(group="mention", exclusive=True, exit_on_error=False)
     async def _suggest_mentions(self, before: str) -> None:
-        from obsidian_agent.agent.context import being_typed
+        from obsidian_agent.agent.context import typed_mention
 
-        typed = being_typed(before)
+        typed = typed_mention(before)
         suggestions = self.panes.chat.suggestions
         if typed is None:
             suggestions.offer([])

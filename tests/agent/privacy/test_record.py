@@ -18,8 +18,8 @@ from agents import NOW as DESK_NOW
 from agents import Desk, call, calls, only, played, results, scripted
 from obsidian_agent.agent.events import TurnFailed
 from obsidian_agent.agent.privacy import record as module
-from obsidian_agent.agent.privacy.consent import Level, Part, ShareDecision
-from obsidian_agent.agent.privacy.record import Ledger, Record, Sending, Verified
+from obsidian_agent.agent.privacy.consent import Level, ShareDecision, SharedPart
+from obsidian_agent.agent.privacy.record import AuditRecord, Ledger, Sending, Verified
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest
@@ -28,16 +28,16 @@ from obsidian_agent.services.open_vault import Focus
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def record(folder: Path) -> Record:
-    return Record(folder, lambda: NOW)
+def record(folder: Path) -> AuditRecord:
+    return AuditRecord(folder, lambda: NOW)
 
 
 @pytest.fixture
-def rotated(tmp_path: Path) -> Record:
+def rotated(tmp_path: Path) -> AuditRecord:
     """A record in two files, the older with lines 1 to 4, the newer with 5 to 7."""
     made = record(tmp_path)
     for number in range(1, 8):
-        with patch.object(module, "LARGEST", 0 if number == 5 else 10_000):
+        with patch.object(module, "MAX_BYTES", 0 if number == 5 else 10_000):
             made.append([{"kind": "run", "goal": f"Tëst {number}"}])
     assert [file.name for file in sorted(tmp_path.glob("audit*.jsonl"))] == [
         "audit-000000001.jsonl",
@@ -47,14 +47,14 @@ def rotated(tmp_path: Path) -> Record:
     return made
 
 
-def test_what_was_appended_is_read_in_order(rotated: Record) -> None:
+def test_what_was_appended_is_read_in_order(rotated: AuditRecord) -> None:
     assert [(entry["n"], entry["goal"]) for entry in rotated.entries()] == [
         (number, f"Tëst {number}") for number in range(1, 8)
     ]
     assert os.stat(rotated.file).st_mode & 0o777 == 0o600
 
 
-def test_each_byte_that_is_changed_is_found_and_its_line_named(rotated: Record) -> None:
+def test_each_byte_that_is_changed_is_found_and_its_line_named(rotated: AuditRecord) -> None:
     number = 0
     for file in sorted(rotated.folder.glob("audit*.jsonl")):
         data = file.read_bytes()
@@ -67,7 +67,7 @@ def test_each_byte_that_is_changed_is_found_and_its_line_named(rotated: Record) 
 
 
 @pytest.mark.parametrize(("gone", "named"), [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7)])
-def test_a_line_that_is_taken_away_is_named(rotated: Record, gone: int, named: int) -> None:
+def test_a_line_that_is_taken_away_is_named(rotated: AuditRecord, gone: int, named: int) -> None:
     file, at = (
         (rotated.folder / "audit-000000001.jsonl", gone) if gone < 4 else (rotated.file, gone - 4)
     )
@@ -76,7 +76,7 @@ def test_a_line_that_is_taken_away_is_named(rotated: Record, gone: int, named: i
     assert rotated.verify().first_bad == named
 
 
-def test_a_cut_is_found_wherever_it_is(rotated: Record) -> None:
+def test_a_cut_is_found_wherever_it_is(rotated: AuditRecord) -> None:
     data = rotated.file.read_bytes()
     for length in range(len(data)):
         rotated.file.write_bytes(data[:length])
@@ -85,7 +85,7 @@ def test_a_cut_is_found_wherever_it_is(rotated: Record) -> None:
     assert rotated.verify().first_bad == 5
 
 
-def test_an_older_file_or_the_head_that_is_gone_is_found(rotated: Record) -> None:
+def test_an_older_file_or_the_head_that_is_gone_is_found(rotated: AuditRecord) -> None:
     (rotated.folder / "audit-000000001.jsonl").rename(rotated.folder / "elsewhere")
     assert rotated.verify().first_bad == 1
     (rotated.folder / "elsewhere").rename(rotated.folder / "audit-000000001.jsonl")
@@ -93,7 +93,7 @@ def test_an_older_file_or_the_head_that_is_gone_is_found(rotated: Record) -> Non
     assert rotated.verify().first_bad == 7
 
 
-def test_a_line_of_ones_own_making_is_found(rotated: Record) -> None:
+def test_a_line_of_ones_own_making_is_found(rotated: AuditRecord) -> None:
     lines = rotated.file.read_bytes().splitlines(keepends=True)
     forged = json.loads(lines[-1]) | {"n": 8}
     rotated.file.write_bytes(b"".join(lines) + json.dumps(forged).encode() + b"\n")
@@ -234,11 +234,11 @@ async def test_nothing_of_the_text_is_repeated(desk: Desk) -> None:
 
 
 def sending(path: str = "a.md") -> Sending:
-    return Sending("tool", "id", "text", ((Part(path, Level.TEXT, 4), "once"),))
+    return Sending("tool", "id", "text", ((SharedPart(path, Level.TEXT, 4), "once"),))
 
 
 def test_it_only_grows_and_nobody_else_reads_it(tmp_path: Path) -> None:
-    ledger = Ledger(Record(tmp_path / "deep", lambda: DESK_NOW))
+    ledger = Ledger(AuditRecord(tmp_path / "deep", lambda: DESK_NOW))
     assert ledger.entries() == []
     ledger.write([sending()], provider="p", address="a", conversation="c")
     before = ledger.record.file.read_bytes()
@@ -255,7 +255,7 @@ def test_it_only_grows_and_nobody_else_reads_it(tmp_path: Path) -> None:
 
 
 def test_a_line_that_broke_off_is_left_out(tmp_path: Path) -> None:
-    ledger = Ledger(Record(tmp_path, lambda: DESK_NOW))
+    ledger = Ledger(AuditRecord(tmp_path, lambda: DESK_NOW))
     ledger.write([sending()], provider="p", address="a", conversation="c")
     with ledger.record.file.open("ab") as file:
         file.write(b'{"tool": "half')
@@ -266,7 +266,7 @@ def test_a_line_that_broke_off_is_left_out(tmp_path: Path) -> None:
     "name", ["lone \ud800 surrogate.md", "line\nbreak.md", 'quote".md', "日本.md"]
 )
 def test_one_line_an_entry_whatever_the_name(name: str, tmp_path: Path) -> None:
-    ledger = Ledger(Record(tmp_path, lambda: DESK_NOW))
+    ledger = Ledger(AuditRecord(tmp_path, lambda: DESK_NOW))
     ledger.write([sending(name)], provider="p", address="a", conversation="c")
     (line,) = ledger.record.file.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["tool"] == "tool"
@@ -276,7 +276,7 @@ def test_one_line_an_entry_whatever_the_name(name: str, tmp_path: Path) -> None:
 def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "audit.jsonl").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError):
-        Ledger(Record(tmp_path, lambda: DESK_NOW)).write(
+        Ledger(AuditRecord(tmp_path, lambda: DESK_NOW)).write(
             [sending()], provider="p", address="a", conversation="c"
         )
     assert not (tmp_path / "elsewhere").exists()

@@ -40,9 +40,9 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
-from obsidian_agent.agent.privacy.consent import Level, Part, ShareDecision, ShareRequest
+from obsidian_agent.agent.privacy.consent import Level, ShareDecision, SharedPart, ShareRequest
 from obsidian_agent.agent.turn import tool_round as rounds
-from obsidian_agent.agent.turn.loop import MAX_ROUNDS, Credit, Shown
+from obsidian_agent.agent.turn.loop import MAX_ROUNDS, Credit, SharedFiles
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
@@ -718,18 +718,18 @@ async def test_a_wrong_proposal_comes_back_with_the_right_signature(desk: Desk) 
     assert json.loads(result)["usage"][0].startswith("vault.rename*(from, to")
 
 
-def shown() -> Shown:
-    found = Shown()
+def shown() -> SharedFiles:
+    found = SharedFiles()
     found.add(
         [
-            Part("Garden.md", Level.TEXT, 10),
-            Part("", Level.PREVIEW, 5),
-            Part("Open.md", Level.NAME, 7),
+            SharedPart("Garden.md", Level.TEXT, 10),
+            SharedPart("", Level.PREVIEW, 5),
+            SharedPart("Open.md", Level.NAME, 7),
         ],
         wanted=("Garden.md",),
     )
-    found.add([Part("Along.md", Level.TEXT, 10)], wanted=())
-    found.add([Part("Projects/Log.md", Level.TEXT, 10), Part("A.md", Level.PREVIEW, 3)])
+    found.add([SharedPart("Along.md", Level.TEXT, 10)], wanted=())
+    found.add([SharedPart("Projects/Log.md", Level.TEXT, 10), SharedPart("A.md", Level.PREVIEW, 3)])
     return found
 
 
@@ -753,5 +753,5 @@ def test_where_none_is_named_those_count_that_somebody_wanted() -> None:
 
 def test_a_name_alone_is_neither_source_nor_sent() -> None:
     credit = shown().credit("Open is open.")
-    assert "Open.md" not in credit.sources + credit.besides
-    assert Shown().credit("Nothing was read.") == Credit()
+    assert "Open.md" not in credit.sources + credit.also_sent
+    assert SharedFiles().credit("Nothing was read.") == Credit()

@@ -72,7 +72,9 @@ async def test_what_is_not_allowed_does_not_go(make_desk: Callable[..., Desk]) -
 async def test_what_is_denied_is_nothing(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(rules=SharingRules.of(deny=["Private"]))
     model = scripted({"text": "?"})
-    events = await turn(desk, model, "What about @diary and @Private/?", gatherer=Gatherer(found=5))
+    events = await turn(
+        desk, model, "What about @diary and @Private/?", gatherer=Gatherer(matching=5)
+    )
     assert notices(events) == ["MENTION_NOT_FOUND", "MENTION_NOT_FOUND"]
     assert "secretly" not in everything_sent(model)
     assert not desk.person.asked
@@ -83,7 +85,7 @@ async def test_what_was_only_found_goes_along_without_a_question_or_not_at_all(
 ) -> None:
     desk = make_desk(person=Person(no), rules=SharingRules.of(allow=["Projects"]))
     model = scripted({"text": "A"}, {"text": "B"})
-    gatherer = Gatherer(found=5)
+    gatherer = Gatherer(matching=5)
     await turn(desk, model, "garden soil water", gatherer=gatherer)
     assert not desk.person.asked
     sent = everything_sent(model)
