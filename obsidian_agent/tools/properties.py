@@ -147,8 +147,8 @@ def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValu
     For tags use vault.setFrontmatter.
     """
     path, text = open_note(ctx, args.path)
-    there = read_properties(text).get(args.property)
-    values = _as_list(there)
+    current = read_properties(text).get(args.property)
+    values = _as_list(current)
     unwanted = {_key(value) for value in args.values}
     remaining = [value for value in values if _key(value) not in unwanted]
     if len(remaining) == len(values):
@@ -159,7 +159,7 @@ def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValu
             AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,)
         )
     changed = edit_properties(
-        text, set={args.property: remaining if isinstance(there, list) else None}
+        text, set={args.property: remaining if isinstance(current, list) else None}
     )
     return Proposal(
         AddValuesOutput(path=path.text, values=remaining, changed=True),
@@ -285,7 +285,7 @@ def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[Inline
     """
     path, text = open_note(ctx, args.path)
     requested = None if args.fields is None else {name.casefold() for name in args.fields}
-    there = {key.casefold() for key in read_properties(text)}
+    known = {key.casefold() for key in read_properties(text)}
     values: dict[str, list[Any]] = {}
     spans: list[tuple[int, int]] = []
     existing: list[str] = []
@@ -298,7 +298,7 @@ def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[Inline
         ):
             continue
         key = match["key"].strip()
-        if key.casefold() in there:
+        if key.casefold() in known:
             existing.append(key)
             continue
         values.setdefault(

@@ -522,9 +522,9 @@ def _line_shift(old: _Lines, new: _Lines, line: int, old_first: int, new_first: 
     return new.starts[new_first + line - old_first] - old.starts[line]
 
 
-def _new_span(new: _Lines, first: int, behind: int) -> tuple[int, int]:
-    if first < behind:
-        return new.starts[first], new.end_of(behind - 1)
+def _new_span(new: _Lines, first: int, end: int) -> tuple[int, int]:
+    if first < end:
+        return new.starts[first], new.end_of(end - 1)
     position = new.starts[first] if first < len(new.starts) else new.end_of(first - 1)
     return position, position
 

@@ -103,7 +103,7 @@ def check_filters(calls: Iterable[FilterCall]) -> None:
     for call in calls:
         if call.name not in FILTERS:
             raise ToolError(
-                f"There is no filter {call.name!r}.", hint=f"Filters: {', '.join(sorted(FILTERS))}."
+                f"Unknown filter {call.name!r}.", hint=f"Filters: {', '.join(sorted(FILTERS))}."
             )
 
 

@@ -45,7 +45,7 @@ _TEMPLATER: Final = re.compile(
     r"\((?:\s*(?P<quote>[\"'])(?P<format>[^\"'\n]*)(?P=quote)\s*)?\))\s*[-_]?%>"
 )
 
-_FOREIGN: Final = re.compile(r"<%[\s\S]*?%>")
+_TEMPLATER_COMMAND: Final = re.compile(r"<%[\s\S]*?%>")
 
 _DAY_MS: Final = 86_400_000
 
@@ -339,7 +339,7 @@ def render(args: RenderInput, ctx: ToolContext) -> Proposal[RenderOutput]:
         rendering.templater, _VARIABLE.sub(rendering.variable, read_text(ctx.view, path))
     )
     warnings: tuple[Problem, ...] = ()
-    if left := _FOREIGN.search(text):
+    if left := _TEMPLATER_COMMAND.search(text):
         message = (
             f"{path} contains commands of the plugin Templater that only Obsidian can run, "
             f"such as {left[0][:60]}; they stay as text."
@@ -400,7 +400,7 @@ class _Rendering:
 
 
 class NewNamesInput(ToolModel):
-    items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
+    items: list[Any] = Field(description="The files of another step, as vault.find returns them.")
     pattern: str = Field(
         default="{name}",
         min_length=1,
@@ -614,5 +614,5 @@ def _first_day(period: Period, today: date, offset: int) -> date:
     length = {"month": 1, "quarter": 3, "year": 12}[period]
     months = today.year * 12 + (today.month - 1) // length * length + offset * length
     if not 1 <= months // 12 <= 9999:
-        raise ToolError("There is no such year.")
+        raise ToolError("The year is out of range (1 to 9999).")
     return date(months // 12, months % 12 + 1, 1)

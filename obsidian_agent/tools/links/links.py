@@ -267,7 +267,7 @@ def subpath_keys(subpath: str) -> list[str]:
 def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
     """Return the edit that gives a link another subpath (`#Heading`).
 
-    Return `None` if the old subpath is not located.
+    Return `None` if the position of the old subpath is unclear.
     """
     start = data.find(b"#", link.target_end, link.end)
     if start < 0:
@@ -321,8 +321,7 @@ def link_edit(
 ) -> Edit[bytes] | None:
     """Return the edit that makes a link mean `target`, written as `shape` where possible.
 
-    Return `None` if no text that means it fits exists. `target` may be a file that does not exist
-    yet.
+    Return `None` if no text that means it fits there. `target` need not exist yet.
     """
     index = source.index
     named = index.named(file_name(target))
@@ -466,23 +465,23 @@ def move_text(
     """
     if target is None or target == source:
         return MovedText(text, rest)
-    gone = _anchors(text) - _anchors(rest)
+    moved_anchors = _anchors(text) - _anchors(rest)
     problems: list[Problem] = []
 
     def follow(subpath: str) -> LinkDestination | None:
         keys = subpath_keys(subpath)
-        if not keys or keys[-1] not in gone:
+        if not keys or keys[-1] not in moved_anchors:
             return None
         if title is not None and keys[-1] == heading_key(title):
             return LinkDestination(target, "")
-        return LinkDestination(target, _subpath_within(subpath, gone))
+        return LinkDestination(target, _subpath_within(subpath, moved_anchors))
 
     index, style = ctx.view.index, ctx.run.link_style
     remaining, _ = redirect_in_file(rest.encode(), LinkSource(source, index, style), source, follow)
-    files = redirect_links(ctx, source, follow, problems) if gone else {}
+    files = redirect_links(ctx, source, follow, problems) if moved_anchors else {}
     changes = tuple(ModifyFile(path, data) for path, (data, _) in files.items() if path != source)
     moved = _with_links_adjusted(text, source, target, ctx, here=_anchors(text))
-    if gone:
+    if moved_anchors:
         content, _ = redirect_in_file(
             moved.encode(), LinkSource(target, index, style), source, follow
         )
@@ -537,10 +536,10 @@ def _link_edit(
         if keys[-1] in here:
             within = _subpath_within(link.subpath, here)
             return subpath_edit(data, link, within) if within != link.subpath else None
-        meant, shape = source, Shape("name", extension=link.is_markdown)
+        destination, shape = source, Shape("name", extension=link.is_markdown)
     else:
         file = index.resolve(link.target, source)
         if file is None or index.resolve(link.target, target) == file:
             return None
-        meant, shape = file, shape_of(link.target, file, source, style)
-    return link_edit(data, link, shape, meant, LinkSource(target, index, style))
+        destination, shape = file, shape_of(link.target, file, source, style)
+    return link_edit(data, link, shape, destination, LinkSource(target, index, style))

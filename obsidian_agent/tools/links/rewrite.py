@@ -323,11 +323,11 @@ def _plain(data: bytes, link: Link) -> Edit[bytes]:
 
 def _check_others_stay(before: bytes, after: bytes, removed: list[Link], source: VaultPath) -> None:
     """Raise ToolError if the plain texts create another link, or remove one."""
-    gone = {link.start for link in removed}
+    removed_starts = {link.start for link in removed}
     remaining = [
         (link.kind, link.target, link.subpath)
         for link in links_in(before)
-        if link.start not in gone
+        if link.start not in removed_starts
     ]
     if [(link.kind, link.target, link.subpath) for link in links_in(after)] != remaining:
         raise ToolError(
@@ -597,21 +597,21 @@ def _with_links(
 
     A mention stays unchanged if a link would not work there, for example in code.
     """
-    hidden: set[int] = set()
+    excluded: set[int] = set()
     while True:
         mentions = [
-            mention for mention in _mentions(text, pattern) if mention.start() not in hidden
+            mention for mention in _mentions(text, pattern) if mention.start() not in excluded
         ][: 1 if first else None]
         content, positions = _linked_text(text, mentions, name)
-        there = {link.start for link in links_in(encode(content))}
-        lost = {
+        linked = {link.start for link in links_in(encode(content))}
+        ineffective = {
             mention.start()
             for mention, at in zip(mentions, positions, strict=True)
-            if at not in there
+            if at not in linked
         }
-        if not lost:
+        if not ineffective:
             return content, len(mentions)
-        hidden |= lost
+        excluded |= ineffective
 
 
 def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[str]]:

@@ -395,7 +395,7 @@ class ItemGroup(ToolModel):
     items: list[Any]
     count: int
     text: str = Field(
-        description="The items as the template says, joined; empty without a template."
+        description="The items formatted by the template and joined; empty without a template."
     )
 
 
@@ -584,11 +584,11 @@ def _parse_decimal(text: str) -> Decimal:
     last = max(text.rfind("."), text.rfind(","))
     if last < 0:
         return Decimal(text)
-    mark, behind = text[last], text[last + 1 :]
+    mark, decimals = text[last], text[last + 1 :]
     both = "." in text and "," in text
-    thousands = not both and (text.count(mark) > 1 or (mark == "," and len(behind) == 3))
+    thousands = not both and (text.count(mark) > 1 or (mark == "," and len(decimals) == 3))
     whole = re.sub(r"[.,]", "", text[:last])
-    return Decimal(whole + behind) if thousands else Decimal(f"{whole}.{behind}")
+    return Decimal(whole + decimals) if thousands else Decimal(f"{whole}.{decimals}")
 
 
 def _guess_field(items: list[Any]) -> str:

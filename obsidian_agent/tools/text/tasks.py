@@ -1,7 +1,7 @@
 """The tasks of notes: list, mark, move and add them, and change their due dates.
 
-Dates and priorities have the format of the plugin Tasks (📅 2026-03-14) or of Dataview ([due::
-2026-03-14]), depending on the surrounding notes.
+Dates and priorities have the format of the plugin Tasks (📅 2026-03-14) or of Dataview
+([due:: 2026-03-14]), depending on the surrounding notes.
 """
 
 from __future__ import annotations
@@ -355,7 +355,7 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     lines = blocks.lines
     target = links.find_destination(args.into, ctx)
     entry = ctx.view.locate(target) if target is not None else None
-    there = (
+    target_headings = (
         {heading.text for heading in edits.headings(read_text(ctx.view, entry.path))}
         if entry is not None and entry.kind == "file"
         else set()
@@ -374,7 +374,7 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
             items.append(
                 TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block]))
             )
-            headings.append(_common_heading(text, task.line, there))
+            headings.append(_common_heading(text, task.line, target_headings))
     rest = "".join(line for number, line in enumerate(lines, 1) if number not in removed)
     carried = links.move_text("\n".join(task.raw for task in items), rest, path, target, ctx)
     changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if removed else ()
