@@ -62,7 +62,7 @@ _PICTURE: Final = expression(
 )
 _DECLARATION: Final = expression(r"<(?:!ENTITY|\?xml-stylesheet)[^>]*", re.I)
 _PICTURE_CALL: Final = expression(
-    r"\b(?:image|html)\b(?=(?:[\s)?.]|/\*(?:[^*]|\*(?!/)){0,99}\*/){0,20}+\()", re.I
+    r"\b(?:image|html)\b(?=(?>(?:[\s)?.]|/\*(?:[^*]|\*(?!/)){0,99}\*/){0,20})\()", re.I
 )
 """Calls of the functions of a base that load what their argument names."""
 _PROPERTY: Final = (
