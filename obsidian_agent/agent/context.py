@@ -1,7 +1,7 @@
-"""What goes along with a message: what it mentions, the open note, and the notes that the index ranks highest for its words.
+"""The context of a message: notes that it mentions, the open note, and the best matches by words.
 
-A person mentions notes, folders and tags like this: `@Garden`, `@[[Projects/Plan]]`, `@"Big plan"`, `@Projects/`, `@#work`. However notes are
-put into the message, their text is fenced and labelled as data.
+Users mention notes, folders and tags like this: `@Garden`, `@[[Projects/Plan]]`, `@"Big plan"`,
+`@Projects/`, `@#work`. In every format the text of notes is fenced and labelled as data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, Literal
 from obsidian_agent.agent.conversation import estimate
 from obsidian_agent.agent.privacy.consent import Level, ShareItem
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.lookup import read_text
 from obsidian_agent.tools.core.tool import RunContext
@@ -35,16 +35,36 @@ _MENTION: Final = re.compile(
 _TYPED: Final = re.compile(r'(?<![\w@])@(\[\[[^\]\n]*|"[^"\n]*|[^\s@"\[\](),;]*)$')
 _PLAIN: Final = re.compile(r'[^\s@"\[\](),;]+')
 _END: Final = ".:!?…"
+MAX_NOTES: Final = 30
+"""Number of notes sent with one message."""
+MAX_CHARACTERS: Final = 200_000
+"""Characters of one note."""
+SMALLEST_PIECE: Final = 100
+"""Tokens. A shorter beginning of a note is not worth sending."""
+_COMMON: Final = """
+a about all an and are as at be but by can do does for from had has have how i in is it make me my
+not note notes of on or please show tell
+that the there these this to was what when where which who why will with you your
+aber alle als am auch auf aus bei bitte das dem den der des die ein eine einen er es für hat habe
+ich im in ist kann mein meine mir mit nach
+nicht notiz notizen oder sie sind über um und von was welche wer wie wo zu zum zur
+"""
+_STOP_WORDS: Final = frozenset(_COMMON.split())
+"""Words too common to distinguish notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention as it was written: `text` is what it names, without the marks. A folder ends with `/`, a tag begins with `#`."""
+    """A mention in a message. `text` is the name without the marks.
+
+    A folder ends with `/`, a tag begins with `#`.
+    """
 
     text: str
 
     @property
     def kind(self) -> MentionKind:
+        """The kind, from the first or last character."""
         if self.text.startswith("#"):
             return "tag"
         return "folder" if self.text.endswith("/") else "note"
@@ -52,7 +72,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class MentionCompletion:
-    """Something that a mention which is being typed may become. `insert` takes the place of everything from the `@` on."""
+    """A completion of a mention. `insert` replaces everything from the `@` on."""
 
     label: str
     kind: MentionKind
@@ -60,28 +80,32 @@ class MentionCompletion:
 
 
 def mentions_in(message: str) -> list[Mention]:
-    """The mentions of a message, each once, in order."""
-    found: dict[str, Mention] = {}
+    """Return the mentions of a message, in order and without duplicates."""
+    mentions: dict[str, Mention] = {}
     for match in _MENTION.finditer(message):
         linked, quoted, tag, plain_context = match.groups()
         text = (linked or quoted or tag or plain_context.rstrip(_END)).strip()
         if text:
-            found.setdefault(text, Mention(text))
-    return list(found.values())
+            mentions.setdefault(text, Mention(text))
+    return list(mentions.values())
 
 
 def typed_mention(before_cursor: str) -> str | None:
-    """What stands behind the `@` right before the cursor; None when no mention is being typed."""
+    """Return the text after the `@` before the cursor; None if no mention is being typed."""
     match = _TYPED.search(before_cursor)
     return None if match is None else match.group(1).lstrip('["')
 
 
 def mention_of(text: str) -> str:
+    """Return the mention of a name, quoted if it has to be."""
     return f"@{text}" if _PLAIN.fullmatch(text) and text[-1] not in _END else f'@"{text}"'
 
 
 class Mentionable:
-    """Everything in a vault that can be mentioned, at one moment, ready to be searched. Making it may block; searching is fast."""
+    """A searchable snapshot of everything in a vault that can be mentioned.
+
+    Creating it may block; searching is fast.
+    """
 
     def __init__(self, view: VaultView) -> None:
         entries = list(view.walk(ROOT))
@@ -95,11 +119,11 @@ class Mentionable:
         self._tags = _tags(view)
 
     def complete(self, typed: str, limit: int = 8) -> tuple[MentionCompletion, ...]:
-        """The best completions of what stands behind the `@`."""
+        """Return the best completions of the text after the `@`."""
         if typed.startswith("#"):
-            wanted = typed[1:].casefold()
-            starting = [tag for tag in self._tags if tag.casefold().startswith(wanted)]
-            inside = [tag for tag in self._tags if wanted in tag.casefold() and tag not in starting]
+            prefix = typed[1:].casefold()
+            starting = [tag for tag in self._tags if tag.casefold().startswith(prefix)]
+            inside = [tag for tag in self._tags if prefix in tag.casefold() and tag not in starting]
             return tuple(
                 MentionCompletion(f"#{tag}", "tag", f"@#{tag}")
                 for tag in (*starting, *inside)[:limit]
@@ -111,7 +135,7 @@ class Mentionable:
         )
 
     def nearest(self, name: str) -> str | None:
-        """The name that comes nearest to one that does not exist."""
+        """Return the existing name most similar to `name`; None if there is none."""
         hits = self._names.search(name.rstrip("/"), 1).hits
         return hits[0].path if hits else None
 
@@ -122,21 +146,21 @@ class Mentionable:
 
 
 def _tags(view: VaultView) -> list[str]:
-    """Every tag of the vault, the one that most notes have first."""
+    """Return every tag of the vault, the most frequent first."""
     counted: dict[str, int] = {}
-    for tag in _each_tag(view):
+    for tag in _note_tags(view):
         counted[tag] = counted.get(tag, 0) + 1
     return sorted(counted, key=lambda tag: (-counted[tag], tag))
 
 
-def _each_tag(view: VaultView) -> Iterator[str]:
+def _note_tags(view: VaultView) -> Iterator[str]:
     index = view.index
     for path in index.notes(ROOT):
         yield from index.facts(path).tags
 
 
 class Why(Enum):
-    """Why it goes along, what matters most first."""
+    """The reason why a note is sent, the most important first."""
 
     MENTIONED = "you mentioned it"
     IN_FOLDER = "in a folder that you mentioned"
@@ -146,39 +170,46 @@ class Why(Enum):
 
 
 REQUESTED = frozenset({Why.MENTIONED, Why.IN_FOLDER, Why.WITH_TAG, Why.OPEN})
-"""What the person has asked for is asked about where no rule settles it; what was merely found goes along only where one does."""
+"""The reasons by a request of the user.
+
+If no rule decides, the user is asked about these; notes that match by words alone are sent only if
+a rule allows it.
+"""
 
 
 @dataclass(frozen=True)
 class ContextItem:
-    """A note that may go along. `text` is of it what would be sent; `cut` says that this is not all. `size` in bytes is the file's."""
+    """A note that may be sent.
+
+    `text` is the part to be sent, `truncated` if that is not all; `size` is the file's, in bytes.
+    """
 
     path: VaultPath
     why: Why
     text: str
     size: int
-    cut: bool = False
+    truncated: bool = False
     score: float = 0.0
 
     @cached_property
     def tokens(self) -> int:
+        """The estimated number of tokens of `text`."""
         return estimate(self.text)
 
     def share_item(self) -> ShareItem:
-        """It as a question about sharing shows it."""
+        """Return the item of a question about sharing."""
         return ShareItem(self.path, Level.TEXT, self.size, self.tokens, self.why.value)
 
     def shortened(self, tokens: int) -> ContextItem:
-        """Its beginning, cut at the end of a line if there is one, in about so many tokens."""
+        """Return the item truncated to about this many tokens, at the end of a line if possible."""
         if self.tokens <= tokens:
             return self
-        kept = beginning(self.text, tokens)
-        return ContextItem(self.path, self.why, kept, self.size, True, self.score)
+        return replace(self, text=beginning(self.text, tokens), truncated=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A mention that means nothing in the vault, with the nearest thing that there is."""
+    """A mention without a match in the vault, with the most similar name."""
 
     text: str
     nearest: str | None = None
@@ -186,7 +217,10 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What may go along with a message, the most important first, and which mentions mean nothing. `more`: notes that were left out."""
+    """The notes that may be sent with a message, the most important first.
+
+    `missed` are the mentions without a match, `more` is the number of notes over `MAX_NOTES`.
+    """
 
     items: tuple[ContextItem, ...] = ()
     missed: tuple[Missed, ...] = ()
@@ -194,13 +228,13 @@ class Gathered:
 
 
 def beginning(text: str, tokens: int) -> str:
-    """The beginning of a text in about so many tokens, cut at the end of a line where there is one."""
+    """Return the beginning of a text in about this many tokens, up to the end of a line."""
     if tokens <= 0:
         return ""
     length = _largest(len(text), lambda length: estimate(text[:length]) <= tokens)
-    kept = text[:length]
-    line = kept.rfind("\n")
-    return kept[: line + 1] if line > length // 2 else kept
+    start = text[:length]
+    line = start.rfind("\n")
+    return start[: line + 1] if line > length // 2 else start
 
 
 def _largest(most: int, fits: Callable[[int], bool]) -> int:
@@ -212,16 +246,16 @@ def _largest(most: int, fits: Callable[[int], bool]) -> int:
 
 
 ContextFormat = Callable[[Sequence[ContextItem], str], str]
-"""A way of putting notes into a message, as text ("" for none); the second argument is the request's mark for fences."""
+"""Format notes as text ("" for none). The second argument is the mark for the fences."""
 
 
 def plain_context(items: Sequence[ContextItem], mark: str) -> str:
-    """One note after the other."""
+    """Format the notes one after the other."""
     return "\n\n".join(_fenced(item, mark) for item in items)
 
 
 def structured_context(items: Sequence[ContextItem], mark: str) -> str:
-    """A list of what there is, then the notes under headings that say why they are there."""
+    """Format a list of the notes, then the notes under headings with the reasons."""
     if not items:
         return ""
     listed = "\n".join(
@@ -241,41 +275,30 @@ def structured_context(items: Sequence[ContextItem], mark: str) -> str:
 CONTEXT_FORMATS: Final[Mapping[str, ContextFormat]] = MappingProxyType(
     {"plain": plain_context, "structured": structured_context}
 )
-"""By the name in the settings."""
+"""The formats by their names in the settings."""
 
 
 def _fenced(item: ContextItem, mark: str) -> str:
-    cut = ", CUT: this is its beginning" if item.cut else ""
-    return fence(f"content of {_name(item)} ({item.why.value}{cut})", item.text, mark)
+    mark_cut = ", CUT: this is its beginning" if item.truncated else ""
+    return fence(f"content of {_name(item)} ({item.why.value}{mark_cut})", item.text, mark)
 
 
 def _name(item: ContextItem) -> str:
     return neutral(json.dumps(item.path.text, ensure_ascii=False))
 
 
-MAX_NOTES: Final = 30
-"""Notes that go along with one message, at most."""
-MAX_CHARACTERS: Final = 200_000
-"""Of one note."""
-_COMMON: Final = """
-a about all an and are as at be but by can do does for from had has have how i in is it make me my not note notes of on or please show tell
-that the there these this to was what when where which who why will with you your
-aber alle als am auch auf aus bei bitte das dem den der des die ein eine einen er es für hat habe ich im in ist kann mein meine mir mit nach
-nicht notiz notizen oder sie sind über um und von was welche wer wie wo zu zum zur
-"""
-_STOP_WORDS: Final = frozenset(_COMMON.split())
-"""Words that tell no note from another."""
-
-
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """What is looked for. `active`: the open note goes along; `found`: so many notes that fit the words."""
+    """The search for notes to send with a message.
+
+    `active`: include the open note; `matching`: number of notes that match the words.
+    """
 
     active: bool = False
     matching: int = 0
 
     def wants(self, message: str, context: RunContext) -> bool:
-        """Whether there is anything to look for."""
+        """Return True if there is anything to search for."""
         return (
             bool(self.matching)
             or (self.active and context.active_file is not None)
@@ -283,15 +306,15 @@ class Gatherer:
         )
 
     def gather(self, message: str, context: RunContext, view: VaultView) -> Gathered:
-        """What may go along with a message, in a vault as the model may know it. May block."""
+        """Return the notes to send, from a view of what the model may know. May block."""
         paths: dict[VaultPath, tuple[Why, float]] = {}
         missed: list[Missed] = []
         names: Mentionable | None = None
         for mention in mentions_in(message):
-            found = [*_meant(mention, context, view)]
-            for path, why in found:
+            matches = [*_matches(mention, context, view)]
+            for path, why in matches:
                 paths.setdefault(path, (why, 0.0))
-            if not found:
+            if not matches:
                 names = names or Mentionable(view)
                 missed.append(Missed(mention.text, names.nearest(mention.text.lstrip("#"))))
         if self.active and context.active_file is not None and context.active_file.is_note:
@@ -321,10 +344,17 @@ def _item(path: VaultPath, why: Why, score: float, view: VaultView) -> ContextIt
     except (ToolError, VaultError):
         return None
     size = len(text.encode("utf-8", "surrogatepass"))
-    return ContextItem(path, why, text[:MAX_CHARACTERS], size, len(text) > MAX_CHARACTERS, score)
+    return ContextItem(
+        path=path,
+        why=why,
+        text=text[:MAX_CHARACTERS],
+        size=size,
+        truncated=len(text) > MAX_CHARACTERS,
+        score=score,
+    )
 
 
-def _meant(
+def _matches(
     mention: Mention, context: RunContext, view: VaultView
 ) -> Iterator[tuple[VaultPath, Why]]:
     match mention.kind:
@@ -352,7 +382,7 @@ def _below(name: str, view: VaultView) -> Iterator[tuple[VaultPath, Why]]:
 
 
 def _note(name: str, context: RunContext, view: VaultView) -> VaultPath | None:
-    """The note of a path or a name: exactly, as a link means it, or the only one that is called so but for case."""
+    """Return the note of a path, of a link target, or the only one with that name in any case."""
     for text in (name, f"{name}.md"):
         try:
             entry = view.locate(parse(text, PathUse.READ))
@@ -363,9 +393,9 @@ def _note(name: str, context: RunContext, view: VaultView) -> VaultPath | None:
     index = view.index
     if (
         context.active_file is not None
-        and (meant := index.resolve(name, context.active_file)) is not None
+        and (target := index.resolve(name, context.active_file)) is not None
     ):
-        return meant
+        return target
     named = [path for path in index.named(name_key(name)) if path.is_note]
     return named[0] if len(named) == 1 else None
 
@@ -378,18 +408,17 @@ def _ranked(message: str, view: VaultView, most: int) -> Iterator[tuple[VaultPat
         yield note.path, note.score
 
 
-SMALLEST_PIECE: Final = 100
-"""Tokens. Less of a note says nothing."""
-
-
 def fit_items(items: Sequence[ContextItem], room: int) -> tuple[tuple[ContextItem, ...], int]:
-    """As much of the items as there is room for, in their order, and how many are left out. The last one may be cut."""
-    kept: list[ContextItem] = []
+    """Return the items that fit into `room` tokens and the number of the others.
+
+    The order is kept. The last item may be truncated.
+    """
+    fitting: list[ContextItem] = []
     for item in items:
         if item.tokens > room and room < SMALLEST_PIECE:
             continue
         piece = item.shortened(room)
         if piece.text or not item.text:
-            kept.append(piece)
+            fitting.append(piece)
             room -= piece.tokens
-    return tuple(kept), len(items) - len(kept)
+    return tuple(fitting), len(items) - len(fitting)

@@ -1,7 +1,7 @@
-"""Any error as one problem to tell: a code, what happened, and what to do.
+"""Any error as one problem for users: a code, what happened, and what to do.
 
-Errors that this program raises on purpose know that themselves; those of the system and of libraries are told by their types. No message
-holds a path of this machine, a key, or the text of a note.
+Errors raised by this program describe themselves; those of the system and of libraries are mapped
+by type. No message contains a path of this machine, a key, or the text of a note.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SYSTEM: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
     {
         errno.ENOENT: (
             "FILE_NOT_FOUND",
-            "A file or folder is not there. Look whether it was moved.",
+            "A file or folder does not exist. Check whether it was moved.",
         ),
         errno.EACCES: (
             "PERMISSION_DENIED",
@@ -55,7 +55,7 @@ _SYSTEM: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
 
 
 def explain(error: BaseException) -> Problem:
-    """What an error means. Never raises."""
+    """Return the problem that an error stands for. Never raises."""
     match error:
         case ObsidianAgentError():
             problem = error.problem()

@@ -1,6 +1,6 @@
-"""From a message of the person to a plan: what every planner works on, how it is asked, and a model's answer as it comes in.
+"""The interface of planners, and the reception of a model's answer.
 
-An answer is its text, and its calls put together from their fragments.
+An answer consists of its text and of its calls, which are assembled from fragments.
 """
 
 from __future__ import annotations
@@ -35,12 +35,16 @@ from obsidian_agent.providers.base import (
 from obsidian_agent.tools.core.tool import RunContext
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.events import Emit, Verdict
+    from obsidian_agent.agent.events import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What a planner works on. `params` are values that a plan may use by name. `pick`: the person chose this candidate, from 1."""
+    """The input of a planner.
+
+    `params` are values that a plan may use by name; `pick` is the number of the candidate that the
+    user chose, from 1.
+    """
 
     message: str
     context: RunContext
@@ -49,21 +53,25 @@ class PlanRequest:
 
 
 class Planner(Protocol):
-    """A maker of plans."""
+    """A model or another source of plans."""
 
     @property
     def name(self) -> str:
-        """How it is shown: the model's name, or what else plans."""
+        """The displayed name, such as that of the model."""
         ...
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
-        """What the message comes to; everything that happens until then is emitted. Cancelling it ends the turn."""
+        """Emit the events of a turn and return its result. Cancelling it ends the turn."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a model is asked. `max_tokens` None leaves the room for an answer to the service; `timeout` is seconds of silence, None: the provider's own."""
+    """The parameters of requests to a model.
+
+    `max_tokens` None lets the service limit the answer. `timeout` is in seconds without data; None
+    for the provider's default.
+    """
 
     temperature: float = 0.2
     max_tokens: int | None = None
@@ -79,7 +87,10 @@ class _Pieces:
 
 @dataclass(slots=True)
 class Reply:
-    """An answer so far, without the thinking. `settled`: it has found its place in the conversation."""
+    """The answer received so far, without the thinking.
+
+    `recorded`: it has been added to the conversation.
+    """
 
     parts: list[str] = field(default_factory=list)
     pieces: dict[int, _Pieces] = field(default_factory=dict)
@@ -89,17 +100,19 @@ class Reply:
 
     @property
     def text(self) -> str:
+        """The text."""
         return "".join(self.parts)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls in it, in their order."""
+        """The calls, in order."""
         return tuple(
-            ToolCall(each.id, each.name, "".join(each.arguments))
-            for _, each in sorted(self.pieces.items())
+            ToolCall(piece.id, piece.name, "".join(piece.arguments))
+            for _, piece in sorted(self.pieces.items())
         )
 
     def add_call(self, chunk: ToolCallChunk) -> None:
+        """Add a fragment of a call."""
         call = self.pieces.setdefault(chunk.number, _Pieces())
         call.id = call.id or chunk.id
         call.name = call.name or chunk.name
@@ -107,7 +120,10 @@ class Reply:
 
 
 async def receive(provider: Provider, request: ChatRequest, reply: Reply, emit: Emit) -> None:
-    """Send a request, keep what comes in `reply`, and emit what is to be shown. Raises `ProviderError`."""
+    """Send a request, collect the answer in `reply`, and emit the events to display.
+
+    Raises `ProviderError`.
+    """
     from obsidian_agent.providers.thinking import thinking_apart
 
     async with (
@@ -145,11 +161,11 @@ async def receive(provider: Provider, request: ChatRequest, reply: Reply, emit: 
 
 
 async def whole_reply(provider: Provider, request: ChatRequest) -> Reply:
-    """Send a request of which nothing is shown; the answer. Raises `ProviderError`."""
+    """Send a request without emitting events and return the answer. Raises `ProviderError`."""
 
-    async def unheard(event: AgentEvent) -> None:
-        """Nobody is told."""
+    async def ignore(event: AgentEvent) -> None:
+        pass
 
     reply = Reply()
-    await receive(provider, request, reply, unheard)
+    await receive(provider, request, reply, ignore)
     return reply

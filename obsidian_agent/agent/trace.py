@@ -1,6 +1,7 @@
-"""A trace of what goes on between this program and models: a file of JSON lines on this machine, written only when the person wants it.
+"""The trace of requests and events: a local file of JSON lines, written only if it is turned on.
 
-It holds names, numbers and codes: no key, no message, no text and no name of a note. When it cannot be written, it ends, and nothing else does.
+It holds names, numbers and codes, but no key, message, text or name of a note. A write error ends
+the trace and nothing else.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.state_files import append_json
 
 MAX_BYTES: Final = 10 * 2**20
-"""Bytes after which a trace begins anew; the one before is kept."""
+"""Bytes after which a new file is started. One earlier file is kept as `NAME.1`."""
 
 
 @dataclass(slots=True)
 class Trace:
-    """Writes events of turns. `degraded` says once why it ended."""
+    """A writer for the events of turns. `degraded` is set once writing has failed."""
 
     file: Path
     now: Callable[[], datetime]
@@ -47,9 +48,9 @@ class Trace:
     _calls: dict[str, float] = field(default_factory=dict)
 
     def record(self, event: AgentEvent, conversation: str, model: str) -> Problem | None:
-        """Write an event down; the problem when that became impossible just now. Never raises."""
-        told = self._told(event)
-        if told is None or self.degraded is not None:
+        """Write an event. Return the problem if this write is the first to fail. Never raises."""
+        fields = self._fields(event)
+        if fields is None or self.degraded is not None:
             return None
         try:
             self._write(
@@ -57,18 +58,19 @@ class Trace:
                     "time": self.now().isoformat(timespec="milliseconds"),
                     "conversation": conversation,
                     "model": model,
-                    **told,
+                    **fields,
                 }
             )
         except Exception as error:
             self.degraded = Problem(
                 "DEGRADED",
-                f"The trace cannot be written ({type(error).__name__}); everything else goes on without it.",
+                f"The trace cannot be written ({type(error).__name__}). "
+                "Everything else works without it.",
             )
             return self.degraded
         return None
 
-    def _told(self, event: AgentEvent) -> dict[str, Any] | None:
+    def _fields(self, event: AgentEvent) -> dict[str, Any] | None:
         match event:
             case TurnStarted():
                 self._calls.clear()
@@ -81,7 +83,7 @@ class Trace:
             case ToolCallFinished():
                 seconds = self.clock() - self._calls.pop(event.call_id, self.clock())
                 code = event.problem.code if event.problem is not None else None
-                found = {
+                counts = {
                     "files": len(event.paths),
                     "characters": event.characters,
                     "complete": event.complete,
@@ -91,7 +93,7 @@ class Trace:
                     "tool": event.tool[:60],
                     "seconds": round(seconds, 4),
                     "problem": code,
-                    **found,
+                    **counts,
                 }
             case ShareDecided(request, decision):
                 return {

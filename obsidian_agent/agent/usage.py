@@ -1,6 +1,7 @@
-"""What turns use of tokens, money and time, and what models cost in a month, in one file for all vaults, with a cap on it.
+"""The usage of turns (tokens, money, time), and the monthly cost of models with a cap.
 
-Figures are list prices and the service's token counts. A model whose price is not known cannot be held to a cap, and is told apart.
+One file covers all vaults. Figures are list prices and the token counts of the service. A model
+without a known price cannot be held to the cap, and is reported separately.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from obsidian_agent.state_files import append_json, json_lines
 
 @dataclass(slots=True)
 class Meter:
-    """Adds up a turn. `price` None: what it costs is not known."""
+    """The usage of one turn. `price` is None if it is unknown."""
 
     model: str
     price: Price | None
@@ -46,14 +47,17 @@ class Meter:
     _looking: float | None = None
 
     def asking(self) -> None:
+        """Count a request that is about to be sent."""
         self._began = self.clock() if self._began is None else self._began
         self.requests += 1
 
     def handle(self, event: AgentEvent) -> None:
+        """Measure the time to the first text."""
         if isinstance(event, TextDelta) and self.first is None and self._began is not None:
             self.first = self.clock() - self._began
 
     def answered(self, usage: Usage | None) -> None:
+        """Add the tokens of an answer."""
         if usage is None:
             return
         self.prompt += usage.prompt_tokens
@@ -61,7 +65,7 @@ class Meter:
         self.cached += usage.cached_tokens
 
     def look(self, event: AgentEvent | None = None, *, over: bool = False) -> None:
-        """Looking begins, goes on, or is over; the person's own time is not counted."""
+        """Measure the time of tool calls, without the time in which the user decides."""
         now = self.clock()
         if self._looking is not None:
             self.tools += now - self._looking
@@ -71,50 +75,52 @@ class Meter:
             self._looking = now
 
     def total(self) -> TokensUsed:
-        cost = (
-            None
-            if self.price is None
-            else self.price.of(Usage(self.prompt, self.completion, self.cached))
-        )
+        """Return the usage so far."""
+        cost: float | None = None
+        if self.price is not None:
+            cost = self.price.of(Usage(self.prompt, self.completion, self.cached))
         seconds = self.clock() - self._began if self._began is not None else 0.0
         return TokensUsed(
-            self.model,
-            self.prompt,
-            self.completion,
-            self.requests,
-            self.cached,
-            cost,
-            seconds,
-            self.first,
-            self.tools,
+            model=self.model,
+            prompt=self.prompt,
+            completion=self.completion,
+            requests=self.requests,
+            cached=self.cached,
+            cost=cost,
+            seconds=seconds,
+            first=self.first,
+            tools=self.tools,
         )
 
 
 def total(turns: Sequence[TokensUsed]) -> TokensUsed:
-    """The sum over turns; `cost` of those whose price is known, None where that is none."""
-    costs = [each.cost for each in turns if each.cost is not None]
+    """Return the sum over turns. `cost` covers the known prices; None if no price is known."""
+    costs = [turn.cost for turn in turns if turn.cost is not None]
     return TokensUsed(
         "",
-        prompt=sum(each.prompt for each in turns),
-        completion=sum(each.completion for each in turns),
-        requests=sum(each.requests for each in turns),
-        cached=sum(each.cached for each in turns),
+        prompt=sum(turn.prompt for turn in turns),
+        completion=sum(turn.completion for turn in turns),
+        requests=sum(turn.requests for turn in turns),
+        cached=sum(turn.cached for turn in turns),
         cost=sum(costs) if costs else None,
-        seconds=sum(each.seconds for each in turns),
-        tools=sum(each.tools for each in turns),
+        seconds=sum(turn.seconds for turn in turns),
+        tools=sum(turn.tools for turn in turns),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MonthlyCost:
-    """The record `file` (JSON lines) and the cap in US dollars a calendar month (None: no cap)."""
+    """The cost of the current calendar month, in US dollars.
+
+    `file` has a JSON line per request; `cap` is None without a limit.
+    """
 
     file: Path
     clock: Callable[[], datetime]
     cap: float | None = None
 
     def add(self, model: str, cost: float | None, prompt: int, completion: int) -> None:
-        """Write a request down. A disk that does not take it is no reason to lose the answer."""
+        """Record a request. Write errors are ignored, so that the answer is not lost."""
         now = self.clock().isoformat(timespec="seconds")
         entry = {
             "time": now,
@@ -127,7 +133,7 @@ class MonthlyCost:
             append_json(self.file, [entry])
 
     def this_month(self) -> float:
-        """US dollars spent since the first of the month, as far as prices are known."""
+        """Return the US dollars spent since the first of the month, where prices are known."""
         month = f"{self.clock():%Y-%m}"
         try:
             entries = json_lines(self.file)
@@ -138,14 +144,18 @@ class MonthlyCost:
         )
 
     def refusal(self, estimate: float | None) -> Problem | None:
-        """Why a request that may cost so much (None: nobody knows) must not go out; None when it may."""
+        """Return the reason not to send a request of this estimated cost; None to send it.
+
+        An unknown cost (`estimate` None) is never refused.
+        """
         if self.cap is None or not estimate:
             return None
         spent = self.this_month()
         if spent + estimate <= self.cap:
             return None
         message = (
-            f"This request may cost ${estimate:.4f}; ${spent:.2f} of ${self.cap:.2f} for this month are spent. "
+            f"This request may cost ${estimate:.4f}; "
+            f"${spent:.2f} of ${self.cap:.2f} for this month are spent. "
             "Raise the spending cap in the settings, or choose another model."
         )
         return Problem("SPENDING_CAP", message)
@@ -153,13 +163,16 @@ class MonthlyCost:
 
 @dataclass(frozen=True, slots=True)
 class CountedProvider(AroundProvider):
-    """A provider each of whose requests is held to the cap and written down, whatever it is for."""
+    """A provider that checks every request against the cap and records its cost."""
 
     spending: Callable[[], MonthlyCost]
     facts: Callable[[str], ModelFacts] = facts_of
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """As the inner provider's. Raises `ProviderError` SPENDING_CAP instead of sending what may cost too much."""
+        """Stream the answer of the inner provider.
+
+        Raises `ProviderError` SPENDING_CAP instead of sending a request that may exceed the cap.
+        """
         price = (await asyncio.to_thread(self.facts, self.name)).price
         spending = self.spending()
         if spending.cap is not None and price is not None:

@@ -217,7 +217,7 @@ def test_what_is_kept_fits(texts: list[str], room: int) -> None:
 def test_a_long_note_is_cut_at_a_line() -> None:
     long = item("Long.md", "One line of words here.\n" * 500)
     ((piece,), left) = fit_items([long], 300)
-    assert piece.cut
+    assert piece.truncated
     assert piece.text.endswith("here.\n")
     assert 200 < piece.tokens <= 300
     assert left == 0

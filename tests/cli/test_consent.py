@@ -135,13 +135,13 @@ def test_on_a_terminal_the_person_is_asked() -> None:
     seen = on_a_terminal(b"1\n")
     assert "f = everything in A" in seen
     assert (
-        "ANSWER ShareDecision(scope='once', paths=frozenset({'A/a.md'}), args=None, asked=True)"
+        "ANSWER ShareDecision(scope='once', paths=frozenset({'A/a.md'}), args=None, by_user=True)"
         in seen
     )
 
 
 def test_the_end_of_input_is_a_no() -> None:
-    assert "ANSWER ShareDecision(scope='no', paths=None, args=None, asked=True)" in on_a_terminal(
+    assert "ANSWER ShareDecision(scope='no', paths=None, args=None, by_user=True)" in on_a_terminal(
         b"\x04"
     )
 

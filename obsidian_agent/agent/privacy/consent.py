@@ -1,7 +1,8 @@
-"""What may be sent to a model: rules from the settings, what the person was asked and allowed, and the questions themselves.
+"""Consent: rules and permissions on what may be sent to a model, and the questions to the user.
 
-Nothing of a note leaves the machine unless a rule or an answer of the person covers it: the very file, or a folder that was named on the
-screen, at the level that was shown there. Whoever allowed the lines that a search found has not allowed the note.
+No content of a note leaves the machine unless a rule or an answer of the user covers it: this very
+file, or a folder named on the screen, at the level displayed there. Permission for the matching
+lines of a search is no permission for the note.
 """
 
 from __future__ import annotations
@@ -14,9 +15,22 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.vault.paths.path import VaultPath
 
+AllowedBy = Literal["once", "thread", "folder", "granted", "rule", "local", "context", "trusted"]
+"""The reason why something may be sent.
+
+"once", "thread", "folder": the user's answer just now. "granted": an earlier one in the
+conversation. "rule": a setting. "local": the model is on this machine. "context": every request
+names the open notes and holds what the user supplied with it. "trusted": the user trusts it as
+instructions.
+"""
+RequestKind = Literal["files", "results", "selection", "history", "call", "tools"]
+Scope = Literal["once", "thread", "folder", "no"]
+CHARACTERS_A_TOKEN = 4
+"""The usual rule of thumb; the count of a service differs by language and model."""
+
 
 def common_folder(paths: Iterable[VaultPath]) -> str:
-    """The deepest folder that holds all these files; "" for the vault itself."""
+    """Return the deepest folder that contains all the files; "" for the vault itself."""
     parents = [path.parent.parts for path in paths]
     if not parents:
         return ""
@@ -29,44 +43,39 @@ def common_folder(paths: Iterable[VaultPath]) -> str:
 
 
 class Level(IntEnum):
-    """How much of a file is shared; more includes less."""
+    """The extent to which a file is shared. A higher level includes the lower ones."""
 
     NAME = 1
-    """That it exists: path, size, time."""
+    """Its existence: path, size, time."""
     PREVIEW = 2
-    """Some lines or properties, those that are shown."""
+    """Some lines or properties, exactly those displayed."""
     TEXT = 3
     """Its whole text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedPart:
-    """Something of a file that is sent: so many characters of it, so much of the file. `path` is "" for text that is in no file."""
+    """Content of a file that is sent, with its length and level.
+
+    `path` is "" for text that is in no file.
+    """
 
     path: str
     level: Level
     characters: int
 
 
-AllowedBy = Literal["once", "thread", "folder", "granted", "rule", "local", "context", "trusted"]
-"""Why something may be sent: the person's answer just now or earlier in the conversation, a rule, a model on this machine, that every
-request says which notes are open and what the person gave along with it, or that the person trusts it as instructions."""
-
-
-CHARACTERS_A_TOKEN = 4
-"""The usual rule of thumb; what a service counts differs by language and model."""
-
-
 def tokens_of(characters: int) -> int:
-    """About how many tokens a text of so many characters takes."""
+    """Return the estimated number of tokens of a text of this length."""
     return -(-characters // CHARACTERS_A_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
 class ShareItem:
-    """A file or folder of which something would be sent. `size` in bytes and `tokens` (an estimate) are of what would be sent.
+    """A file or folder with content to be sent, `size` bytes or about `tokens` tokens of it.
 
-    `previews` is exactly what would be sent of it, a line each, when that is not the whole file. `why` is the model's reason.
+    `previews` are the exact lines to be sent if it is not the whole file. `why` is the model's
+    reason.
     """
 
     path: VaultPath
@@ -78,19 +87,20 @@ class ShareItem:
 
     @property
     def name(self) -> str:
+        """The name of the file or folder."""
         return self.path.name
-
-
-RequestKind = Literal["files", "results", "selection", "history", "call", "tools"]
 
 
 @dataclass(frozen=True, slots=True)
 class ShareRequest:
-    """A question to the person: may this go to `provider` at `address`?
+    """A question to the user: whether to send this to `provider` at `address`.
 
-    `kind`: "files" are to be read whole; "results" are the lines or names that a tool found; "selection" is the selected text; "history" is
-    what another service was shown in this conversation; "call": a tool of an MCP server is to be called with `args`; "tools": such a server's
-    tools are to be offered to the model. These two have no items, but a `text` that is all of it. `number` of `total` questions of one round.
+    It is question `number` of `total` in one round. The values of `kind` are these.
+
+    "files": whole files. "results": lines or names that match a search. "selection": the selected
+    text. "history": content that another service got earlier in this conversation. "call": call a
+    tool of an MCP server with `args`. "tools": offer the tools of such a server to the model.
+    The last two have no items; their `text` is complete.
     """
 
     call_id: str
@@ -107,35 +117,33 @@ class ShareRequest:
 
     @property
     def folder(self) -> str:
-        """What "this folder" means here: the deepest one that holds all items, "" for the whole vault."""
+        """The folder that an answer "folder" covers: the deepest one with all items, or ""."""
         return common_folder(item.path for item in self.items)
 
     @property
     def tokens(self) -> int:
-        """About how many tokens all items take."""
+        """The estimated number of tokens of all items."""
         return sum(item.tokens for item in self.items)
-
-
-Scope = Literal["once", "thread", "folder", "no"]
 
 
 @dataclass(frozen=True, slots=True)
 class ShareDecision:
-    """The person's answer. `paths` are the chosen items, None for all of them; none at all is a valid answer.
+    """The user's answer. `paths` are the chosen items, None for all; an empty set is valid.
 
-    "once": these now. "thread": these, at this level (where lines were shown, other lines of the same files too), as long as the
-    conversation lasts. "folder": these, and everything in the request's folder at this level, as long as the conversation lasts; items that
-    were not chosen are asked for again. "no": nothing; with `args`, the tool is to look again with these arguments and ask anew.
-    Without `asked` it is no answer of the user, but that of a program that cannot ask.
+    "once": these items now. "thread": these items at this level for the rest of the conversation
+    (if lines were displayed, other lines of the same files too). "folder": also everything in the
+    request's folder at this level, for the rest of the conversation; items that were not chosen
+    need another question. "no": nothing; with `args`, the tool runs again with these arguments and
+    its result needs another question. `by_user` is False if no question could be displayed.
     """
 
     scope: Scope
     paths: frozenset[str] | None = None
     args: Mapping[str, Any] | None = None
-    asked: bool = True
+    by_user: bool = True
 
     def chosen(self, request: ShareRequest) -> frozenset[str]:
-        """The paths of the request that may be sent; what was not asked for cannot be chosen."""
+        """Return the chosen paths of the request. Paths outside the request are ignored."""
         if self.scope == "no":
             return frozenset()
         offered = frozenset(item.path.text for item in request.items)
@@ -143,30 +151,30 @@ class ShareDecision:
 
 
 REFUSED = ShareDecision("no")
-UNASKED = ShareDecision("no", asked=False)
+UNASKED = ShareDecision("no", by_user=False)
 
 ApproveShare = Callable[[ShareRequest], Awaitable[ShareDecision]]
-"""Asks the person; answers when they have decided."""
+"""Ask the user and return the decision."""
 
 
 async def refuse_all(request: ShareRequest) -> ShareDecision:
-    """Refuse without a question, where no front end can ask one."""
+    """Refuse, for front ends that cannot ask."""
     return UNASKED
 
 
 @dataclass(slots=True)
 class Grants:
-    """What the person allowed for the rest of one conversation."""
+    """The user's permissions for the rest of one conversation."""
 
     files: dict[str, Level] = field(default_factory=dict)
     folders: dict[str, Level] = field(default_factory=dict)
     excepted: dict[str, Level] = field(default_factory=dict)
-    """Files inside such folders that were left out, with the least level at which they were."""
+    """Files inside these folders that were not chosen, with the lowest refused level."""
     tools: set[str] = field(default_factory=set)
-    """Tools of MCP servers that are called without a question, by the names that models call."""
+    """Tools of MCP servers that need no further question, by the names that models use."""
 
     def record(self, request: ShareRequest, decision: ShareDecision) -> None:
-        """Keep what an answer allows beyond the request itself."""
+        """Store the permissions of an answer that outlast the request."""
         chosen = decision.chosen(request)
         if decision.scope not in ("thread", "folder"):
             return
@@ -186,11 +194,11 @@ class Grants:
                     )
 
     def named(self, path: VaultPath, level: Level) -> bool:
-        """Whether so much of this very file was allowed."""
+        """Return True if this very file was allowed at this level."""
         return self.files.get(path.text, 0) >= level
 
     def cover(self, path: VaultPath, level: Level) -> bool:
-        """Whether so much of a file or folder was allowed."""
+        """Return True if a file, or its folder, was allowed at this level."""
         if self.named(path, level):
             return True
         if path.text in self.excepted and level >= self.excepted[path.text]:
@@ -206,7 +214,7 @@ def _inside(path: VaultPath, folder: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Decides without asking: denied, allowed, or the person's to say. `real` is where a path leads when links are followed."""
+    """The decision by rules and permissions. `real` resolves symbolic links in a path."""
 
     rules: SharingRules
     grants: Grants
@@ -215,12 +223,12 @@ class Gate:
 
     @property
     def open(self) -> bool:
-        """Whether everything that is not denied may be sent: the model is on this machine, and the rules let those have it."""
+        """True if everything not denied may be sent: local models are allowed, and this is one."""
         return self.rules.local and self.local
 
     @property
     def may_allow(self) -> bool:
-        """Whether anything at all may be sent without asking."""
+        """True if anything may be sent without a question."""
         return (
             self.open
             or bool(self.rules.allow)
@@ -229,11 +237,11 @@ class Gate:
         )
 
     def denied(self, path: VaultPath) -> bool:
-        """Whether a rule hides it, or what it leads to."""
+        """Return True if a rule hides the path or its target."""
         return self.rules.verdict(path, self.real).decision == "deny"
 
     def allowed(self, path: VaultPath, level: Level) -> AllowedBy | None:
-        """Why so much of it may be sent without asking; None when it may not."""
+        """Return the reason why this may be sent without a question; None if there is none."""
         decision = self.rules.verdict(path, self.real, local=self.local).decision
         if decision == "deny":
             return None

@@ -1,8 +1,8 @@
-"""Text from notes, names and selections as a model gets to see it: fenced, labelled as data, and without what could pass for anything else.
+"""Text from notes, names and selections as models get it: fenced, labelled as data, neutralized.
 
-The fence is a line with a random mark, so that no text can close it. Within it, tokens with which services mark roles are broken up,
-and characters that a person cannot see are spelled out. This makes confusion rare; it is not what safety rests on, since every plan is
-previewed and approved.
+The fence is a line with a random mark, so that no text can close it. Inside, the tokens with which
+services mark roles are broken up, and invisible characters are spelled out. This makes confusion
+rare; safety does not depend on it, since every plan is previewed and approved.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import re
 import secrets
 
 _HIDDEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
 )
 _HIDDEN_RUN = re.compile(f"[{_HIDDEN}]+")
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
@@ -24,22 +26,25 @@ _ROLE_TOKENS = re.compile(
 
 
 def new_mark() -> str:
-    """A mark for the fences of one request."""
+    """Return a random mark for the fences of one request."""
     return secrets.token_hex(8)
 
 
 def fence(label: str, text: str, mark: str) -> str:
-    """The text between lines that name it as data."""
+    """Return the text between lines that label it as data."""
     return f"<<<DATA {mark} {label}\n{neutral(text)}\nDATA {mark}>>>"
 
 
 def neutral(text: str) -> str:
-    """The text without role tokens and with invisible characters spelled out."""
+    """Return the text with role tokens broken up and invisible characters spelled out."""
     return _ROLE_TOKENS.sub(_broken_up, visible(text))
 
 
 def visible(text: str) -> str:
-    """The text with characters spelled out that cannot be seen. Joiners inside emoji and words stay; CRLF becomes a newline."""
+    """Return the text with invisible characters spelled out.
+
+    Joiners inside emoji and words stay; CRLF becomes a newline.
+    """
     text = text.replace("\r\n", "\n")
     if text.isascii() and text.isprintable():
         return text

@@ -92,7 +92,7 @@ class Asker:
         if chosen:
             await self._note("grant", paths=sorted(chosen), scope=decision.scope)
         if others := sorted({item.path.text for item in left} - chosen):
-            if decision.asked:
+            if decision.by_user:
                 await self._note("refusal", paths=others)
             else:
                 await self._note("denial", denied=_denied(others, "not asked: no terminal"))
