@@ -81,7 +81,10 @@ class ChainEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """How many lines are as they were written; `first_bad` is the number of the first that is not, or is not there, and `reason` says why."""
+    """The result of a verification: the number of intact lines.
+
+    `first_bad` is the number of the first line that was changed or is missing, `reason` the finding.
+    """
 
     entries: int
     first_bad: int | None = None
@@ -90,23 +93,26 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """The files `audit.jsonl` and `audit-NUMBER.jsonl` (older ones, named after their first line) in a folder of the person's state."""
+    """The files of the record in a folder of the user's state.
+
+    `audit.jsonl` is the current one; older ones are `audit-NUMBER.jsonl`, after their first line.
+    """
 
     folder: Path
     clock: Callable[[], datetime]
 
     @property
     def file(self) -> Path:
-        """Where the next line goes."""
+        """The file for the next line."""
         return self.folder / "audit.jsonl"
 
     @property
     def head(self) -> Path:
-        """Where the last number and hash stand."""
+        """The file with the last number and hash."""
         return self.folder / "audit.head"
 
     def append(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        """Write entries durably, each with its `kind`. Raises OSError; then nothing of them counts as written."""
+        """Write entries durably, each with its `kind`. After an OSError none counts as written."""
         make_private(self.folder)
         time = self.clock().isoformat(timespec="milliseconds")
         with self._open() as (fd, last):
@@ -122,7 +128,10 @@ class AuditRecord:
             replace_file(self.head, f"{last.n} {last.hash}\n".encode("ascii"))
 
     def note(self, kind: Kind, **details: Any) -> tuple[Problem, ...]:
-        """Append an entry; why that was not possible, for what must not fail because of it. Blocks until it is on the disk."""
+        """Append an entry and return the problem, if any, for callers that must not fail.
+
+        Blocks until the entry is on disk.
+        """
         try:
             self.append([{"kind": kind, **details}])
         except OSError as error:
@@ -131,29 +140,32 @@ class AuditRecord:
         return ()
 
     def entries(self) -> list[dict[str, Any]]:
-        """Everything that is recorded, oldest first; lines that cannot be read are left out."""
-        found = []
+        """Return all entries, oldest first. Unreadable lines are skipped."""
+        entries = []
         for line in self._lines():
             try:
                 entry = json.loads(line)
             except ValueError:
                 continue
             if isinstance(entry, dict):
-                found.append(
+                entries.append(
                     {name: value for name, value in entry.items() if name not in ("prev", "hash")}
                 )
-        return found
+        return entries
 
     def set_aside(self) -> list[dict[str, Any]]:
-        """Rename the files of the record, so that another one can take their place. Return the entries without their numbers."""
-        entries = [{key: each[key] for key in each if key != "n"} for each in self.entries()]
+        """Rename the files of the record to make room for a new one.
+
+        Return the entries without their numbers.
+        """
+        entries = [{key: entry[key] for key in entry if key != "n"} for entry in self.entries()]
         for file in (*self._older(), self.file, self.head):
             with contextlib.suppress(FileNotFoundError):
                 file.replace(file.with_name(f"set-aside-{file.name}"))
         return entries
 
     def verify(self, runs: Sequence[str] = ()) -> Verified:
-        """Check every line, that the last one is the last that was written, and that each of the journal's `runs` (ids) has an entry."""
+        """Verify every line, the last number, and that each run id of the journal has an entry."""
         checked = self._verify_chain()
         if checked.first_bad is not None or not runs:
             return checked
@@ -215,7 +227,7 @@ class AuditRecord:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[tuple[int, ChainEnd]]:
-        """The file for the next lines, held against others, and the place of the last line that was written."""
+        """Open and lock the file for the next lines; yield it with the end of the chain."""
         flags = (
             getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
         )
@@ -239,21 +251,24 @@ class AuditRecord:
         return self.folder / f"audit-{int(match[1]) if match else len(self._older()) + 1:09}.jsonl"
 
     def _last(self, fd: int) -> ChainEnd:
-        """The head, or the line behind it that a crash has left without one. What a crash has left of a line goes: it counted for nothing."""
+        """Return the end of the chain: the head, or a line after it that a crash left without one.
+
+        An incomplete last line is removed; it never counted as written.
+        """
         size = os.fstat(fd).st_size
         os.lseek(fd, max(0, size - _TAIL), os.SEEK_SET)
         tail = os.read(fd, _TAIL)
         if not tail.endswith(b"\n"):
             os.ftruncate(fd, size - len(tail) + tail.rfind(b"\n") + 1)
         head = self._written() or ChainEnd(0, START)
-        found = re.fullmatch(rb'(?s:.*)"n": (\d+), .*"hash": "([0-9a-f]{64})"\}\n(?s:[^\n]*)', tail)
-        if found is not None and int(found[1]) > head.n:
-            return ChainEnd(int(found[1]), found[2].decode())
+        match = re.fullmatch(rb'(?s:.*)"n": (\d+), .*"hash": "([0-9a-f]{64})"\}\n(?s:[^\n]*)', tail)
+        if match is not None and int(match[1]) > head.n:
+            return ChainEnd(int(match[1]), match[2].decode())
         return head
 
 
 def entry_text(entry: Mapping[str, Any]) -> str:
-    """What an entry says besides its number, time and kind, in a line."""
+    """Return the details of an entry (without number, time and kind) as one line."""
     return ", ".join(
         f"{name} {_value(value)}"
         for name, value in entry.items()
@@ -264,9 +279,9 @@ def entry_text(entry: Mapping[str, Any]) -> str:
 def _value(value: object) -> str:
     match value:
         case Mapping():
-            return " ".join(_value(each) for each in value.values())
+            return " ".join(_value(item) for item in value.values())
         case list():
-            return "; ".join(_value(each) for each in value)
+            return "; ".join(_value(item) for item in value)
         case _:
             return str(value)
 
@@ -278,7 +293,7 @@ def _write(fd: int, data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """Something that is about to be sent: the text as it goes out, what of which files is in it, and who allowed each."""
+    """A text about to be sent, with its parts of files and the reason why each may be sent."""
 
     tool: str
     call_id: str
@@ -288,7 +303,7 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file of which something was sent: at most so much ("name", "preview" or "text"), to whom, and how often."""
+    """A file with content sent: the highest level ("name", "preview" or "text"), to whom, how often."""
 
     path: str
     shared: str
@@ -308,7 +323,7 @@ class Ledger:
     def write(
         self, sendings: Iterable[Sending], *, provider: str, address: str, conversation: str
     ) -> None:
-        """Append what is about to be sent to a provider, durably. Raises `ConfigError` LEDGER_ERROR when that is not possible."""
+        """Record durably what is about to be sent. Raises `ConfigError` LEDGER_ERROR."""
         head = {
             "kind": "sent",
             "provider": provider,
@@ -330,22 +345,24 @@ class Ledger:
             ) from error
 
     def files_read(self, conversation: str) -> list[FileRead]:
-        """The files of which something went to a model in a conversation, those of which most went first."""
-        found: dict[str, FileRead] = {}
+        """Return the files sent in a conversation, by descending level."""
+        files_read: dict[str, FileRead] = {}
         for entry in self.entries():
             files = entry.get("files") if entry.get("conversation") == conversation else None
-            for each in files if isinstance(files, list) else ():
-                path, shared = str(each.get("path", "")), str(each.get("shared", "name"))
+            for file in files if isinstance(files, list) else ():
+                path, shared = str(file.get("path", "")), str(file.get("shared", "name"))
                 if not path:
                     continue
-                old = found.get(path) or FileRead(path, "name", (), 0)
+                old = files_read.get(path) or FileRead(path, "name", (), 0)
                 most = max(old.shared, shared, key=lambda level: _LEVELS.get(level, 0))
                 providers = tuple(dict.fromkeys((*old.providers, str(entry.get("provider", "")))))
-                found[path] = FileRead(path, most, providers, old.times + 1)
-        return sorted(found.values(), key=lambda each: (-_LEVELS.get(each.shared, 0), each.path))
+                files_read[path] = FileRead(path, most, providers, old.times + 1)
+        return sorted(
+            files_read.values(), key=lambda file: (-_LEVELS.get(file.shared, 0), file.path)
+        )
 
     def entries(self) -> list[Mapping[str, Any]]:
-        """Everything that was sent, oldest first."""
+        """Return all entries of kind "sent", oldest first."""
         return [entry for entry in self.record.entries() if entry.get("kind") == "sent"]
 
 
