@@ -51,6 +51,88 @@ BETWEEN: Final = frozenset(_BETWEEN.split())
 """Stems of words that may stand between such a word and the name: not tagged #done, outside the folder Projects."""
 
 
+_LOOKED_AT: Final = 2_000
+"""Characters of a sentence, quoted texts not counted: what is longer is a pasted text."""
+_LONGEST_MESSAGE: Final = 10_000
+"""Characters of a sentence with its quoted texts."""
+_LONGEST: Final = 12  # words of a name, at most
+_LONGEST_DAY: Final = 4  # words of a day, at most
+
+# A text in quotes. An apostrophe within a word ends none.
+_QUOTED: Final = expression(
+    r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
+)
+QUOTED_CHARACTER: Final = (
+    "\ue000"  # stands for each character of a quoted text: no word, and no name
+)
+_NAME_WORD: Final = unicode_expression(
+    rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?"
+)
+# A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`.
+_JOINT: Final = unicode_expression("[/-]")
+_GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
+# Names may end with signs: `(draft)`, `C++`, `What?`.
+_CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
+_TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
+_TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{_SCRIPTS}])")
+_PLACE: Final = unicode_expression(
+    rf"[^\s{QUOTED_CHARACTER}]*[/\\][^\s{QUOTED_CHARACTER}]*[^\s{QUOTED_CHARACTER}.,;:!?]"
+)
+_STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
+_IS: Final = frozenset({"is", "are", "of", "as", "be"})
+_AND: Final = frozenset({"and", "or", "nor"})
+
+_NOT_A_ROLE: Final = frozenset({"the", "a", "an", "my", "our", "your", "folder"})
+
+_MONTHS: Final = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_NAMED: Final = {
+    "today": 0,
+    "now": 0,
+    "yesterday": -1,
+    "tomorrow": 1,
+    "day before yesterday": -2,
+    "day after tomorrow": 2,
+}
+NEAR: Final = frozenset(
+    {"today", "yesterday", "tomorrow"}
+)  # words that can be nothing else than a day
+_NUMBERS: Final = {"a": 1, "an": 1} | {
+    word: count
+    for count, word in enumerate(
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
+    )
+}
+
+_MONTH: Final = "|".join(
+    f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS
+)
+_COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
+_UNIT: Final = "day|week|month|year"
+_ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_CALENDAR: Final = unicode_expression(
+    rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
+)
+_AWAY: Final = unicode_expression(
+    rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)"
+)
+_WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(_WEEKDAYS)})")
+
+
 def is_pasted(message: str) -> bool:
     """Return whether a message is too long to be a sentence: only its beginning is read then, and no reading of it is certain."""
     if len(message) > _LONGEST_MESSAGE:
@@ -137,41 +219,6 @@ def vocabulary() -> dict[str, frozenset[str]]:
         for other in others.split():
             known.setdefault(_plain(other), set()).add(stem(head))
     return {word: frozenset(heads) for word, heads in known.items()}
-
-
-_LOOKED_AT: Final = 2_000
-"""Characters of a sentence, quoted texts not counted: what is longer is a pasted text."""
-_LONGEST_MESSAGE: Final = 10_000
-"""Characters of a sentence with its quoted texts."""
-_LONGEST: Final = 12  # words of a name, at most
-_LONGEST_DAY: Final = 4  # words of a day, at most
-
-# A text in quotes. An apostrophe within a word ends none.
-_QUOTED: Final = expression(
-    r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
-)
-QUOTED_CHARACTER: Final = (
-    "\ue000"  # stands for each character of a quoted text: no word, and no name
-)
-_NAME_WORD: Final = unicode_expression(
-    rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?"
-)
-# A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`.
-_JOINT: Final = unicode_expression("[/-]")
-_GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
-# Names may end with signs: `(draft)`, `C++`, `What?`.
-_CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
-_TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
-_TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{_SCRIPTS}])")
-_PLACE: Final = unicode_expression(
-    rf"[^\s{QUOTED_CHARACTER}]*[/\\][^\s{QUOTED_CHARACTER}]*[^\s{QUOTED_CHARACTER}.,;:!?]"
-)
-_STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
-_IS: Final = frozenset({"is", "are", "of", "as", "be"})
-_AND: Final = frozenset({"and", "or", "nor"})
-
-
-_NOT_A_ROLE: Final = frozenset({"the", "a", "an", "my", "our", "your", "folder"})
 
 
 def word_before(text: str, place: int) -> str:
@@ -409,55 +456,6 @@ def _is_told(text: str, common: Collection[str], *, first: bool) -> bool:
     if (len(bare) < 2 and not JOINED.match(bare)) or bare.replace(".", "").isdigit():
         return False
     return bare.casefold() not in common or (not first and bare != bare.lower())
-
-
-_MONTHS: Final = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_NAMED: Final = {
-    "today": 0,
-    "now": 0,
-    "yesterday": -1,
-    "tomorrow": 1,
-    "day before yesterday": -2,
-    "day after tomorrow": 2,
-}
-NEAR: Final = frozenset(
-    {"today", "yesterday", "tomorrow"}
-)  # words that can be nothing else than a day
-_NUMBERS: Final = {"a": 1, "an": 1} | {
-    word: count
-    for count, word in enumerate(
-        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
-    )
-}
-
-_MONTH: Final = "|".join(
-    f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS
-)
-_COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
-_UNIT: Final = "day|week|month|year"
-_ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_CALENDAR: Final = unicode_expression(
-    rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
-)
-_AWAY: Final = unicode_expression(
-    rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)"
-)
-_WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(_WEEKDAYS)})")
 
 
 def parse_day(text: str, today: date) -> date | None:

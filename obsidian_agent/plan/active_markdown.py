@@ -77,6 +77,91 @@ _CSS_COMMENT = expression(r"/\*.*?(?:\*/|\Z)", re.S)
 _CSS_ESCAPE = expression(r"\\(?:([0-9a-f]{1,6})\s?|(\n|\r\n?|\f)|(.))", re.I)
 
 
+_MOST_NESTED: Final = 100
+_MOST_REREAD: Final = 4
+"""Code in code in code … that is read as text."""
+
+_MOST_OPEN: Final = 1_000
+"""Brackets that stay open: the parser looks for the end of each."""
+
+_ONLY_COLOURED: Final = frozenset(
+    re.findall(
+        r"\S+",
+        """text txt plain plaintext md markdown html xml svg css scss less js javascript ts typescript tsx json json5 jsonc jsonl
+        yaml yml toml ini cfg conf csv tsv diff patch log sh bash zsh fish shell console powershell ps1 bat cmd python py
+        python3 ipython r ruby rb perl php java kotlin scala groovy c h cpp c++ cs csharp objc swift go golang rust rs zig nim
+        lua vim lisp clojure scheme haskell hs elm ocaml ml fsharp erlang elixir dart julia matlab fortran cobol pascal ada asm
+        nasm sql graphql proto protobuf dockerfile docker makefile make cmake nginx apache http regex tex latex bibtex nix
+        terraform hcl solidity vb vbnet awk sed gitignore properties""",
+    )
+)
+"""Languages that are only coloured. Of any other a plugin may make what it likes; most of them draw Markdown."""
+_RUNS: Final = expression(
+    r"\w*js|.*[-_]js(?:[-_].*)?|js[-_].*|\w*(?:jsx|tsx|ts):?.*|run-?\w*|execute.*|templater|button|meta-bind|meta-bind-button|quickadd|react|"
+    r"svelte|vue|emera|mdx|datacore\w*|shell-?commands?|customjs|modal-?form.*|wasm|.*-script",
+    re.I,
+)
+_NOT_RUN: Final = _ONLY_COLOURED | {"nodejs"}
+
+_MATHS_OR_COMMENT: Final = expression(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
+_FENCE_INFO: Final = expression(r"```(?<!````)`*+[^\S\n]*+(?=([^\s`][^\n`]*))")
+_BROKEN_INFO: Final = expression(r"```[^\n`]+`[^\n]*")
+_TILDE_INFO: Final = expression(r"~~~(?<!~~~~)~*+[^\S\n]*+(\S[^\n]*)")
+_SCRIPT_SIGN: Final = expression(rb"<(?:%|script)")
+_LOWER: Final = bytes(range(256)).lower()
+_MARKUP: Final = expression(r"[\[\]*_<>!`~]")
+_CODE_SPAN: Final = expression(r"`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
+_HANDLER: Final = expression(r"on(?<![a-z0-9]on)[a-z]{2,}\s*=")
+_LOADING_MARK: Final = expression(
+    r"""
+    !\[(?!\[[^\[\]\n:]*\]\](?![(\[]))                       # an image, but not an embed of a note
+    | <style | <[a-z](?!(?:[\w /.,'-]*+|[a-z0-9+.-]*+:[^\s<>=&\\]*+)>)  # a tag whose attributes may have values
+    | `\s*(?:=|view\[|input\[)                              # what plugins may draw
+    """,
+    re.I | re.X,
+)
+_PICTURES: Final = (
+    "banner",
+    "cover",
+    "image",
+    "img",
+    "thumb",
+    "poster",
+    "photo",
+    "picture",
+    "avatar",
+    "icon",
+    "logo",
+    "background",
+)
+_PICTURE_KEY: Final = expression(
+    rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:",
+    re.I,
+)
+_LINK_CODE: Final = expression(
+    r"script:|data:|obsidian:|\](?:\( *<?|: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)"
+)
+_LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
+_SCHEME: Final = expression(rb":(?:(?<=ttp:|tps:|ftp:|ipt:|ata:|ian:)|(?<=ws:|ss:))")
+"""The ends of the schemes of remote addresses, and of those that a link runs."""
+_ADDRESS_ESCAPE: Final = expression(r"\\[\\/0-9a-fux]|&[#a-z]")
+"""In a small text without tabs and line ends: one of these is in every remote address, however it is written."""
+_TEMPLATER: Final = expression(r"<%")
+_WEB_EMBED: Final = expression(r"!\[\[([^\]\n]+)")
+_LOOSE_IMAGE: Final = expression(r"!\[[^\n]{0,500}?\]\(\s*<?([^)\n]{1,4000})")
+_LOOSE_REFERENCE: Final = expression(r"!\[([^\]\n]{0,300})\](?:\[([^\]\n]{0,300})\])?")
+_LOOSE_DEFINITION: Final = expression(
+    r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \t]*\n?[ \t>]*<?(\S+)", re.M
+)
+_DEEP: Final = expression(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
+_MARKER: Final = expression(
+    r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M
+)
+"""Footnotes and boxes of tasks, which CommonMark does not know: blocks may begin behind them."""
+_QUOTE_MARK: Final = re.compile(r"\n[ \t]*>[> \t]*")
+_STRUCTURE: Final = "<>`![]()"
+
+
 class TooComplex(Exception):
     """The text is made so that reading it closely would take too long."""
 
@@ -203,91 +288,6 @@ def _unescaped(found: re.Match[str]) -> str:
         code = int(found[1], 16)
         return chr(code) if 0 < code < 0x110000 else "\ufffd"
     return "" if found[2] else found[3]
-
-
-_MOST_NESTED: Final = 100
-_MOST_REREAD: Final = 4
-"""Code in code in code … that is read as text."""
-
-_MOST_OPEN: Final = 1_000
-"""Brackets that stay open: the parser looks for the end of each."""
-
-_ONLY_COLOURED: Final = frozenset(
-    re.findall(
-        r"\S+",
-        """text txt plain plaintext md markdown html xml svg css scss less js javascript ts typescript tsx json json5 jsonc jsonl
-        yaml yml toml ini cfg conf csv tsv diff patch log sh bash zsh fish shell console powershell ps1 bat cmd python py
-        python3 ipython r ruby rb perl php java kotlin scala groovy c h cpp c++ cs csharp objc swift go golang rust rs zig nim
-        lua vim lisp clojure scheme haskell hs elm ocaml ml fsharp erlang elixir dart julia matlab fortran cobol pascal ada asm
-        nasm sql graphql proto protobuf dockerfile docker makefile make cmake nginx apache http regex tex latex bibtex nix
-        terraform hcl solidity vb vbnet awk sed gitignore properties""",
-    )
-)
-"""Languages that are only coloured. Of any other a plugin may make what it likes; most of them draw Markdown."""
-_RUNS: Final = expression(
-    r"\w*js|.*[-_]js(?:[-_].*)?|js[-_].*|\w*(?:jsx|tsx|ts):?.*|run-?\w*|execute.*|templater|button|meta-bind|meta-bind-button|quickadd|react|"
-    r"svelte|vue|emera|mdx|datacore\w*|shell-?commands?|customjs|modal-?form.*|wasm|.*-script",
-    re.I,
-)
-_NOT_RUN: Final = _ONLY_COLOURED | {"nodejs"}
-
-_MATHS_OR_COMMENT: Final = expression(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
-_FENCE_INFO: Final = expression(r"```(?<!````)`*+[^\S\n]*+(?=([^\s`][^\n`]*))")
-_BROKEN_INFO: Final = expression(r"```[^\n`]+`[^\n]*")
-_TILDE_INFO: Final = expression(r"~~~(?<!~~~~)~*+[^\S\n]*+(\S[^\n]*)")
-_SCRIPT_SIGN: Final = expression(rb"<(?:%|script)")
-_LOWER: Final = bytes(range(256)).lower()
-_MARKUP: Final = expression(r"[\[\]*_<>!`~]")
-_CODE_SPAN: Final = expression(r"`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
-_HANDLER: Final = expression(r"on(?<![a-z0-9]on)[a-z]{2,}\s*=")
-_LOADING_MARK: Final = expression(
-    r"""
-    !\[(?!\[[^\[\]\n:]*\]\](?![(\[]))                       # an image, but not an embed of a note
-    | <style | <[a-z](?!(?:[\w /.,'-]*+|[a-z0-9+.-]*+:[^\s<>=&\\]*+)>)  # a tag whose attributes may have values
-    | `\s*(?:=|view\[|input\[)                              # what plugins may draw
-    """,
-    re.I | re.X,
-)
-_PICTURES: Final = (
-    "banner",
-    "cover",
-    "image",
-    "img",
-    "thumb",
-    "poster",
-    "photo",
-    "picture",
-    "avatar",
-    "icon",
-    "logo",
-    "background",
-)
-_PICTURE_KEY: Final = expression(
-    rf"[ \t]*(?:-[ \t]+)?[\"']?[\w -]{{0,60}}(?:{'|'.join(_PICTURES)})[\w -]{{0,60}}[\"']?[ \t]*:",
-    re.I,
-)
-_LINK_CODE: Final = expression(
-    r"script:|data:|obsidian:|\](?:\( *<?|: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)"
-)
-_LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
-_SCHEME: Final = expression(rb":(?:(?<=ttp:|tps:|ftp:|ipt:|ata:|ian:)|(?<=ws:|ss:))")
-"""The ends of the schemes of remote addresses, and of those that a link runs."""
-_ADDRESS_ESCAPE: Final = expression(r"\\[\\/0-9a-fux]|&[#a-z]")
-"""In a small text without tabs and line ends: one of these is in every remote address, however it is written."""
-_TEMPLATER: Final = expression(r"<%")
-_WEB_EMBED: Final = expression(r"!\[\[([^\]\n]+)")
-_LOOSE_IMAGE: Final = expression(r"!\[[^\n]{0,500}?\]\(\s*<?([^)\n]{1,4000})")
-_LOOSE_REFERENCE: Final = expression(r"!\[([^\]\n]{0,300})\](?:\[([^\]\n]{0,300})\])?")
-_LOOSE_DEFINITION: Final = expression(
-    r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \t]*\n?[ \t>]*<?(\S+)", re.M
-)
-_DEEP: Final = expression(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
-_MARKER: Final = expression(
-    r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M
-)
-"""Footnotes and boxes of tasks, which CommonMark does not know: blocks may begin behind them."""
-_QUOTE_MARK: Final = re.compile(r"\n[ \t]*>[> \t]*")
-_STRUCTURE: Final = "<>`![]()"
 
 
 def is_quiet(text: str) -> bool:

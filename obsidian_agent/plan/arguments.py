@@ -32,6 +32,34 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+Model = TypeVar("Model", bound=BaseModel)
+Path = tuple[str | int, ...]
+
+_STRUCTURE = frozenset({"missing", "extra_forbidden"})
+_TEXT_RULES = frozenset(
+    {
+        "literal_error",
+        "string_pattern_mismatch",
+        "string_too_short",
+        "string_too_long",
+        "value_error",
+        "enum",
+    }
+)
+_KINDS: Mapping[str, str] = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "none_required": "null",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Flaw:
     """Why a document is unusable, and where: `pointer` is a JSON pointer (RFC 6901).
@@ -110,34 +138,6 @@ def _text_flaw(text: str) -> tuple[str, str] | None:
     if not text.isascii() and _SURROGATE.search(text):
         return "ENCODING", "Text holds half of a surrogate pair, which cannot be written as UTF-8."
     return None
-
-
-Model = TypeVar("Model", bound=BaseModel)
-Path = tuple[str | int, ...]
-
-_STRUCTURE = frozenset({"missing", "extra_forbidden"})
-_TEXT_RULES = frozenset(
-    {
-        "literal_error",
-        "string_pattern_mismatch",
-        "string_too_short",
-        "string_too_long",
-        "value_error",
-        "enum",
-    }
-)
-_KINDS: Mapping[str, str] = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-    "none_required": "null",
-}
 
 
 def parse_input(tool: Tool, args: Mapping[str, Any]) -> BaseModel:

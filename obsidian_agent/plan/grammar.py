@@ -30,6 +30,15 @@ _ESCAPED_BARE: Final = re.compile(rf"\$\$+(?:steps|vars)(?:{_BARE_PARTS})?")
 Kind = Literal["steps", "vars", "name"]
 
 
+FILTER_TEXTS: Final[Mapping[str, Literal["none", "optional", "required"]]] = {
+    **dict.fromkeys(FILTERS, "none"),
+    "date": "optional",
+    "default": "required",
+    "join": "required",
+}
+"""Every filter, and whether a text follows its colon."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """One reference. `head` is the step's id, the captured name, or the name itself; `source` is how it is written.
@@ -98,15 +107,6 @@ def parse_reference(body: str, source: str, long_text: bool = False) -> Referenc
             )
         return Reference(source, kind, parts[0], parts[1:], parsed, flaw, long_text)
     return Reference(source, "name", head, parts, parsed, flaw, long_text)
-
-
-FILTER_TEXTS: Final[Mapping[str, Literal["none", "optional", "required"]]] = {
-    **dict.fromkeys(FILTERS, "none"),
-    "date": "optional",
-    "default": "required",
-    "join": "required",
-}
-"""Every filter, and whether a text follows its colon."""
 
 
 def filter_flaw(call: FilterCall) -> str | None:

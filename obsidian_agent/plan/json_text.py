@@ -19,6 +19,28 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 """Bytes of a plan file: as much as the largest note that one may write."""
 
 
+Code = Literal["TRUNCATED", "SYNTAX", "INCOMPLETE", "DUPLICATE_KEY", "NUMBER", "TOO_DEEP"]
+
+COMMENTS: Final = "comments left out"
+COMMAS: Final = "trailing commas left out"
+QUOTES: Final = "single quotes read as double quotes"
+LITERALS: Final = "True, False and None read as true, false and null"
+RAW_TEXT: Final = "raw line breaks and tabs in strings kept"
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
+_OMISSION = re.compile(r"\.\.\.|…")
+_DOUBLE = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_SINGLE = re.compile(r"'([^'\\\n]*(?:\\.[^'\\\n]*)*)'")
+_SINGLE_ESCAPE = re.compile(r"""\\(?:["'\\bfnrt/]|u[0-9a-fA-F]{4})|\\|\"""")
+_RAW = re.compile(r"[\t\n\r]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![\w.])")
+_WORD = re.compile(r"-?[A-Za-z]+(?!\w)")
+_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+_PYTHON_WORDS: Final[dict[str, Any]] = {"True": True, "False": False, "None": None}
+
+
 def read_json(data: bytes, name: str) -> Any:
     """The JSON value of a file. PlanError SCHEMA_INVALID names the file, the line and what is wrong: also a doubled key, NaN, bad UTF-8."""
     if len(data) > MAX_FILE_BYTES:
@@ -54,28 +76,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number.")
-
-
-Code = Literal["TRUNCATED", "SYNTAX", "INCOMPLETE", "DUPLICATE_KEY", "NUMBER", "TOO_DEEP"]
-
-COMMENTS: Final = "comments left out"
-COMMAS: Final = "trailing commas left out"
-QUOTES: Final = "single quotes read as double quotes"
-LITERALS: Final = "True, False and None read as true, false and null"
-RAW_TEXT: Final = "raw line breaks and tabs in strings kept"
-
-_BLANKS = re.compile(r"[ \t\r\n]*")
-_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
-_OMISSION = re.compile(r"\.\.\.|…")
-_DOUBLE = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
-_SINGLE = re.compile(r"'([^'\\\n]*(?:\\.[^'\\\n]*)*)'")
-_SINGLE_ESCAPE = re.compile(r"""\\(?:["'\\bfnrt/]|u[0-9a-fA-F]{4})|\\|\"""")
-_RAW = re.compile(r"[\t\n\r]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![\w.])")
-_WORD = re.compile(r"-?[A-Za-z]+(?!\w)")
-_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
-_PYTHON_WORDS: Final[dict[str, Any]] = {"True": True, "False": False, "None": None}
 
 
 class InvalidJson(Exception):

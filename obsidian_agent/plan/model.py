@@ -28,6 +28,9 @@ RiskLevel = Literal["read-only", "writes", "commands"]
 ParameterType = Literal["text", "number", "boolean", "date", "path", "list"]
 
 
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
 class Retry(ToolModel):
     """How often a step is tried when its error is retryable; the delay doubles from `backoffMs` up to 30 s, with jitter."""
 
@@ -105,9 +108,6 @@ class ActionPlan(ToolModel):
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {
             "version": self.version
         }
-
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def plan_schema() -> dict[str, Any]:

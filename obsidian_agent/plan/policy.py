@@ -32,6 +32,25 @@ Level = Literal["read-only", "scoped-write", "full-write"]
 _STRENGTH: Final = ("allow", "ask", "deny")
 
 
+MODEL: Final = "(model)"
+"""The agent of a plan that a model of the user made: rules for agents don't name it, and what is never shared does not exist for it."""
+
+_LEVELS: Final = ("read-only", "scoped-write", "full-write")
+_OF_A_VAULT: Final = (
+    "level",
+    "write_largest",
+    "allow_deletes",
+    "allow_commands",
+    "write_allow",
+    "write_deny",
+    "write_extensions",
+    "tools_deny",
+    "commands_deny",
+    "share_deny",
+)
+"""What a vault's own file may say, under the names of the settings."""
+
+
 @dataclass(frozen=True, slots=True)
 class SharingRules:
     """The person's rules for reading. Files and folders under `deny` do not exist for any model; those under `allow` are shared without asking.
@@ -387,9 +406,6 @@ class Policy:
         )
 
 
-MODEL: Final = "(model)"
-"""The agent of a plan that a model of the user made: rules for agents don't name it, and what is never shared does not exist for it."""
-
 UNRESTRICTED: Final = Policy(allow_deletes=True, allow_commands=True)
 """For a plan that is only looked at or kept: what it may do is asked when it is to run."""
 
@@ -436,22 +452,6 @@ def _inside(folder: VaultPath, name: str, is_folder: bool) -> tuple[VaultPath, i
         except VaultError:
             return path, None, True
     return path, None, is_folder
-
-
-_LEVELS: Final = ("read-only", "scoped-write", "full-write")
-_OF_A_VAULT: Final = (
-    "level",
-    "write_largest",
-    "allow_deletes",
-    "allow_commands",
-    "write_allow",
-    "write_deny",
-    "write_extensions",
-    "tools_deny",
-    "commands_deny",
-    "share_deny",
-)
-"""What a vault's own file may say, under the names of the settings."""
 
 
 def vault_rules(

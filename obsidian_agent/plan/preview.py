@@ -60,6 +60,22 @@ MAX_PROBLEMS = 200
 """Problems kept of one kind: nobody reads the ten-thousandth, and it would cost memory and time."""
 
 
+MANY_FILES = 50
+"""Changes from which on their number itself is worth a look."""
+FEW_STRANGERS = 10
+"""Files that nobody named which are listed one by one."""
+SHRINK_BYTES = 200
+SHRINK_RATIO = 0.5
+"""A note that loses more bytes and is left with less of itself is flagged."""
+MOST_NAMES = 5
+"""Hosts and the like in one remark."""
+
+_DESTRUCTIVE: Final = re.compile(
+    r"delet|remov|trash|eras|wipe|purge|clear|reset|revert|overwrit|uninstall", re.IGNORECASE
+)
+"""In the id or the name of a command that takes something away, as Obsidian's own and most plugins call theirs."""
+
+
 def dry_run(
     document: object,
     tools: Mapping[str, Tool],
@@ -414,17 +430,6 @@ def _facts(operation: Operation) -> list[Any]:
             return ["write", operation.path.text, operation.before_hash, operation.after_hash]
 
 
-MANY_FILES = 50
-"""Changes from which on their number itself is worth a look."""
-FEW_STRANGERS = 10
-"""Files that nobody named which are listed one by one."""
-SHRINK_BYTES = 200
-SHRINK_RATIO = 0.5
-"""A note that loses more bytes and is left with less of itself is flagged."""
-MOST_NAMES = 5
-"""Hosts and the like in one remark."""
-
-
 def broken_symlink_warnings(
     change_set: ChangeSet, instances: Sequence[Instance]
 ) -> Iterator[Problem]:
@@ -494,12 +499,6 @@ def flags_of(
     if instruction is not None:
         found.extend(_not_named(touched, context, instruction))
     return tuple(found)
-
-
-_DESTRUCTIVE: Final = re.compile(
-    r"delet|remov|trash|eras|wipe|purge|clear|reset|revert|overwrit|uninstall", re.IGNORECASE
-)
-"""In the id or the name of a command that takes something away, as Obsidian's own and most plugins call theirs."""
 
 
 def opaque_flags(instances: Iterable[Instance], context: RunContext) -> tuple[Flag, ...]:

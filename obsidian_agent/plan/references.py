@@ -39,6 +39,9 @@ _PATH_CONTEXT: Final = frozenset({"activeFile", "activeFolder"})
 _PATH_FIELDS: Final = frozenset({"path", "folder"})
 
 
+_BARE_STEPS = re.compile(r"steps\.[\w.\[\]|:-]+")
+
+
 def context_values(run: RunContext) -> dict[str, Any]:
     """The run's own context by name. Without a selection or an active file the value is a `Missing`."""
     active = run.active_file
@@ -420,9 +423,6 @@ def _text_node(text: str, marks: ArgMarks) -> _Node:
     if len(found) == 1 and isinstance(found[0], Reference):
         return _Single(found[0])
     return _Path(tuple(found), marks.moved_from) if marks.path else _Text(tuple(found))
-
-
-_BARE_STEPS = re.compile(r"steps\.[\w.\[\]|:-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,18 @@ _MAX_ATTEMPTS: Final = 5
 _PATH_ARGUMENT = re.compile(r"/steps/\d+/args/(?:path|from|to|folder)")
 
 
+_PARAMETER_NAME = re.compile(r"[^\W\d][\w-]*")
+_STEP_OF = re.compile(r"\$\{\s*\$?steps\.(\w+)")
+
+_RISKS = (Risk.READ_ONLY, Risk.WRITES, Risk.COMMANDS)
+
+_FINAL_CODES = NOT_PERMITTED | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PLAN_TOO_LARGE"}
+_DEFAULT_POLICY = Policy()
+
+_PLACEHOLDER = "a b"
+"""Stands for a value in a templated path: a legal name that begins no drive, scheme or dot name."""
+
+
 @dataclass(slots=True)
 class ShapedPlan:
     """The plan, or what is wrong. `final`: no other answer of a model would help, or the plan is beyond all bounds."""
@@ -158,10 +170,6 @@ def _placed(problem: Problem, document: dict[str, Any]) -> Problem:
 def _step_id(step: object) -> str | None:
     found = step.get("id") if isinstance(step, dict) else None
     return found if isinstance(found, str) else None
-
-
-_PARAMETER_NAME = re.compile(r"[^\W\d][\w-]*")
-_STEP_OF = re.compile(r"\$\{\s*\$?steps\.(\w+)")
 
 
 def name_problems(plan: ActionPlan) -> Iterator[Problem]:
@@ -330,15 +338,6 @@ def _malformed(
     return wrong, Problem(
         "UNKNOWN_REFERENCE", f"{malformed.source[:60]} is no reference{said}", step_id, path=where
     )
-
-
-_RISKS = (Risk.READ_ONLY, Risk.WRITES, Risk.COMMANDS)
-
-_FINAL_CODES = NOT_PERMITTED | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PLAN_TOO_LARGE"}
-_DEFAULT_POLICY = Policy()
-
-_PLACEHOLDER = "a b"
-"""Stands for a value in a templated path: a legal name that begins no drive, scheme or dot name."""
 
 
 @dataclass(frozen=True, slots=True)
