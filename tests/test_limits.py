@@ -14,7 +14,7 @@ from obsidian_agent.integrations.mcp_server import DECISION_SECONDS
 from obsidian_agent.integrations.shared_vault import MOST_PROPOSALS
 from obsidian_agent.journal.writer import KEEP_BYTES, KEEP_RUNS, KEEP_SECONDS
 from obsidian_agent.obsidian import editing
-from obsidian_agent.plan.active_content import CLOSELY
+from obsidian_agent.plan.active_content import MAX_PARSED
 from obsidian_agent.plan.json_text import MAX_FILE_BYTES
 from obsidian_agent.plan.model import MAX_INSTANCES, MAX_STEPS
 from obsidian_agent.plan.preview import PREVIEW_SECONDS
@@ -41,7 +41,7 @@ LIMITS = [
     f"{HASHED_FILE // MEGABYTE} MB",
     f"{DIFFLIB_LIMIT:,}",
     f"{references.MAX_PARSED:,} characters",
-    f"{CLOSELY:,} characters",
+    f"{MAX_PARSED:,} characters",
     f"{editing.LARGEST:,} bytes",
     f"{MAX_STEPS}",
     f"{MAX_INSTANCES:,}",

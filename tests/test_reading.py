@@ -19,7 +19,6 @@ PENDING = {
     "integrations",
     "obsidian",
     "offline",
-    "plan",
     "providers",
     "services",
     "tui",

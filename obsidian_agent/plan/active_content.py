@@ -1,8 +1,8 @@
-"""What a change brings into a file that Obsidian would load from elsewhere, or that plugins may run as code.
+"""Content added by a change that Obsidian would load from elsewhere or plugins may run as code.
 
-Judged is the result: everything active in the file after the change that was not in it before, so that a character which completes an
-address is seen like the address itself. Files that are too large or too tangled to be read closely are looked at roughly: then more is
-shown than there may be.
+The result is checked: everything active in the file after the change that was not in it before, so
+that a character that completes an address counts like the address itself. Files too large or too
+complex to parse are scanned roughly, which may report more than there is.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from obsidian_agent.plan.active_markdown import (
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 from obsidian_agent.vault.text import BOM
 
-CLOSELY: Final = 200_000
-"""Characters; what is longer is only looked at roughly."""
+MAX_PARSED: Final = 200_000
+"""Longer texts, in characters, are only scanned roughly."""
 
 _CANVAS: Final = (".canvas", ".excalidraw")
 _DRAWING: Final = ".excalidraw.md"
@@ -53,10 +53,10 @@ _SCRIPTS: Final = (
     ".wasm",
 )
 _DATA: Final = (".json", ".jsonl", ".csv", ".tsv", ".yaml", ".yml", ".toml", ".bib", ".log")
-"""Text that Obsidian shows nothing of."""
+"""Extensions of text of which Obsidian displays nothing."""
 
-_WORDS: Final = frozenset({"text", "label", "id", "type", "color", "fromNode", "toNode"})
-"""Keys of a canvas whose values are words; what Markdown is in them counts, an address alone does not."""
+_WORD_KEYS: Final = frozenset({"text", "label", "id", "type", "color", "fromNode", "toNode"})
+"""Keys of a canvas whose values are words: Markdown in them counts, an address alone does not."""
 _PICTURE: Final = expression(
     r"banner|cover|image|img|thumb|poster|photo|picture|avatar|icon|logo|background", re.I
 )
@@ -84,7 +84,10 @@ _SHAPING: Final = expression(r"[`~<>%$!\[\]()\"'{}\\&:/=-]")
 
 @dataclass(frozen=True, slots=True)
 class ActiveContent:
-    """`hosts` that would be asked, and `code`: what kinds of code there are. Both sorted, in words for people; foreign text."""
+    """Sorted `hosts` that would be contacted, and sorted kinds of `code`.
+
+    Both are descriptions for users, and foreign text.
+    """
 
     hosts: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
@@ -93,9 +96,10 @@ class ActiveContent:
 def added_content(
     path: str, after: bytes, read_before: Callable[[], bytes], path_before: str | None = None
 ) -> ActiveContent:
-    """What is active in `after` and was not in the bytes before (b"": there was no file), which are read where that matters.
+    """Return what is active in `after` and was not before.
 
-    `path_before`: the name that the file had then.
+    `read_before` returns the bytes before the change (b"" without a file) and is called only if
+    needed. `path_before` is the former name of the file.
     """
     name, name_before = path.lower(), (path_before or path).lower()
     text = _text(after)
@@ -104,21 +108,21 @@ def added_content(
     old = _text(read_before())
     new = _shortened(text, old) if name == name_before and _is_note(name) else (text, old)
     try:
-        if max(len(text), len(old)) > CLOSELY:
+        if max(len(text), len(old)) > MAX_PARSED:
             raise TooComplex
-        found = _read(name, new[0])
-        if not (found.remote or found.code):
+        findings = _read(name, new[0])
+        if not (findings.remote or findings.code):
             return ActiveContent()
-        known = _read(name_before, new[1])
+        known_before = _read(name_before, new[1])
     except TooComplex:
-        found, known = (
-            _roughly(name, text),
-            _roughly(name, old) if _only_words(text, old) else ActiveFindings(),
+        findings, known_before = (
+            _scan_roughly(name, text),
+            _scan_roughly(name, old) if _only_words(text, old) else ActiveFindings(),
         )
-        known = known if old else ActiveFindings()
-    hosts = {address_label(address) for address in found.remote - known.remote}
+        known_before = known_before if old else ActiveFindings()
+    hosts = {address_label(address) for address in findings.remote - known_before.remote}
     return ActiveContent(
-        tuple(sorted(hosts)), tuple(sorted({kind for kind, _ in found.code - known.code}))
+        tuple(sorted(hosts)), tuple(sorted({kind for kind, _ in findings.code - known_before.code}))
     )
 
 
@@ -132,7 +136,7 @@ def _is_note(name: str) -> bool:
 
 
 def _shortened(text: str, old: str) -> tuple[str, str]:
-    """Both texts without the part below the properties where that is the same."""
+    """Return both texts without the part below the properties if that is equal."""
     spans = find_frontmatter(text), find_frontmatter(old)
     starts = [span.body_start if span is not None else 0 for span in spans]
     same = text[starts[0] :] == old[starts[1] :]
@@ -140,150 +144,153 @@ def _shortened(text: str, old: str) -> tuple[str, str]:
 
 
 def _read(name: str, text: str) -> ActiveFindings:
-    found = ActiveFindings()
+    findings = ActiveFindings()
     if not text or name.endswith(_DATA):
         pass
     elif name.endswith(_CANVAS):
-        _read_canvas(text, found)
+        _read_canvas(text, findings)
     elif name.endswith(_PAGES):
-        read_markup(text, found)
+        read_markup(text, findings)
         for declaration in _DECLARATION.finditer(text):
-            found.search(html.unescape(declaration[0]))
+            findings.search(html.unescape(declaration[0]))
     elif name.endswith(".css"):
-        read_css(text, found)
+        read_css(text, findings)
     elif name.endswith(".base"):
-        _read_base(text, found)
+        _read_base(text, findings)
     elif name.endswith(_SCRIPTS):
-        found.code.add(("script file", text))
+        findings.code.add(("script file", text))
     else:
-        _read_note(text, found, drawing=name.endswith(_DRAWING))
-    return found
+        _read_note(text, findings, drawing=name.endswith(_DRAWING))
+    return findings
 
 
-def _read_note(text: str, found: ActiveFindings, *, drawing: bool = False) -> None:
+def _read_note(text: str, findings: ActiveFindings, *, drawing: bool = False) -> None:
     if is_quiet(text) and not drawing:
         return
 
     def special(language: str, content: str) -> bool:
         if language == "base":
-            _read_base(content, found)
+            _read_base(content, findings)
         return language == "base"
 
     front = find_frontmatter(text)
     if front is not None:
-        _read_properties(text[front.content_start : front.content_end], found)
-    read_markdown(text if front is None else text[front.body_start :], found, special)
+        _read_properties(text[front.content_start : front.content_end], findings)
+    read_markdown(text if front is None else text[front.body_start :], findings, special)
     if drawing:
         for block in re.findall(r"```json\n(.*?)```", text, re.S):
-            _read_canvas(block, found)
+            _read_canvas(block, findings)
 
 
-def _read_properties(block: str, found: ActiveFindings) -> None:
-    """Properties: pictures that cards and banners show, and Markdown in values."""
+def _read_properties(block: str, findings: ActiveFindings) -> None:
+    """Read properties: pictures that cards and banners display, and Markdown in values."""
     try:
         values = read_block(block)
     except VaultError:
         values = {"image": block}
     for key, value in _strings(values):
         if _PICTURE.search(key):
-            found.search(value)
+            findings.search(value)
         if not is_quiet(value):
-            read_markdown(value, found)
-    read_markdown(block, found)
+            read_markdown(value, findings)
+    read_markdown(block, findings)
 
 
-def _read_canvas(text: str, found: ActiveFindings) -> None:
-    """JSON Canvas 1.0: text cards hold Markdown; pages (`url`) and backgrounds are loaded when the canvas is opened."""
+def _read_canvas(text: str, findings: ActiveFindings) -> None:
+    """Read JSON Canvas 1.0.
+
+    Text cards hold Markdown; pages (`url`) and backgrounds are loaded when the canvas is opened.
+    """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         plain = _JSON_ESCAPE.sub(_json_character, text)
-        found.search(plain)
-        read_markdown(plain, found)
+        findings.search(plain)
+        read_markdown(plain, findings)
         return
     for key, value in _strings(document):
-        if key not in _WORDS:
-            found.load(value)
+        if key not in _WORD_KEYS:
+            findings.load(value)
         if not is_quiet(value):
-            _read_note(value, found)
+            _read_note(value, findings)
 
 
-def _read_base(text: str, found: ActiveFindings) -> None:
-    """Read a base: its formulas make pictures and HTML of text, also of text that they compute.
+def _read_base(text: str, findings: ActiveFindings) -> None:
+    """Read a base, whose formulas turn text into pictures and HTML, also computed text.
 
-    What a computed text comes to is not followed: it is remote.
+    The value of a computed text is not followed: it counts as remote.
     """
-    read_markup(text, found)
+    read_markup(text, findings)
     context = digest(text)
     plain = _JSON_ESCAPE.sub(_json_character, text)
     try:
         values = list(_strings(read_block(text)))
     except VaultError:
         values = []
-        found.search(plain)
+        findings.search(plain)
     for key, value in values:
-        found.load(value)
-        read_markup(value, found)
+        findings.load(value)
+        read_markup(value, findings)
         if key == "image" and _FORMULA_NAME.match(value):
-            found.compute(f"computed by {value}", context)
+            findings.compute(f"computed by {value}", context)
         for literal in _LITERAL.finditer(value):
-            found.search(literal[0][1:-1])
-        _read_formula(value, found, context)
-    _read_formula(plain, found, context)
+            findings.search(literal[0][1:-1])
+        _read_formula(value, findings, context)
+    _read_formula(plain, findings, context)
 
 
-def _read_formula(formula: str, found: ActiveFindings, context: str) -> None:
+def _read_formula(formula: str, findings: ActiveFindings, context: str) -> None:
     """Read the calls in a formula that load something other than one literal or property."""
     for reading in {formula, _JSON_ESCAPE.sub(_json_character, formula)}:
         for call in _PICTURE_CALL.finditer(reading):
             plain = _PLAIN_CALL.match(reading, call.end())
             if plain is None:
-                found.compute(f"computed by {reading[call.start() : call.end() + 40]}", context)
+                findings.compute(f"computed by {reading[call.start() : call.end() + 40]}", context)
             elif plain[1]:
-                found.load(plain[1][1:-1])
-                found.search(plain[1][1:-1])
+                findings.load(plain[1][1:-1])
+                findings.search(plain[1][1:-1])
 
 
 def _json_character(escape: re.Match[str]) -> str:
     return chr(int(escape[1], 16)) if escape[1] else escape[2]
 
 
-def _strings(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in a JSON value with the key that it stands under. Deep values raise `TooComplex`."""
-    waiting: list[tuple[str, Any]] = [(key, value)]
-    while waiting:
-        name, each = waiting.pop()
-        match each:
+def _strings(root: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every text in a JSON value with the key that it belongs to."""
+    pending: list[tuple[str, Any]] = [(key, root)]
+    while pending:
+        name, item = pending.pop()
+        match item:
             case str():
-                yield name, each
+                yield name, item
             case dict():
-                waiting += [(str(inner), content) for inner, content in each.items()]
+                pending += [(str(inner), content) for inner, content in item.items()]
             case list():
-                waiting += [(name, content) for content in each]
+                pending += [(name, content) for content in item]
             case _:
                 pass
 
 
-def _roughly(name: str, text: str) -> ActiveFindings:
-    """Every address and every mark of code, wherever it stands."""
-    found = ActiveFindings()
+def _scan_roughly(name: str, text: str) -> ActiveFindings:
+    """Return every address and every mark of code, wherever it stands."""
+    findings = ActiveFindings()
     if not text or name.endswith(_DATA) or (_is_note(name) and is_quiet(text)):
-        return found
+        return findings
     plain = html.unescape(_JSON_ESCAPE.sub(_json_character, text))
-    found.remote |= set(addresses(plain))
+    findings.remote |= set(addresses(plain))
     context = digest(text)
-    read_maths(plain, found, context)
+    read_maths(plain, findings, context)
     if name.endswith(".base") or _BASE_BLOCK.search(plain):
-        _read_formula(plain, found, context)
-    found.code |= {
+        _read_formula(plain, findings, context)
+    findings.code |= {
         (hit[0].strip()[:20], plain[hit.start() : hit.end() + 200])
         for hit in _ROUGH_CODE.finditer(plain)
     }
-    return found
+    return findings
 
 
 def _only_words(text: str, old: str) -> bool:
-    """Whether the part that differs, has no sign in it that could shift where something begins or ends."""
+    """Return whether the differing part holds no sign that could shift a beginning or end."""
     shorter = min(len(text), len(old))
     start = bisect_left(range(1, shorter + 1), True, key=lambda size: text[:size] != old[:size])
     end = bisect_left(

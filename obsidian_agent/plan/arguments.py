@@ -1,7 +1,8 @@
-"""JSON against pydantic models: plain values that are not too deep, strict fields, and answers that name field and path.
+"""JSON checked against pydantic models, with problems that name the field and its path.
 
-A reference may stand for a value of any type. `ArgMarks` tell which strings of a tool's arguments are vault paths or long text: they are
-read from the annotations of its input model.
+Values are plain, strict and not too deep; a reference may replace a value of any type. `ArgMarks`
+tell which strings of a tool's arguments are vault paths or long text. They are read from the
+annotations of its input model.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from obsidian_agent.tools.core.filters import text_of
 from obsidian_agent.tools.core.tool import LongTextMark, PathMark, Tool
 
 MAX_DEPTH: Final = 64
+"""Levels of lists and objects in arguments, which are walked recursively."""
 MAX_INTEGER: Final = 2**63 - 1
-"""Levels of lists and objects in arguments, which are walked by recursion, and the largest number that every consumer of JSON and SQLite
-take."""
+"""The largest number that SQLite and every consumer of JSON accept."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -62,7 +63,7 @@ _KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Why a document is unusable, and where: `pointer` is a JSON pointer (RFC 6901).
+    """The reason why a document is unusable, and where (`pointer`, RFC 6901).
 
     Codes: TOO_DEEP, ENCODING, CONTROL_CHARS, NUMBER, NOT_JSON.
     """
@@ -73,12 +74,12 @@ class Flaw:
 
 
 def json_pointer(path: tuple[str | int, ...]) -> str:
-    """A JSON pointer."""
-    return "".join("/" + str(each).replace("~", "~0").replace("/", "~1") for each in path)
+    """Return the JSON pointer (RFC 6901) of a path."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def find_flaw(document: object) -> Flaw | None:
-    """The first flaw of a document, or None. Works for every Python value, however deep."""
+    """Return the first flaw of a document, or None. Accept any Python value, however deep."""
     for path, value in _walk(document):
         if len(path) > MAX_DEPTH:
             return Flaw(
@@ -86,13 +87,16 @@ def find_flaw(document: object) -> Flaw | None:
                 f"The document is nested deeper than {MAX_DEPTH} levels.",
                 json_pointer(path[:4]) + "/…",
             )
-        if found := _value_flaw(value):
-            return Flaw(found[0], found[1], json_pointer(path))
+        if flaw := _value_flaw(value):
+            return Flaw(flaw[0], flaw[1], json_pointer(path))
     return None
 
 
 def has_control_characters(text: str) -> bool:
-    """Whether text holds characters that can fool a screen: terminal controls and direction overrides, not tab and newline."""
+    """Return whether text holds terminal controls or direction overrides.
+
+    They could falsify what a screen displays. Tab and newline are allowed.
+    """
     return _CONTROL.search(text) is not None
 
 
@@ -102,7 +106,7 @@ def _walk(document: object) -> Iterator[tuple[tuple[str | int, ...], Any]]:
         path, value = open_values.pop()
         yield path, value
         if isinstance(value, dict):
-            open_values.extend(((*path, str(key)), below) for key, below in value.items())
+            open_values.extend(((*path, str(key)), child) for key, child in value.items())
             yield from (
                 ((*path, "(name)"), key)
                 for key in value
@@ -110,7 +114,7 @@ def _walk(document: object) -> Iterator[tuple[tuple[str | int, ...], Any]]:
             )
         elif isinstance(value, list):
             open_values.extend(
-                ((*path, index), below) for index, below in enumerate(value) if below is not None
+                ((*path, index), child) for index, child in enumerate(value) if child is not None
             )
 
 
@@ -123,11 +127,9 @@ def _value_flaw(value: object) -> tuple[str, str] | None:
         case int():
             return ("NUMBER", "A number is too large.") if abs(value) > MAX_INTEGER else None
         case float():
-            return (
-                None
-                if math.isfinite(value)
-                else ("NUMBER", "NaN and infinite numbers are not JSON.")
-            )
+            if math.isfinite(value):
+                return None
+            return "NUMBER", "NaN and infinite numbers are not JSON."
         case _:
             return "NOT_JSON", f"{type(value).__name__} is not a JSON value."
 
@@ -141,16 +143,17 @@ def _text_flaw(text: str) -> tuple[str, str] | None:
 
 
 def parse_input(tool: Tool, args: Mapping[str, Any]) -> BaseModel:
-    """A tool's input from resolved arguments; a number or boolean that a reference brought where text is wanted becomes text.
+    """Return a tool's input from resolved arguments.
 
-    ToolError ARGUMENT_INVALID says everything that is wrong.
+    A number or boolean from a reference becomes text if the field is text. Raise ToolError
+    ARGUMENT_INVALID with all problems.
     """
     model, problems = check(tool.input, dict(args))
     if model is None and (scalars := _scalars_for_text(tool.input, args)):
         model, problems = check(tool.input, {**args, **scalars})
     if model is None:
         raise ToolError(
-            " ".join(each.message for each in problems),
+            " ".join(problem.message for problem in problems),
             code="ARGUMENT_INVALID",
             path=problems[0].path,
         )
@@ -158,7 +161,7 @@ def parse_input(tool: Tool, args: Mapping[str, Any]) -> BaseModel:
 
 
 def _scalars_for_text(model: type[BaseModel], args: Mapping[str, Any]) -> dict[str, str]:
-    """Arguments that are numbers or booleans where the model wants nothing but text, as the text they have inside other text."""
+    """Return numbers and booleans of text-only fields, formatted as inside other text."""
     texts = {
         info.alias or name
         for name, info in model.model_fields.items()
@@ -172,7 +175,10 @@ def _scalars_for_text(model: type[BaseModel], args: Mapping[str, Any]) -> dict[s
 
 
 def argument_problems(tool: Tool, args: dict[str, Any], base: Path = ()) -> list[Problem]:
-    """What is wrong with a step's arguments as written; a reference may stand for a value of any type. `base` is the place of `args`."""
+    """Return the problems of a step's arguments as written, at the path `base`.
+
+    A reference may replace a value of any type.
+    """
     _, problems = check(
         tool.input, args, base=base, code="ARGUMENT_INVALID", excuse=_excused_by_reference
     )
@@ -187,38 +193,43 @@ def check(
     code: str = "ARGUMENT_INVALID",
     excuse: Callable[[Any, ErrorDetails], bool] = lambda value, error: False,
 ) -> tuple[Model | None, list[Problem]]:
-    """The model, or everything that is wrong.
+    """Return the model, or None and all problems.
 
-    `excuse(value, error)` may drop an error of the value that stands at its place; the model is None then too.
+    `excuse(value, error)` may drop an error of the value at its path; the model is None then too.
     """
     try:
         return model.model_validate(document, by_alias=True, by_name=False), []
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True)
-    kept = [each for each in details if not excuse(_locate(document, each["loc"])[1], each)]
-    return None, _problems(model, document, kept, base, code)
+    errors = [
+        detail for detail in details if not excuse(_locate(document, detail["loc"])[1], detail)
+    ]
+    return None, _problems(model, document, errors, base, code)
 
 
 def _excused_by_reference(value: Any, error: ErrorDetails) -> bool:
     if error["type"] in _STRUCTURE or not isinstance(value, str) or "$" not in value:
         return False
-    found = pieces(value, False)
-    if len(found) == 1 and isinstance(found[0], Reference):
+    parts = pieces(value, False)
+    if len(parts) == 1 and isinstance(parts[0], Reference):
         return True
-    return error["type"] in _TEXT_RULES and any(isinstance(piece, Reference) for piece in found)
+    return error["type"] in _TEXT_RULES and any(isinstance(piece, Reference) for piece in parts)
 
 
 def _locate(document: Any, loc: tuple[str | int, ...]) -> tuple[Path, Any]:
-    """The place in the document that an error speaks of, and the value there; names of union members in `loc` are passed over."""
+    """Return the path of an error in the document, and the value there.
+
+    `loc` also names union members, which are skipped.
+    """
     path: list[str | int] = []
     value = document
     for part in loc:
-        held = (
+        exists = (
             part in value
             if isinstance(value, dict)
             else isinstance(value, list) and isinstance(part, int) and part < len(value)
         )
-        if held:
+        if exists:
             value = value[part]
             path.append(part)
     return tuple(path), value
@@ -227,14 +238,14 @@ def _locate(document: Any, loc: tuple[str | int, ...]) -> tuple[Path, Any]:
 def _problems(
     model: type[BaseModel], document: Any, details: list[ErrorDetails], base: Path, code: str
 ) -> list[Problem]:
-    found: dict[tuple[str, str], Problem] = {}
+    problems: dict[tuple[str, str], Problem] = {}
     for error in details:
         path, value = _locate(document, error["loc"])
-        at = (*path, str(error["loc"][-1])) if error["type"] == "missing" else path
-        where = json_pointer((*base, *at)) or "/"
-        message = f"{_sentence(error, value, at, model)} (at {where})"
-        found.setdefault((where, message), Problem(code, message, path=where))
-    return list(found.values())
+        location = (*path, str(error["loc"][-1])) if error["type"] == "missing" else path
+        where = json_pointer((*base, *location)) or "/"
+        message = f"{_sentence(error, value, location, model)} (at {where})"
+        problems.setdefault((where, message), Problem(code, message, path=where))
+    return list(problems.values())
 
 
 def _sentence(error: ErrorDetails, value: Any, path: Path, model: type[BaseModel]) -> str:
@@ -245,7 +256,7 @@ def _sentence(error: ErrorDetails, value: Any, path: Path, model: type[BaseModel
         return f"{name} is missing."
     if kind == "extra_forbidden":
         known = (
-            [info.alias or each for each, info in model.model_fields.items()]
+            [info.alias or name_ for name_, info in model.model_fields.items()]
             if len(path) == 1
             else []
         )
@@ -257,10 +268,14 @@ def _sentence(error: ErrorDetails, value: Any, path: Path, model: type[BaseModel
             f"{name} must be {context.get('expected', 'another value')}, not {_described(value)}."
         )
     if kind == "string_pattern_mismatch":
-        return f"{name} is {_described(value)}: it must begin with a letter and hold only letters, digits and _."
+        return (
+            f"{name} is {_described(value)}: "
+            "it must begin with a letter and hold only letters, digits and _."
+        )
     if kind in ("greater_than_equal", "less_than_equal"):
         limit = context.get("ge", context.get("le"))
-        return f"{name} must be at {'least' if kind == 'greater_than_equal' else 'most'} {limit}, not {_described(value)}."
+        bound = "least" if kind == "greater_than_equal" else "most"
+        return f"{name} must be at {bound} {limit}, not {_described(value)}."
     message = error["msg"].removeprefix("Value error, ").rstrip(".")
     return f"{name}: {message}." if path else f"{message}."
 
@@ -285,7 +300,7 @@ def _described(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ArgMarks:
-    """The marks at one place of the argument tree, with those of a list's items and an object's fields below it."""
+    """The marks of one argument, of the items of its list and of the fields of its object."""
 
     path: bool = False
     moved_from: str = ""
@@ -294,21 +309,24 @@ class ArgMarks:
     fields: Mapping[str, ArgMarks] = field(default_factory=dict)
 
     def field(self, name: str) -> ArgMarks:
-        """The marks of an object's field."""
+        """Return the marks of an object's field."""
         return self.fields.get(name) or self.fields.get("*") or NO_MARKS
 
     def item(self) -> ArgMarks:
-        """The marks of a list's items."""
+        """Return the marks of a list's items."""
         return self.items or NO_MARKS
 
 
 NO_MARKS = ArgMarks()
-"""Nothing below this place is a path or long text."""
+"""The marks of a value without paths and long text."""
 
 
 @cache
 def marks_of(model: type[BaseModel]) -> ArgMarks:
-    """The marks of a tool's input model, by the names on the wire. A model inside itself is looked at once: below, it has no marks."""
+    """Return the marks of a tool's input model by JSON field names.
+
+    A model nested in itself has no marks at the inner level.
+    """
     return _of_model(model, frozenset())
 
 
@@ -324,16 +342,16 @@ def _of_model(model: type[BaseModel], inside: frozenset[type[BaseModel]]) -> Arg
 
 
 def _of_metadata(metadata: list[Any]) -> ArgMarks:
-    paths = [each for each in metadata if isinstance(each, PathMark)]
+    paths = [mark for mark in metadata if isinstance(mark, PathMark)]
     return ArgMarks(
         path=bool(paths),
-        moved_from=next((each.moved_from for each in paths if each.moved_from), ""),
+        moved_from=next((mark.moved_from for mark in paths if mark.moved_from), ""),
         long_text=_has(metadata, LongTextMark),
     )
 
 
 def _has(metadata: typing.Iterable[Any], mark: type) -> bool:
-    return any(isinstance(each, mark) or each is mark for each in metadata)
+    return any(isinstance(item, mark) or item is mark for item in metadata)
 
 
 def _of_type(annotation: Any, inside: frozenset[type[BaseModel]]) -> ArgMarks:
@@ -341,9 +359,11 @@ def _of_type(annotation: Any, inside: frozenset[type[BaseModel]]) -> ArgMarks:
     if origin is Annotated:
         return _merge([_of_metadata(list(annotation.__metadata__)), _of_type(arguments[0], inside)])
     if origin in (Union, types.UnionType):
-        return _merge([_of_type(each, inside) for each in arguments])
+        return _merge([_of_type(argument, inside) for argument in arguments])
     if origin in (list, tuple, set, frozenset) or origin is typing.get_origin(typing.Sequence[Any]):
-        items = _merge([_of_type(each, inside) for each in arguments if each is not Ellipsis])
+        items = _merge(
+            [_of_type(argument, inside) for argument in arguments if argument is not Ellipsis]
+        )
         return ArgMarks(items=items) if items != NO_MARKS else NO_MARKS
     if origin in (dict, Mapping) and len(arguments) == 2:
         values = _of_type(arguments[1], inside)
@@ -355,14 +375,14 @@ def _of_type(annotation: Any, inside: frozenset[type[BaseModel]]) -> ArgMarks:
 
 def _merge(marks: list[ArgMarks]) -> ArgMarks:
     fields: dict[str, ArgMarks] = {}
-    for each in marks:
-        for name, below in each.fields.items():
+    for mark in marks:
+        for name, below in mark.fields.items():
             fields[name] = _merge([fields[name], below]) if name in fields else below
-    items = [each.items for each in marks if each.items is not None]
+    items = [mark.items for mark in marks if mark.items is not None]
     merged = ArgMarks(
-        path=any(m.path for m in marks),
-        moved_from=next((m.moved_from for m in marks if m.moved_from), ""),
-        long_text=any(m.long_text for m in marks),
+        path=any(mark.path for mark in marks),
+        moved_from=next((mark.moved_from for mark in marks if mark.moved_from), ""),
+        long_text=any(mark.long_text for mark in marks),
         items=_merge(items) if items else None,
         fields=fields,
     )

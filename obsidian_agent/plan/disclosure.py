@@ -1,7 +1,8 @@
-"""The text of notes that `share_deny` names, on its way to a place where models may read it.
+"""Detection of `share_deny` text that a plan would copy to where models may read it.
 
-A plan is dry-run a second time without that text: the plan of a model or another agent without the notes at all, that of the user with
-empty notes. Whatever then comes out differently at a shared place depends on them.
+The plan is dry-run a second time without that text: the plan of a model or another agent without
+the denied notes, a plan of the user with empty notes. Any change at a shared path that differs
+depends on denied text.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ class DryRunOutcome(NamedTuple):
 
 
 DryRun = Callable[[VaultView, RunContext], DryRunOutcome]
-"""Run the same plan over another view and context."""
+"""A function that runs the same plan over another view and context."""
 
 
 def with_disclosures(ready: Preview, policy: Policy, view: VaultView, dry_run: DryRun) -> Preview:
-    """Return a preview with a flag for each place that would get text which `share_deny` keeps from models.
+    """Return the preview with a flag for each shared path that would receive denied text.
 
-    A plan of a model that needs such notes is not valid. A preview over a view that hides them already stays as it is.
+    A model's plan that needs denied notes is invalid. A preview over a view that already hides them
+    stays unchanged.
     """
     deny = policy.sharing.deny
     if not deny or ready.errors or isinstance(view, FilteredView):
@@ -42,22 +44,22 @@ def with_disclosures(ready: Preview, policy: Policy, view: VaultView, dry_run: D
     if not policy.agent and not ready.change_set.changes:
         return ready
     kind = FilteredView if policy.agent else TextlessView
-    shown = kind(view, deny.cover, view.real)
-    other = dry_run(shown, _without_selection(ready.context, shown))
+    without_text = kind(view, deny.cover, view.real)
+    other = dry_run(without_text, _without_selection(ready.context, without_text))
     if policy.agent and other.errors:
         return replace(ready, errors=tuple(map(_hidden, other.errors)), plan_hash=None)
-    flags = {flag.path: flag for flag in _flags(ready, other, shown.hidden)}
+    flags = {flag.path: flag for flag in _flags(ready, other, without_text.hidden)}
     if not flags:
         return ready
     return replace(
         ready,
         flags=(*ready.flags, *flags.values()),
-        approval=Verdict("ask", "text of notes that share_deny names is always asked about"),
+        approval=Verdict("ask", "copying text of notes in share_deny always needs approval"),
     )
 
 
-def _without_selection(context: RunContext, shown: FilteredView) -> RunContext:
-    if context.active_file is None or not shown.hidden(context.active_file):
+def _without_selection(context: RunContext, without_text: FilteredView) -> RunContext:
+    if context.active_file is None or not without_text.hidden(context.active_file):
         return context
     selection = context.selection
     if selection is not None:
@@ -66,9 +68,7 @@ def _without_selection(context: RunContext, shown: FilteredView) -> RunContext:
 
 
 def _hidden(problem: Problem) -> Problem:
-    message = (
-        f"share_deny hides notes from models that this plan of a model needs: {problem.message}"
-    )
+    message = f"The plan of a model needs notes that share_deny hides: {problem.message}"
     return replace(problem, code="PERMISSION_DENIED", message=message)
 
 
@@ -77,28 +77,28 @@ def _flags(
 ) -> Iterator[Flag]:
     same = {_outcome(change) for change in other.changes}
     for change in ready.change_set.changes:
-        place = change.new_path or change.path
-        if change.kind != "delete" and not hidden(place) and _outcome(change) not in same:
-            detail = "It gets text of notes that share_deny names. Models may read it here."
-            yield Flag("deniedText", detail, place.text)
+        path = change.new_path or change.path
+        if change.kind != "delete" and not hidden(path) and _outcome(change) not in same:
+            detail = "It receives text of notes in share_deny, and models may read it here."
+            yield Flag("deniedText", detail, path.text)
     for owned in ready.change_set.operations:
         if isinstance(owned.operation, Move) and not owned.operation.trash:
-            yield from _leaving(owned.operation, hidden)
+            yield from _moved_out(owned.operation, hidden)
 
 
 def _outcome(change: NetChange) -> tuple[VaultPath, VaultPath | None, bytes | None]:
     return change.path, change.new_path, change.content
 
 
-def _leaving(move: Move, hidden: Callable[[VaultPath], bool]) -> Iterator[Flag]:
-    """Yield a flag for each file that share_deny names at its old place and not at the new one."""
+def _moved_out(move: Move, hidden: Callable[[VaultPath], bool]) -> Iterator[Flag]:
+    """Yield a flag for each file that `share_deny` covers at its old path only."""
     names = [""]
     if move.folder and move.inventory is not None:
         names = [item.name for item in move.inventory.items if item.kind == "file"]
     for name in names:
         old, new = _at(move.path, name), _at(move.new_path, name)
         if hidden(old) and not hidden(new):
-            detail = f"share_deny names {old}, and not this place. Models may read it here."
+            detail = f"share_deny covers {old}, but not this path. Models may read it here."
             yield Flag("deniedText", detail, new.text)
 
 

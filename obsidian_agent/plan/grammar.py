@@ -1,6 +1,7 @@
-"""How references are written: `${head.part.0|filter:text}` inside any string, `$steps.…` or `$vars.…` as a whole string.
+"""The syntax of references: `${head.part.0|filter:text}` inside any string.
 
-The filters are a closed list; what they do stands in tools/core/filters.py.
+A whole string may also be `$steps.…` or `$vars.…`. The filters are a closed list, implemented in
+tools/core/filters.py.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from obsidian_agent.errors import nearest
 from obsidian_agent.tools.core.filters import FILTERS, FilterCall, parse_call
 
 MAX_REFERENCE = 1000
-"""Characters between `${` and `}`; more is no reference."""
+"""The maximum number of characters between `${` and `}` of a reference."""
 
 MAX_MALFORMED = 20
-"""How many of the `${` in one text that begin no reference are told."""
+"""The maximum number of malformed references reported for one text."""
 
 _NAME = r"[\w-]+(?: +[\w-]+)*"
 _PATH: Final = re.compile(rf"(\$?[^\W\d][\w-]*)((?:\.{_NAME}|\[\d+\])*)")
@@ -41,9 +42,11 @@ FILTER_TEXTS: Final[Mapping[str, Literal["none", "optional", "required"]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One reference. `head` is the step's id, the captured name, or the name itself; `source` is how it is written.
+    """A reference as written in `source`.
 
-    `flaw` says what is wrong with its filters or its head, None when nothing is. In long text a name that nobody knows stays as written.
+    `head` is the id of the step, the captured name, or the name itself. `flaw` describes what is
+    wrong with its head or filters, None if nothing is. In long text an unknown name stays as
+    written.
     """
 
     source: str
@@ -56,14 +59,14 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """Head and path without filters, as messages write it: `$steps.notes.0.path`, `item.text`."""
+        """The head and path without filters, as in messages: `$steps.notes.0.path`, `item.text`."""
         prefix = "" if self.kind == "name" else f"${self.kind}."
         return prefix + ".".join((self.head, *self.parts))
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A `${` that begins no reference. In long text it stays as written."""
+    """A `${` that begins no valid reference. In long text it stays as written."""
 
     source: str
     long_text: bool = False
@@ -73,59 +76,64 @@ Piece = str | Reference | Malformed
 
 
 def pieces(text: str, long_text: bool) -> list[Piece]:
-    """A string cut into literal text, references and what only looks like one; escapes are undone in the literal text."""
+    """Split a string into literal text, references and malformed references.
+
+    Escapes are resolved in the literal text.
+    """
     if "$" not in text:
         return [text]
     if _ESCAPED_BARE.fullmatch(text):
         return [text[1:]]
     if _BARE.fullmatch(text) and (bare := parse_reference(text, text, long_text)):
         return [bare]
-    return list(_joined(_cut(text, long_text)))
+    return list(_merge_literals(_split(text, long_text)))
 
 
 def parse_reference(body: str, source: str, long_text: bool = False) -> Reference | None:
-    """The reference that `body` (without `${` and `}`) writes, or None if it is none."""
+    """Parse `body`, the text between `${` and `}`. Return None if it is no reference."""
     path, *calls = body.split("|")
-    found = _PATH.fullmatch(path.strip(" \t"))
-    if found is None:
+    match = _PATH.fullmatch(path.strip(" \t"))
+    if match is None:
         return None
-    head, parts = found[1], tuple(name or index for name, index in _PART.findall(found[2]))
+    head, parts = match[1], tuple(name or index for name, index in _PART.findall(match[2]))
     parsed = tuple(parse_call(call) for call in calls)
     flaw = next((why for why in map(filter_flaw, parsed) if why), None)
     if head.removeprefix("$") == "steps" or head == "$vars":
         kind: Kind = "vars" if head == "$vars" else "steps"
         if not parts:
             what = "a captured name" if kind == "vars" else "a step's id"
-            return Reference(
-                source,
-                kind,
-                "",
-                (),
-                parsed,
-                f"{head} must be followed by a dot and {what}",
-                long_text,
-            )
-        return Reference(source, kind, parts[0], parts[1:], parsed, flaw, long_text)
-    return Reference(source, "name", head, parts, parsed, flaw, long_text)
+            flaw = f"{head} must be followed by a dot and {what}"
+        name, parts = (parts[0], parts[1:]) if parts else ("", ())
+    else:
+        kind, name = "name", head
+    return Reference(
+        source=source,
+        kind=kind,
+        head=name,
+        parts=parts,
+        filters=parsed,
+        flaw=flaw,
+        long_text=long_text,
+    )
 
 
 def filter_flaw(call: FilterCall) -> str | None:
-    """What is wrong with a filter as written, or None."""
-    wants = FILTER_TEXTS.get(call.name)
-    if wants is None:
+    """Describe what is wrong with a filter as written, or return None."""
+    text_rule = FILTER_TEXTS.get(call.name)
+    if text_rule is None:
         near = nearest(call.name, FILTER_TEXTS)
         hint = (
-            f"did you mean '{near}'?" if near else f"there are {', '.join(sorted(FILTER_TEXTS))}."
+            f"did you mean '{near}'?" if near else f"use one of {', '.join(sorted(FILTER_TEXTS))}."
         )
         return f"unknown filter '{call.name}': {hint}"
-    if wants == "required" and call.argument is None:
+    if text_rule == "required" and call.argument is None:
         return f"the filter '{call.name}' needs a text: '{call.name}:…'"
-    if wants == "none" and call.argument is not None:
+    if text_rule == "none" and call.argument is not None:
         return f"the filter '{call.name}' takes no text after a colon"
     return None
 
 
-def _cut(text: str, long_text: bool) -> Iterator[Piece]:
+def _split(text: str, long_text: bool) -> Iterator[Piece]:
     start = malformed = 0
     while (opened := text.find("${", start)) >= 0:
         if opened > start and text[opened - 1] == "$":
@@ -154,10 +162,10 @@ def _cut(text: str, long_text: bool) -> Iterator[Piece]:
     yield text[start:]
 
 
-def _joined(cut: Iterator[Piece]) -> Iterator[Piece]:
-    """Neighbouring literal texts as one, empty ones left out; a malformed piece stands for no text itself."""
+def _merge_literals(split_pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Merge adjacent literal texts and drop empty ones. A malformed piece stands for no text."""
     literal: list[str] = []
-    for piece in cut:
+    for piece in split_pieces:
         if isinstance(piece, str):
             literal.append(piece)
             continue

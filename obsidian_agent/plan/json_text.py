@@ -1,7 +1,9 @@
-"""JSON as text: from a model, mended only where nothing has to be guessed; from files, taken as it is or refused.
+"""Readers of JSON text: strict for files, tolerant for answers of models.
 
-Mended are trailing commas, comments, raw line breaks in strings, `True`, `False`, `None`, and single-quoted strings whose end is beyond
-doubt. Cut text, doubled keys, `...` in place of content, NaN and every other deviation are refused. No recursion: depth costs no stack.
+`decode` repairs what is unambiguous: trailing commas, comments, raw line breaks in strings, `True`,
+`False`, `None`, and single-quoted strings with a certain end. It rejects truncated text, duplicate
+keys, `...` in place of content, NaN and every other deviation. It does not recurse, so the depth of
+a document costs no stack.
 """
 
 from __future__ import annotations
@@ -16,16 +18,16 @@ from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.arguments import MAX_DEPTH, MAX_INTEGER
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
-"""Bytes of a plan file: as much as the largest note that one may write."""
+"""The maximum size of a plan file, equal to that of the largest note a plan may write."""
 
 
 Code = Literal["TRUNCATED", "SYNTAX", "INCOMPLETE", "DUPLICATE_KEY", "NUMBER", "TOO_DEEP"]
 
-COMMENTS: Final = "comments left out"
-COMMAS: Final = "trailing commas left out"
+COMMENTS: Final = "comments removed"
+COMMAS: Final = "trailing commas removed"
 QUOTES: Final = "single quotes read as double quotes"
 LITERALS: Final = "True, False and None read as true, false and null"
-RAW_TEXT: Final = "raw line breaks and tabs in strings kept"
+RAW_TEXT: Final = "raw line breaks and tabs in strings escaped"
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -42,7 +44,11 @@ _PYTHON_WORDS: Final[dict[str, Any]] = {"True": True, "False": False, "None": No
 
 
 def read_json(data: bytes, name: str) -> Any:
-    """The JSON value of a file. PlanError SCHEMA_INVALID names the file, the line and what is wrong: also a doubled key, NaN, bad UTF-8."""
+    """Return the JSON value of a file.
+
+    Raise PlanError SCHEMA_INVALID with the file, the line and the reason, also for a duplicate key,
+    NaN and invalid UTF-8.
+    """
     if len(data) > MAX_FILE_BYTES:
         raise PlanError(
             f"{name} is larger than {MAX_FILE_BYTES // 2**20} MB.", code="SCHEMA_INVALID"
@@ -66,12 +72,12 @@ def read_json(data: bytes, name: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         doubled = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {doubled!r} occurs twice in one object.")
-    return found
+    return members
 
 
 def _constant(text: str) -> NoReturn:
@@ -79,7 +85,10 @@ def _constant(text: str) -> NoReturn:
 
 
 class InvalidJson(Exception):
-    """Text that is no JSON. `begun`: something that only JSON looks like came before, so it was meant to be."""
+    """Text that is not JSON.
+
+    `begun`: a named member was read before the error, so that the text was meant to be JSON.
+    """
 
     def __init__(self, code: Code, message: str, position: int, begun: bool) -> None:
         super().__init__(message)
@@ -91,7 +100,7 @@ class InvalidJson(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DecodedJson:
-    """A JSON value, where it ends in the text, and what was mended."""
+    """A JSON value, the position where it ends in the text, and the repairs."""
 
     value: Any
     end: int
@@ -99,7 +108,10 @@ class DecodedJson:
 
 
 def decode(text: str, start: int = 0) -> DecodedJson:
-    """The value that begins at `start` (blanks and comments before it are skipped). Raises `InvalidJson`, nothing else."""
+    """Return the JSON value at `start`, after blanks and comments.
+
+    Raise `InvalidJson` and nothing else.
+    """
     decoder = _Decoder(text, start)
     value = decoder.run()
     return DecodedJson(value, decoder.position, frozenset(decoder.repairs))
@@ -107,7 +119,7 @@ def decode(text: str, start: int = 0) -> DecodedJson:
 
 @dataclass(slots=True)
 class _Open:
-    """An array or object whose end has not come yet."""
+    """An array or object that is not closed yet."""
 
     value: dict[str, Any] | list[Any]
     closer: str
@@ -116,11 +128,11 @@ class _Open:
 
 
 class _Opened:
-    """What `_value` answers for an opening bracket."""
+    """The result of `_value` for an opening bracket."""
 
 
 class _Element:
-    """What `_advance` answers when a value comes next."""
+    """The result of `_advance` if a value follows."""
 
 
 class _Decoder:
@@ -152,7 +164,7 @@ class _Decoder:
             holder.value[holder.key] = value
 
     def _advance(self, holder: _Open) -> Any:
-        """Go on inside a container: to its next value (`_Element`), or past its end (its value)."""
+        """Advance in a container: to its next value (`_Element`), or past its end (its value)."""
         char = self._peek()
         if not holder.empty and char != holder.closer:
             if char != ",":
@@ -172,14 +184,14 @@ class _Decoder:
     def _key(self, holder: _Open, container: dict[str, Any]) -> None:
         if self._peek() not in "\"'":
             self._refuse("SYNTAX", "a name in double quotes is missing")
-        at = self.position
+        key_start = self.position
         key = self._string()
         if self._peek() != ":":
             self._refuse("SYNTAX", "a colon is missing")
         self.begun = True
         if key in container:
-            self.position = at
-            self._refuse("DUPLICATE_KEY", f"the name {key[:60]!r} stands twice in one object")
+            self.position = key_start
+            self._refuse("DUPLICATE_KEY", f"the name {key[:60]!r} occurs twice in one object")
         self.position += 1
         holder.key = key
 
@@ -193,25 +205,25 @@ class _Decoder:
             return _Opened
         if char in "\"'":
             return self._string()
-        if char in "-0123456789" and (found := _NUMBER.match(self.text, self.position)):
-            return self._number(found)
+        if char in "-0123456789" and (match := _NUMBER.match(self.text, self.position)):
+            return self._number(match)
         return self._word()
 
-    def _number(self, found: re.Match[str]) -> int | float:
-        text, fraction, exponent = found[0], found[1], found[2]
+    def _number(self, match: re.Match[str]) -> int | float:
+        text, fraction, exponent = match[0], match[1], match[2]
         if len(text) > 400:
             self._refuse("NUMBER", "a number has too many digits")
         number = int(text) if fraction is None and exponent is None else float(text)
         if abs(number) > MAX_INTEGER if isinstance(number, int) else not math.isfinite(number):
             self._refuse("NUMBER", "a number is too large")
-        self.position = found.end()
+        self.position = match.end()
         return number
 
     def _word(self) -> Any:
-        found = _WORD.match(self.text, self.position)
-        word = found[0] if found else ""
+        match = _WORD.match(self.text, self.position)
+        word = match[0] if match else ""
         if word.lstrip("-") in ("NaN", "Infinity"):
-            self._refuse("NUMBER", f"{word} is no JSON number")
+            self._refuse("NUMBER", f"{word} is not a JSON number")
         if word not in _WORDS and word not in _PYTHON_WORDS:
             self._refuse("SYNTAX", "a value is missing")
         self.position += len(word)
@@ -222,11 +234,11 @@ class _Decoder:
 
     def _string(self) -> str:
         double = self.text[self.position] == '"'
-        found = (_DOUBLE if double else _SINGLE).match(self.text, self.position)
-        if found is None:
+        match = (_DOUBLE if double else _SINGLE).match(self.text, self.position)
+        if match is None:
             closed = not double and "\n" in self.text[self.position :]
             self._refuse("SYNTAX" if closed else "TRUNCATED", "a string has no end")
-        raw = found[1] if double else self._single(found[1])
+        raw = match[1] if double else self._single(match[1])
         if control := _CONTROL.search(raw):
             self._refuse(
                 "SYNTAX", f"a string holds a raw control character (U+{ord(control[0]):04X})"
@@ -238,23 +250,28 @@ class _Decoder:
                 raw = json.loads(f'"{raw}"', strict=False)
             except ValueError:
                 self._refuse("SYNTAX", "a string holds an unknown escape")
-        self.position = found.end()
+        self.position = match.end()
         return raw
 
     def _single(self, raw: str) -> str:
-        """A single-quoted string with the escapes of a double-quoted one."""
+        """Convert the escapes of a single-quoted string to those of a double-quoted one."""
         self.repairs.add(QUOTES)
 
-        def escaped(found: re.Match[str]) -> str:
-            text = found[0]
+        def escaped(match: re.Match[str]) -> str:
+            text = match[0]
             if text == "\\":
                 self._refuse("SYNTAX", "a string holds an unknown escape")
-            return "'" if text == "\\'" else '\\"' if text == '"' else text
+            if text == "\\'":
+                return "'"
+            return '\\"' if text == '"' else text
 
         return _SINGLE_ESCAPE.sub(escaped, raw)
 
     def _peek(self) -> str:
-        """The next character that is no blank and in no comment. Refused as TRUNCATED at the end of the text."""
+        """Return the next character outside blanks and comments.
+
+        Raise `InvalidJson` TRUNCATED at the end of the text.
+        """
         while True:
             blanks = _BLANKS.match(self.text, self.position)
             self.position = blanks.end() if blanks else self.position
@@ -263,15 +280,17 @@ class _Decoder:
                 self._refuse("TRUNCATED", "the text ends in the middle")
             if char in "/#" and (comment := _COMMENT.match(self.text, self.position)):
                 if _OMISSION.search(comment[0]):
-                    self._refuse("INCOMPLETE", "a comment stands in place of content")
+                    self._refuse("INCOMPLETE", "a comment replaces content")
                 self.repairs.add(COMMENTS)
                 self.position = comment.end()
                 continue
             if char in ".…" and _OMISSION.match(self.text, self.position):
-                self._refuse("INCOMPLETE", "'...' stands in place of content")
+                self._refuse("INCOMPLETE", "'...' replaces content")
             return char
 
-    def _refuse(self, code: Code, why: str) -> NoReturn:
+    def _refuse(self, code: Code, reason: str) -> NoReturn:
         line = self.text.count("\n", 0, self.position) + 1
         column = self.position - (self.text.rfind("\n", 0, self.position) + 1) + 1
-        raise InvalidJson(code, f"{why} (line {line}, column {column})", self.position, self.begun)
+        raise InvalidJson(
+            code, f"{reason} (line {line}, column {column})", self.position, self.begun
+        )

@@ -1,7 +1,8 @@
-"""From a model's raw answer to a plan's document: exactly one plan, mended only where nothing is guessed, or a reason why not.
+"""The raw answer of a model, parsed to the document of exactly one plan or a reason why not.
 
-What comes out is JSON, not yet a valid plan: `validate.validate` judges that. What models wrap around a plan is taken off: a known key, a
-list of one, the call of the one function that was offered.
+Repairs are limited to what is unambiguous. Wrappers that models put around a plan are removed: a
+known key, a list of one, a call of the one function that was offered. The result is JSON, not yet a
+valid plan: `validate.validate` decides that.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from obsidian_agent.plan import arguments
 from obsidian_agent.plan.json_text import InvalidJson, decode
 
 OFFERED: Final = frozenset({"submit_plan", "propose_plan"})
-"""The functions that a model may call to hand in a plan."""
+"""The functions a model may call to submit a plan."""
 
 _WRAPPERS: Final = frozenset({"plan", "action_plan", "actionPlan"})
 _PLAN_FIELDS: Final = frozenset({"version", "goal", "riskLevel", "steps", "assumptions"})
 _OWN_TOOL = re.compile(r"\w+(?:\.|__)\w+")
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_FALSE_STARTS: Final = 200
-"""Brackets that begin no JSON, after which the rest of an answer counts as prose."""
+"""Brackets that begin no JSON before the rest of an answer counts as prose."""
 
 _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _THOUGHT = re.compile(r"</(think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -38,7 +39,7 @@ _CALL_MARKUP = re.compile(r"<\s*/?\s*(tool_call|function_call|invoke|plan|steps)
 
 @dataclass(frozen=True, slots=True)
 class ParsedPlan:
-    """The plan's document; `repairs` name what was mended or left out, to be said on screen."""
+    """The document of a plan; `repairs` describe what was corrected or removed, for the screen."""
 
     document: dict[str, Any]
     repairs: tuple[str, ...] = ()
@@ -46,14 +47,17 @@ class ParsedPlan:
 
 @dataclass(frozen=True, slots=True)
 class ParsedProse:
-    """Words instead of a plan: an answer, or a question back."""
+    """Prose instead of a plan: an answer, or a question to the user."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ParseFailed:
-    """No plan. `retry`: the model may be asked again; `message` tells it, and the person, what was wrong."""
+    """A failure to find a plan.
+
+    `retry`: the model may be asked again. `message` says to the model and the user what was wrong.
+    """
 
     code: str
     message: str
@@ -75,11 +79,14 @@ _MANY_PLANS: Final = ParseFailed(
     "MULTIPLE_PLANS", "The answer holds more than one plan. Write exactly one."
 )
 
-# --- one JSON value -----------------------------------------------------------------------------------------------------------
+# --- one JSON value ---
 
 
 def _classify(value: Any) -> ParsedPlan | ParseFailed | None:
-    """The plan that a JSON value from a model is or wraps, why it is none although it was meant to be, or None: nothing of a plan."""
+    """Return the plan that a JSON value is or wraps, or the reason why it is none.
+
+    Return None for a value that is not meant to be a plan.
+    """
     if isinstance(value, list):
         return _list(value)
     if not isinstance(value, dict):
@@ -87,7 +94,9 @@ def _classify(value: Any) -> ParsedPlan | ParseFailed | None:
     if _is_plan(value):
         return ParsedPlan(value)
     if len(value) == 1 and (key := next(iter(value))) in _WRAPPERS and isinstance(value[key], dict):
-        return ParsedPlan(value[key], (f"taken out of {key!r}",)) if _is_plan(value[key]) else None
+        if not _is_plan(value[key]):
+            return None
+        return ParsedPlan(value[key], (f"taken out of {key!r}",))
     if (calls := _calls(value)) is not None:
         return _call(calls[0]) if len(calls) == 1 else _MANY_PLANS
     if "tool" in value and "args" in value:
@@ -100,31 +109,31 @@ def _classify(value: Any) -> ParsedPlan | ParseFailed | None:
 
 
 def _is_plan(value: dict[str, Any]) -> bool:
-    """Whether an object is meant to be a plan: it has steps, or most of what a plan begins with."""
+    """Return whether an object is meant to be a plan: it has `steps` or two other plan fields."""
     return "steps" in value or len(_PLAN_FIELDS & value.keys()) >= 2
 
 
 def _list(items: list[Any]) -> ParsedPlan | ParseFailed | None:
-    found = [
-        each
-        for each in map(_classify, (item for item in items if isinstance(item, dict)))
-        if each is not None
-    ]
-    only = _one(found)
+    classified = (_classify(item) for item in items if isinstance(item, dict))
+    candidates = [candidate for candidate in classified if candidate is not None]
+    only = _one(candidates)
     if isinstance(only, ParsedPlan):
         return ParsedPlan(only.document, ("taken out of a list",)) if len(items) == 1 else None
     return only
 
 
-def _one(found: list[ParsedPlan | ParseFailed]) -> ParsedPlan | ParseFailed | None:
-    """The one that there is; several are steps of a plan that is missing, or plans to choose from."""
-    if len(found) > 1:
-        return _STEPS if all(each is _STEPS for each in found) else _MANY_PLANS
-    return found[0] if found else None
+def _one(candidates: list[ParsedPlan | ParseFailed]) -> ParsedPlan | ParseFailed | None:
+    """Return the single candidate, or None without any.
+
+    Several are either bare steps without a plan around them, or plans to choose from.
+    """
+    if len(candidates) > 1:
+        return _STEPS if all(candidate is _STEPS for candidate in candidates) else _MANY_PLANS
+    return candidates[0] if candidates else None
 
 
 def _calls(value: dict[str, Any]) -> list[Any] | None:
-    """The calls that an object makes, or None if it is no call."""
+    """Return the function calls in an object, or None if it is not a call."""
     calls = value.get("tool_calls")
     if isinstance(calls, list) and calls:
         return calls
@@ -137,7 +146,7 @@ def _calls(value: dict[str, Any]) -> list[Any] | None:
 
 
 def _call(call: Any) -> ParsedPlan | ParseFailed | None:
-    """The plan that a call hands in. Tools are only called by plans, and nothing else was offered."""
+    """Return the plan submitted by a function call. Tools are called only by plans."""
     if isinstance(call, dict) and isinstance(call.get("function"), dict):
         call = call["function"]
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
@@ -146,45 +155,50 @@ def _call(call: Any) -> ParsedPlan | ParseFailed | None:
     if name not in OFFERED:
         if _OWN_TOOL.fullmatch(name):
             return _no_plan(
-                f"The answer calls {name[:60]} directly; tools are called only by the steps of a plan."
+                f"The answer calls {name[:60]} directly; only the steps of a plan call tools."
             )
         return ParseFailed(
             "UNKNOWN_TOOL", f"The answer calls {name[:60]!r}, which was never offered.", retry=False
         )
-    given = next((call[key] for key in ("arguments", "input", "parameters") if key in call), None)
-    why = "they are no JSON object"
-    if isinstance(given, str):
+    arguments_ = next(
+        (call[key] for key in ("arguments", "input", "parameters") if key in call), None
+    )
+    reason = "they are not a JSON object"
+    if isinstance(arguments_, str):
         try:
-            decoded = decode(given)
-            given = decoded.value if not given[decoded.end :].strip() else None
+            decoded = decode(arguments_)
+            arguments_ = decoded.value if not arguments_[decoded.end :].strip() else None
         except InvalidJson as error:
-            given, why = None, error.message
-    if not isinstance(given, dict):
-        return ParseFailed("SYNTAX", f"The arguments of the call cannot be read: {why}.")
-    inner = _classify(given) if len(given) == 1 else None
+            arguments_, reason = None, error.message
+    if not isinstance(arguments_, dict):
+        return ParseFailed("SYNTAX", f"The arguments of the call cannot be read: {reason}.")
+    inner = _classify(arguments_) if len(arguments_) == 1 else None
     return ParsedPlan(
-        inner.document if isinstance(inner, ParsedPlan) else given,
+        inner.document if isinstance(inner, ParsedPlan) else arguments_,
         (f"taken out of a call of {name}",),
     )
 
 
-# --- a whole answer -----------------------------------------------------------------------------------------------------------
+# --- a whole answer ---
 
 
 def parse_plan(raw: str | bytes, finish_reason: str | None = None) -> Parsed:
-    """What a model's whole answer holds. Never raises. `finish_reason` is the service's: `length` means that the answer was cut."""
+    """Parse the whole answer of a model. Never raise.
+
+    `finish_reason` comes from the service: `length` means that the answer was truncated.
+    """
     text = _text(raw)
     if isinstance(text, ParseFailed):
         return text
     match finish_reason:
         case "length" | "max_tokens":
             return ParseFailed(
-                "TRUNCATED", "The answer was cut at its length limit. Write a shorter plan."
+                "TRUNCATED", "The answer reached its length limit. Write a shorter plan."
             )
         case "content_filter" | "refusal":
             return ParseFailed("REFUSED", "The service withheld the answer.", retry=False)
         case "error":
-            return ParseFailed("UPSTREAM", "The service broke off the answer.", retry=False)
+            return ParseFailed("UPSTREAM", "The service interrupted the answer.", retry=False)
         case _:
             return _parse(text)
 
@@ -209,7 +223,7 @@ def _parse(text: str) -> Parsed:
     repairs: list[str] = []
     if text.startswith("\ufeff"):
         text = text[1:]
-        repairs.append("byte order mark left out")
+        repairs.append("byte order mark removed")
     if _MARKUP.match(text):
         return ParseFailed(
             "UPSTREAM", "The service sent a web page instead of an answer.", retry=False
@@ -218,18 +232,21 @@ def _parse(text: str) -> Parsed:
     if answer is None:
         return ParseFailed("TRUNCATED", "The answer ended while the model was still thinking.")
     if answer is not text:
-        repairs.append("the model's thinking left out")
+        repairs.append("the model's thinking removed")
     if not answer.strip():
         return ParseFailed("EMPTY_OUTPUT", "The answer is empty.")
     if (inner := _json_string(answer)) is not None:
         answer = inner
         repairs.append("the plan was inside a JSON string")
-    found = _scan(answer)
-    return _decide(answer, found, repairs)
+    values = _scan(answer)
+    return _decide(answer, values, repairs)
 
 
 def _after_thinking(text: str) -> str | None:
-    """The text after the thinking blocks, the same object when there is none, None when the last of them never ends."""
+    """Return the text after the thinking blocks.
+
+    Return the same object if there are none, and None if the last block has no end.
+    """
     while text[_first(text) :][:1] not in ("{", "[", '"'):
         closed = _THOUGHT.search(text)
         if closed is None:
@@ -244,14 +261,14 @@ def _after_thinking(text: str) -> str | None:
 
 
 def _first(text: str) -> int:
-    """Where an answer begins, behind blanks and the fence of a code block."""
+    """Return the position where an answer begins, after blanks and an opening code fence."""
     fence = _OPENING_FENCE.match(text)
     behind = fence.end() if fence else 0
     return behind + len(text[behind:]) - len(text[behind:].lstrip())
 
 
 def _json_string(text: str) -> str | None:
-    """The content of an answer that is one JSON string which holds an object."""
+    """Return the content of an answer that is one JSON string holding an object."""
     if text.lstrip()[:1] != '"':
         return None
     try:
@@ -263,8 +280,8 @@ def _json_string(text: str) -> str | None:
 
 
 @dataclass(slots=True)
-class _Found:
-    """What an answer holds: JSON values with their places, and the first thing that should have been one."""
+class _JsonValues:
+    """The JSON values in an answer, the text outside them, and the first malformed value."""
 
     contents: list[tuple[ParsedPlan | ParseFailed | None, frozenset[str]]] = field(
         default_factory=list
@@ -274,10 +291,10 @@ class _Found:
     whole: bool = False
 
 
-def _scan(text: str) -> _Found:
-    found = _Found()
+def _scan(text: str) -> _JsonValues:
+    values = _JsonValues()
     first = _first(text)
-    position = left = false_starts = 0
+    position = outside_start = false_starts = 0
     for start in _starts(text, first):
         if start < position:
             continue
@@ -285,7 +302,7 @@ def _scan(text: str) -> _Found:
             decoded = decode(text, start)
         except InvalidJson as error:
             if _was_meant(text, start, first, error):
-                found.failure = error
+                values.failure = error
                 break
             false_starts += 1
             if false_starts > MAX_FALSE_STARTS:
@@ -293,16 +310,16 @@ def _scan(text: str) -> _Found:
             continue
         if text[start] not in "{[" and text[decoded.end :].strip():
             continue
-        found.outside.append(text[left:start])
-        found.contents.append((_classify(decoded.value), decoded.repairs))
-        position = left = decoded.end
-    found.outside.append(text[left:])
-    found.whole = len(found.contents) == 1 and not any(part.strip() for part in found.outside)
-    return found
+        values.outside.append(text[outside_start:start])
+        values.contents.append((_classify(decoded.value), decoded.repairs))
+        position = outside_start = decoded.end
+    values.outside.append(text[outside_start:])
+    values.whole = len(values.contents) == 1 and not any(part.strip() for part in values.outside)
+    return values
 
 
 def _was_meant(text: str, start: int, first: int, error: InvalidJson) -> bool:
-    """Whether what is no JSON was meant to be, and is not just a bracket in prose such as `[[Note]]` or `{item}`."""
+    """Return whether invalid JSON was meant as JSON, unlike `[[Note]]` or `{item}` in prose."""
     if error.begun or error.code == "TOO_DEEP":
         return text[start] in "{["
     if text[start] == "{":
@@ -315,20 +332,20 @@ def _was_meant(text: str, start: int, first: int, error: InvalidJson) -> bool:
 
 
 def _starts(text: str, first: int) -> Iterator[int]:
-    """Where JSON may begin: at the first character, whatever it is, and at each bracket."""
+    """Yield the positions where JSON may begin: the first character and every bracket."""
     if first < len(text) and text[first] not in "{[":
         yield first
     for bracket in re.finditer(r"[{\[]", text):
         yield bracket.start()
 
 
-def _decide(text: str, found: _Found, repairs: list[str]) -> Parsed:
-    if found.failure is not None:
-        return _failed(found.failure)
-    meant = [(content, mended) for content, mended in found.contents if content is not None]
-    content = _one([each for each, _ in meant])
+def _decide(text: str, values: _JsonValues, repairs: list[str]) -> Parsed:
+    if values.failure is not None:
+        return _failed(values.failure)
+    candidates = [(content, mended) for content, mended in values.contents if content is not None]
+    content = _one([content for content, _ in candidates])
     if content is None:
-        return _without_plan(text, found)
+        return _without_plan(text, values)
     if isinstance(content, ParseFailed):
         return content
     if (flaw := arguments.find_flaw(content.document)) is not None:
@@ -337,13 +354,13 @@ def _decide(text: str, found: _Found, repairs: list[str]) -> Parsed:
         )
     return ParsedPlan(
         content.document,
-        (*repairs, *_around(found.outside), *content.repairs, *sorted(meant[0][1])),
+        (*repairs, *_around(values.outside), *content.repairs, *sorted(candidates[0][1])),
     )
 
 
-def _without_plan(text: str, found: _Found) -> Parsed:
-    if found.whole:
-        return _no_plan("The answer is JSON, but no plan.")
+def _without_plan(text: str, values: _JsonValues) -> Parsed:
+    if values.whole:
+        return _no_plan("The answer is JSON, but not a plan.")
     if len(set(_PLAN_LINE.findall(text))) >= 2 or _CALL_MARKUP.search(text):
         return ParseFailed("NO_JSON", "The answer is not JSON. Output only one JSON object.")
     return ParsedProse(text.strip())
@@ -351,12 +368,12 @@ def _without_plan(text: str, found: _Found) -> Parsed:
 
 def _failed(error: InvalidJson) -> ParseFailed:
     messages = {
-        "TRUNCATED": "The plan is cut off",
-        "INCOMPLETE": "The plan leaves something out",
+        "TRUNCATED": "The plan is truncated",
+        "INCOMPLETE": "The plan is incomplete",
         "DUPLICATE_KEY": "The plan contradicts itself",
-        "NUMBER": "The plan holds an impossible number",
-        "TOO_DEEP": "The plan is too complicated",
-        "SYNTAX": "The plan is no valid JSON",
+        "NUMBER": "The plan contains an invalid number",
+        "TOO_DEEP": "The plan is nested too deeply",
+        "SYNTAX": "The plan is not valid JSON",
     }
     return ParseFailed(
         error.code, f"{messages[error.code]}: {error.message}.", retry=error.code != "TOO_DEEP"
@@ -364,11 +381,11 @@ def _failed(error: InvalidJson) -> ParseFailed:
 
 
 def _around(outside: list[str]) -> list[str]:
-    """What stood around the plan, in words."""
+    """Describe the text removed around the plan."""
     text = "\n".join(outside)
     if not text.strip():
         return []
     without_fences = _FENCE.sub("", text)
     if not without_fences.strip():
-        return ["code fence left out"]
-    return ["text around the plan left out"]
+        return ["code fence removed"]
+    return ["text around the plan removed"]

@@ -1,4 +1,7 @@
-"""ActionPlan, version 1.0: the one document between a model, a saved macro, a person with an editor, and the executor; with its schema."""
+"""The plan language, version 1.0: models of an ActionPlan and its JSON schema.
+
+An ActionPlan is the one document that models, saved macros, text editors and the executor exchange.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ from obsidian_agent.tools.core.models import WHOLE, ToolModel
 from obsidian_agent.tools.core.tool import Tool
 
 MAX_STEPS = 100
-"""Steps of a plan: more than a person reads before approving."""
+"""The maximum number of steps: more than a user reads before approving."""
 MAX_INSTANCES = 10_000
-"""Rounds of all steps together: what a person can still look through by groups, and a preview holds in memory."""
+"""The maximum number of calls of a plan, which a preview holds in memory."""
 DEFAULT_RETRY_ATTEMPTS = 3
+"""Attempts of a step with `onError: retry` and no retry policy."""
 DEFAULT_BACKOFF_MS = 250
+"""Milliseconds before the second attempt."""
 MAX_BACKOFF_MS = 30_000
-"""Tries of a step with `onError: retry`, milliseconds before the first of them again, and the longest pause."""
+"""The longest pause between two attempts, in milliseconds."""
 
 _REFERENCE = re.compile(r"\$\{[^{}]*\}|\$(?:steps|vars)\.[\w.]+")
 
@@ -32,14 +37,17 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class Retry(ToolModel):
-    """How often a step is tried when its error is retryable; the delay doubles from `backoffMs` up to 30 s, with jitter."""
+    """A retry policy for retryable errors.
+
+    The delay doubles from `backoffMs` up to 30 s, with jitter.
+    """
 
     max_attempts: Annotated[int, Field(ge=1, le=5), WHOLE] = 1
     backoff_ms: Annotated[int, Field(ge=0, le=MAX_BACKOFF_MS), WHOLE] = DEFAULT_BACKOFF_MS
 
 
 class Defaults(ToolModel):
-    """What holds for steps that don't say."""
+    """The settings of steps that have none of their own."""
 
     on_error: OnError | None = None
     retry: Retry | None = None
@@ -62,7 +70,7 @@ class Foreach(ToolModel):
 
 
 class Step(ToolModel):
-    """One call of one tool."""
+    """A call of one tool."""
 
     id: Identifier
     tool: str
@@ -82,7 +90,7 @@ class Step(ToolModel):
 
 
 class ActionPlan(ToolModel):
-    """The whole document."""
+    """A whole plan."""
 
     version: Literal["1.0"]
     goal: str
@@ -93,30 +101,30 @@ class ActionPlan(ToolModel):
     steps: Annotated[list[Step], Field(max_length=MAX_STEPS)]
 
     def on_error(self, step: Step) -> OnError:
-        """Precedence: step, defaults, stop."""
+        """Return the error policy of a step: its own, else that of `defaults`, else `stop`."""
         return step.on_error or self.defaults.on_error or "stop"
 
     def retry(self, step: Step) -> Retry:
-        """The retry policy of a step; `onError: retry` without one means three attempts."""
-        given = step.retry or self.defaults.retry
-        if given is not None:
-            return given
+        """Return the retry policy of a step; `onError: retry` alone means three attempts."""
+        policy = step.retry or self.defaults.retry
+        if policy is not None:
+            return policy
         return Retry(max_attempts=DEFAULT_RETRY_ATTEMPTS if self.on_error(step) == "retry" else 1)
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as a JSON document, without fields that say nothing."""
+        """Return the plan as a JSON document without fields that hold their default."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {
             "version": self.version
         }
 
 
 def plan_schema() -> dict[str, Any]:
-    """The schema of an ActionPlan."""
+    """Return the JSON schema of an ActionPlan."""
     return {"$schema": DIALECT, **ActionPlan.model_json_schema(by_alias=True)}
 
 
 def tools_schema(tools: Iterable[Tool]) -> dict[str, Any]:
-    """Every tool: name, summary, risk, whether it deletes, and the schemas of its input and output."""
+    """Return the name, summary, risk, input schema and output schema of every tool."""
     return {"$schema": DIALECT, "tools": [_tool_schema(tool) for tool in tools]}
 
 

@@ -1,4 +1,4 @@
-"""Parameters of a plan: from text or values that people and programs give to typed values, and what is still missing."""
+"""The parameters of a plan: typed values from text or JSON, and the names that still need one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from obsidian_agent.tools.core.tool import Tool
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_WANTED: Mapping[ParameterType, str] = {
+_EXPECTED: Mapping[ParameterType, str] = {
     "text": "text",
     "number": "a number such as 3 or 2.5",
     "boolean": "true or false",
@@ -29,7 +29,11 @@ _WANTED: Mapping[ParameterType, str] = {
 
 @dataclass(frozen=True, slots=True)
 class BoundParameters:
-    """Values by parameter name, the names that still need one, and what was wrong with the given ones (ARGUMENT_INVALID)."""
+    """The values of a plan's parameters by name.
+
+    `missing` names those that still need a value; `problems` (ARGUMENT_INVALID) describe wrong
+    values.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
@@ -37,7 +41,7 @@ class BoundParameters:
 
 
 class MissingInput(PlanError):
-    """A plan cannot be previewed before the person gives values for these parameters."""
+    """A plan that cannot be previewed before the user gives values for these parameters."""
 
     default_code = "NEEDS_INPUT"
 
@@ -46,35 +50,36 @@ class MissingInput(PlanError):
         self.missing = missing
 
 
-class _Unfit(Exception):
-    """A given value is none of the declared type."""
+class _TypeMismatch(Exception):
+    """A value that does not have the declared type."""
 
 
-def bind(plan: ActionPlan, given: Mapping[str, Any]) -> BoundParameters:
-    """The values of a plan's parameters: given, else the default. Text is parsed as the declared type, other values must fit it.
+def bind(plan: ActionPlan, arguments: Mapping[str, Any]) -> BoundParameters:
+    """Return the values of a plan's parameters: the argument, else the default.
 
-    A name of the run's own context may be given too and then stands for it; a declared one that is not given is left to the context.
+    Text is parsed as the declared type; other values must fit it. An argument may also replace a
+    name of the run's context; a declared context name without an argument keeps the value of the
+    context.
     """
     values: dict[str, Any] = {}
     missing: list[str] = []
     problems: list[Problem] = []
     for name, declared in plan.parameters.items():
-        if name not in given or given[name] is None:
+        if name not in arguments or arguments[name] is None:
             if declared.default is not None:
                 values[name] = declared.default
             elif name not in CONTEXT_NAMES:
                 missing.append(name)
             continue
         try:
-            values[name] = coerce(given[name], declared.type)
-        except _Unfit:
-            message = (
-                f"The parameter '{name}' must be {_WANTED[declared.type]}, not {given[name]!r}."
-            )
+            values[name] = coerce(arguments[name], declared.type)
+        except _TypeMismatch:
+            expected = _EXPECTED[declared.type]
+            message = f"The parameter '{name}' must be {expected}, not {arguments[name]!r}."
             problems.append(Problem("ARGUMENT_INVALID", message, path=name))
-    for name in given.keys() - plan.parameters.keys():
+    for name in arguments.keys() - plan.parameters.keys():
         if name in CONTEXT_NAMES:
-            values[name] = given[name]
+            values[name] = arguments[name]
         else:
             message = f"The plan has no parameter '{name}'.{did_you_mean(name, plan.parameters)}"
             problems.append(Problem("ARGUMENT_INVALID", message, path=name))
@@ -82,54 +87,60 @@ def bind(plan: ActionPlan, given: Mapping[str, Any]) -> BoundParameters:
 
 
 def default_problems(plan: ActionPlan) -> Iterator[Problem]:
-    """Defaults that are no value of their parameter's type."""
+    """Yield a problem for each default that does not have its parameter's type."""
     for name, declared in plan.parameters.items():
         try:
             if (
                 declared.default is not None
                 and coerce(declared.default, declared.type) != declared.default
             ):
-                raise _Unfit
-        except _Unfit:
-            message = f"The default of '{name}' must be {_WANTED[declared.type]}."
+                raise _TypeMismatch
+        except _TypeMismatch:
+            message = f"The default of '{name}' must be {_EXPECTED[declared.type]}."
             yield Problem("SCHEMA_INVALID", message, path=f"/parameters/{name}/default")
 
 
 def with_implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> ActionPlan:
-    """The plan with the undeclared names that a macro takes as parameters declared: heads that mean nothing else and stand outside long text.
+    """Return the plan with the parameters declared that a macro implies.
 
-    What a step is done for each of is a list, everything else a text.
+    They are the names of references outside long text that mean nothing else. A name that a step
+    loops over is a list, every other a text.
     """
-    found: dict[str, Parameter] = {}
+    implied: dict[str, Parameter] = {}
     for step in plan.steps:
         if step.tool not in tools:
             continue
         loop = (
             {step.foreach.item_name, step.foreach.index_name} if step.foreach is not None else set()
         )
-        for place, template in compile_step(step, marks_of(tools[step.tool].input)).templates():
+        for location, template in compile_step(step, marks_of(tools[step.tool].input)).templates():
             known = (
                 CONTEXT_NAMES
                 | plan.parameters.keys()
-                | (loop if place != "foreach/from" else set())
+                | (loop if location != "foreach/from" else set())
             )
-            for each in template.references:
+            for reference in template.references:
                 if (
-                    each.kind == "name"
-                    and each.head not in known
-                    and not each.long_text
-                    and not each.head.startswith("$")
+                    reference.kind == "name"
+                    and reference.head not in known
+                    and not reference.long_text
+                    and not reference.head.startswith("$")
                 ):
-                    found.setdefault(each.head, Parameter())
-            source = template.single if place == "foreach/from" else None
-            if source is not None and source.head in found and not source.parts:
-                found[source.head] = Parameter(type="list")
-    return plan.model_copy(update={"parameters": {**plan.parameters, **found}}) if found else plan
+                    implied.setdefault(reference.head, Parameter())
+            source = template.single if location == "foreach/from" else None
+            if source is not None and source.head in implied and not source.parts:
+                implied[source.head] = Parameter(type="list")
+    return (
+        plan.model_copy(update={"parameters": {**plan.parameters, **implied}}) if implied else plan
+    )
 
 
-def coerce(value: Any, wanted: ParameterType) -> Any:
-    """A value of the wanted type; text is parsed. Dates come back as `YYYY-MM-DD`, paths without slashes at the end."""
-    match wanted:
+def coerce(value: Any, type_: ParameterType) -> Any:
+    """Return a value as a parameter type; parse it if it is text.
+
+    Dates become `YYYY-MM-DD`, paths lose slashes at their end. Raise `_TypeMismatch`.
+    """
+    match type_:
         case "text":
             if isinstance(value, str):
                 return value
@@ -144,16 +155,16 @@ def coerce(value: Any, wanted: ParameterType) -> Any:
                 return value.strip().rstrip("/") or ("" if not value.strip() else "/")
         case "list":
             return _list(value)
-    raise _Unfit
+    raise _TypeMismatch
 
 
-def coerce_value(value: Any, wanted: ParameterType) -> Any:
-    """As `coerce`; raises PlanError, whose message says what is wanted, where the value is none of that type."""
+def coerce_value(value: Any, type_: ParameterType) -> Any:
+    """Like `coerce`, but raise PlanError ARGUMENT_INVALID with the expected type."""
     try:
-        return coerce(value, wanted)
-    except _Unfit:
+        return coerce(value, type_)
+    except _TypeMismatch:
         raise PlanError(
-            f"it must be {_WANTED[wanted]}, not {value!r}.", code="ARGUMENT_INVALID"
+            f"it must be {_EXPECTED[type_]}, not {value!r}.", code="ARGUMENT_INVALID"
         ) from None
 
 
@@ -162,9 +173,9 @@ def _number(value: Any) -> int | float:
         try:
             value = json.loads(value.strip(), parse_constant=lambda _: None)
         except (ValueError, RecursionError):
-            raise _Unfit from None
+            raise _TypeMismatch from None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _Unfit
+        raise _TypeMismatch
     return value
 
 
@@ -176,7 +187,7 @@ def _boolean(value: Any) -> bool:
         return True
     if text in _FALSE:
         return False
-    raise _Unfit
+    raise _TypeMismatch
 
 
 def _date(value: Any) -> str:
@@ -187,14 +198,14 @@ def _date(value: Any) -> str:
             return value.isoformat()[:10]
     except ValueError:
         pass
-    raise _Unfit
+    raise _TypeMismatch
 
 
 def _list(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return list(value)
     if not isinstance(value, str):
-        raise _Unfit
+        raise _TypeMismatch
     if value.lstrip().startswith("["):
         try:
             parsed = json.loads(value)

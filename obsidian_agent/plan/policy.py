@@ -1,8 +1,9 @@
-"""What may happen: one answer to (tool, path, who), with the rule that gave it.
+"""The permission policy: one verdict for (tool, path, agent), with the rule behind it.
 
-The person's settings, the vault's own file and the agent that plans each have their `PolicyLimits`, and every one of them can only take away. What
-is left, the person's rules allow without a question, or it is asked about. Validation asks for what a tool can do at all, the preview and the
-dispatch for what a plan's change set comes to, whichever call leads there; the model's own calls ask for what may be read.
+The user's settings, the vault's own file and the levels of agents each have their `PolicyLimits`,
+which can only narrow what is permitted. The rest is allowed by the user's rules, or needs approval.
+Validation checks what a tool can do at all. The preview and the executor check the change set of a
+plan, whichever call produced it. The model's own calls are checked for what may be read.
 """
 
 from __future__ import annotations
@@ -24,19 +25,22 @@ from obsidian_agent.vault.views.view import VaultView
 NOT_PERMITTED: Final = frozenset(
     {"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "HOOK_REFUSED"}
 )
-"""Codes of problems that the person's settings make: only the person can do something about them."""
+"""Codes of problems caused by the user's settings, which only the user can change."""
 
 Level = Literal["read-only", "scoped-write", "full-write"]
-"""Nothing is written; only what `write_allow` names; everything but what `write_deny` names."""
+"""Write nothing; write only what `write_allow` covers; write all but what `write_deny` covers."""
 
 _STRENGTH: Final = ("allow", "ask", "deny")
 
 
 MODEL: Final = "(model)"
-"""The agent of a plan that a model of the user made: rules for agents don't name it, and what is never shared does not exist for it."""
+"""The agent of a plan that a model of the user made.
+
+Rules for agents do not name it. Notes that are never shared do not exist for it.
+"""
 
 _LEVELS: Final = ("read-only", "scoped-write", "full-write")
-_OF_A_VAULT: Final = (
+_VAULT_SETTINGS: Final = (
     "level",
     "write_largest",
     "allow_deletes",
@@ -48,14 +52,16 @@ _OF_A_VAULT: Final = (
     "commands_deny",
     "share_deny",
 )
-"""What a vault's own file may say, under the names of the settings."""
+"""The settings that a vault's own file may restrict."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharingRules:
-    """The person's rules for reading. Files and folders under `deny` do not exist for any model; those under `allow` are shared without asking.
+    """The user's rules for reading.
 
-    `local`: models on this machine get everything that is not denied without asking.
+    Files and folders under `deny` do not exist for any model; those under `allow` are shared
+    without a question. With `local`, models on this machine receive everything else without a
+    question.
     """
 
     allow: PathRules = PathRules()
@@ -71,7 +77,7 @@ class SharingRules:
         local: bool = False,
         root: str = "",
     ) -> SharingRules:
-        """Read patterns as users write them, for the vault at `root`. Raises `ConfigError`."""
+        """Parse patterns as written in settings, for the vault at `root`. Raise `ConfigError`."""
         return cls(
             PathRules(tuple(allow), root=root),
             PathRules(tuple(deny), anywhere=True, root=root),
@@ -81,7 +87,10 @@ class SharingRules:
     def verdict(
         self, path: VaultPath, real: Callable[[VaultPath], VaultPath], *, local: bool = False
     ) -> Verdict:
-        """Whether a model may read a file, which may lead elsewhere (`real`); `local`: it is on this machine."""
+        """Return whether a model may read a file.
+
+        `real` resolves links; `local` says that the model runs on this machine.
+        """
         if (
             self.deny
             and (pattern := self.deny.covering(path) or self.deny.covering(real(path))) is not None
@@ -91,12 +100,15 @@ class SharingRules:
             return Verdict("allow", "share_local is on")
         if (pattern := self.allow.covering(path)) is not None and self.allow.cover(real(path)):
             return Verdict("allow", f"share_allow {pattern}")
-        return Verdict("ask", "no pattern of share_allow names it")
+        return Verdict("ask", "no pattern of share_allow covers it")
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyLimits:
-    """What is not allowed, as one place says it (`source`). `extensions` without a dot, none: all; `largest` in bytes, None: any size."""
+    """The restrictions of one source.
+
+    `extensions` have no dot, and none allow all; `largest` is in bytes, and None allows any size.
+    """
 
     source: str = SETTINGS
     level: Level = "full-write"
@@ -121,7 +133,7 @@ class PolicyLimits:
         root: str = "",
         **more: Any,
     ) -> PolicyLimits:
-        """Read patterns as users write them, for the vault at `root`. Raises `ConfigError`."""
+        """Parse patterns as written in settings, for the vault at `root`. Raise `ConfigError`."""
         return cls(
             source,
             level,
@@ -132,7 +144,7 @@ class PolicyLimits:
 
     @property
     def on_changes(self) -> bool:
-        """Whether there is a change that they forbid."""
+        """True if some change is forbidden."""
         return bool(
             self.level != "full-write"
             or self.write_deny
@@ -143,13 +155,16 @@ class PolicyLimits:
     def on_change(
         self, path: VaultPath, size: int | None = None, *, folder: bool = False
     ) -> str | None:
-        """The rule that forbids changing a file or folder, as it stands at the source; None when it may be. `size`: of the new content."""
+        """Return the rule that forbids changing a file or folder, as in its source, or None.
+
+        `size` is that of the new content in bytes.
+        """
         if (pattern := self.write_deny.covering(path)) is not None:
             return f"write_deny {pattern}"
         if self.level == "read-only":
             return "level read-only"
         if self.level == "scoped-write" and not self.write_allow.cover(path):
-            return "level scoped-write, and no pattern of write_allow names it"
+            return "level scoped-write, and no pattern of write_allow covers it"
         if (
             self.extensions
             and not folder
@@ -163,11 +178,12 @@ class PolicyLimits:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What may happen. Without `allow_writes` a plan may only read.
+    """The permissions of one run. Without `allow_writes` a plan may only read.
 
-    `by_options`: options of the command line allow deletes and commands, not the settings. `tools_allow` and `commands_allow` name what is
-    not asked about; `problems` are the problems of rules that were not taken, for the person; `agent` plans, "" for the person; `program` is
-    the other program that it is or works in, "" for a model of the person's.
+    With `by_options`, command line options and not the settings allow deletes and commands.
+    `tools_allow` and `commands_allow` list what runs without a question. `problems` are the
+    problems of ignored rules, for the user. `agent` is the planning agent, "" for the user;
+    `program` is the other program that the agent is or runs in, "" for a model of the user.
     """
 
     allow_deletes: bool = False
@@ -185,7 +201,7 @@ class Policy:
     program: str = ""
 
     def within(self, *limits: PolicyLimits) -> Policy:
-        """This policy, narrowed."""
+        """Return this policy with more limits."""
         return replace(self, limits=(*self.limits, *limits))
 
     def path_rules(self) -> Iterator[tuple[str, PathRules]]:
@@ -194,12 +210,12 @@ class Policy:
         for limits in self.limits:
             sets += [("write_allow", limits.write_allow), ("write_deny", limits.write_deny)]
         for name, rules in sets:
-            yield from ((name, replace(rules, patterns=(each,))) for each in rules.patterns)
+            yield from ((name, replace(rules, patterns=(pattern,))) for pattern in rules.patterns)
 
-    # --- what is asked -------------------------------------------------------------------------------------------------------------
+    # --- verdicts ---
 
     def on_call(self, name: str) -> Verdict:
-        """What the rules for tools say of one, whatever it does."""
+        """Return the verdict of the tool rules, whatever the call does."""
         for limits in self.limits:
             if (pattern := _naming(limits.tools_deny, name)) is not None:
                 return Verdict("deny", f"tools_deny {pattern}", limits.source)
@@ -208,7 +224,7 @@ class Policy:
         return Verdict("ask", "no pattern of tools_allow names it")
 
     def on_command(self, id: str) -> Verdict:
-        """Whether a command of Obsidian may be run."""
+        """Return whether an Obsidian command may be run."""
         if (off := self._off("commands")) is not None:
             return off
         for limits in self.limits:
@@ -223,7 +239,7 @@ class Policy:
     def on_change(
         self, path: VaultPath, size: int | None = None, *, folder: bool = False
     ) -> Verdict | None:
-        """What forbids changing a file or folder; None where nothing does."""
+        """Return the verdict that forbids changing a file or folder, or None."""
         for limits in self.limits:
             if (rule := limits.on_change(path, size, folder=folder)) is not None:
                 return Verdict("deny", rule, limits.source)
@@ -232,7 +248,10 @@ class Policy:
     def verdict(
         self, tool: Tool | None, path: VaultPath, real: Callable[[VaultPath], VaultPath]
     ) -> Verdict:
-        """What becomes of a plan's call of a tool that changes a file (None: any of them), or of a model's call of one that reads it."""
+        """Return the verdict on a plan's call that changes a file, or a model's call that reads it.
+
+        Without a `tool`, any tool that changes the file is meant.
+        """
         called = self.on_call(tool.name) if tool is not None else None
         if called is not None and called.decision == "deny":
             return called
@@ -247,7 +266,7 @@ class Policy:
         if (denied := self.on_change(path) or self.on_change(real(path))) is not None:
             return denied
         if tool is not None and tool.deletes:
-            return self._off("deletes") or Verdict("ask", "deletes are always asked about")
+            return self._off("deletes") or Verdict("ask", "deletes always need approval")
         return self._writing(called)
 
     def _writing(self, called: Verdict | None) -> Verdict:
@@ -261,10 +280,10 @@ class Policy:
             else Verdict("allow", "confirm_writes is off")
         )
 
-    # --- a plan --------------------------------------------------------------------------------------------------------------------
+    # --- plans ---
 
     def step_problems(self, tool: Tool) -> Iterator[Problem]:
-        """What forbids a step, whatever its arguments."""
+        """Yield what forbids a step, whatever its arguments."""
         called = self.on_call(tool.name)
         if called.decision == "deny":
             yield Problem(
@@ -274,12 +293,13 @@ class Policy:
         if tool.deletes and (off := self._off("deletes")) is not None:
             yield Problem(
                 "DELETE_DISABLED",
-                f"{tool.name} deletes, and deletes are off. {self._way_to_allow('deletes', off)}",
+                f"{tool.name} deletes, and deletes are off. {self._how_to_allow('deletes', off)}",
             )
         if tool.risk is Risk.COMMANDS and (off := self._off("commands")) is not None:
             yield Problem(
                 "COMMANDS_DISABLED",
-                f"{tool.name} runs commands, and they are off. {self._way_to_allow('commands', off)}",
+                f"{tool.name} runs commands, and they are off. "
+                f"{self._how_to_allow('commands', off)}",
             )
         if tool.risk is not Risk.READ_ONLY and not self.allow_writes:
             yield Problem(
@@ -290,10 +310,10 @@ class Policy:
     def refusals(
         self, change_set: ChangeSet, instances: Sequence[Instance], view: VaultView
     ) -> Iterator[Problem]:
-        """What a plan comes to in a vault that is not allowed, whichever call leads there.
+        """Yield what the vault's rules forbid in a change set, whichever call produced it.
 
-        Something of the vault that goes to the trash is a delete, though not a file that the plan made itself; a path that a rule protects
-        is protected also where a link leads to it.
+        Moving something of the vault to the trash is a delete, unless the plan itself created the
+        file. A protected path is protected also where a link leads to it.
         """
 
         def real(path: VaultPath) -> VaultPath:
@@ -312,12 +332,12 @@ class Policy:
             ):
                 message = f"The command {_command(item)} may not be run: {on.rule} ({on.source})."
                 yield Problem("COMMANDS_DISABLED", message).at(item.step_id, item.name)
-        off, limited = self._off("deletes"), any(each.on_changes for each in self.limits)
+        off, limited = self._off("deletes"), any(limits.on_changes for limits in self.limits)
         for owned in change_set.operations if limited or off is not None else ():
             operation, instance = owned.operation, instances[owned.instance]
             if limited:
                 denied = (
-                    (path, self._on_place(path, size, folder, real))
+                    (path, self._on_real_change(path, size, folder, real))
                     for path, size, folder in _changed(operation)
                 )
                 for path, verdict in denied:
@@ -329,7 +349,10 @@ class Policy:
                         break
             if off is not None and _trashes(operation):
                 path = operation.path
-                message = f"{path} would go to .trash, and deletes are off. {self._way_to_allow('deletes', off)}"
+                message = (
+                    f"{path} would go to .trash, and deletes are off. "
+                    f"{self._how_to_allow('deletes', off)}"
+                )
                 yield Problem("DELETE_DISABLED", message, path=path.text).at(
                     instance.step_id, instance.name
                 )
@@ -337,18 +360,18 @@ class Policy:
     def approval(
         self, change_set: ChangeSet, instances: Sequence[Instance], tools: Mapping[str, Tool]
     ) -> Verdict:
-        """Whether a plan that is not refused runs without a question. Deletes never do."""
-        found = [
+        """Return whether a permitted plan runs without a question. Deletes never do."""
+        verdicts = [
             self._on_instance(item, tools[item.tool]) for item in instances if item.state == "ready"
         ]
         if (unknown := self._unnamed()) is not None:
-            found.append(unknown)
+            verdicts.append(unknown)
         if any(_trashes(owned.operation) for owned in change_set.operations):
-            found.append(Verdict("ask", "deletes are always asked about"))
+            verdicts.append(Verdict("ask", "deletes always need approval"))
         return max(
-            found,
+            verdicts,
             key=lambda verdict: _STRENGTH.index(verdict.decision),
-            default=Verdict("ask", "there is nothing to run"),
+            default=Verdict("ask", "nothing runs"),
         )
 
     def _on_instance(self, item: Instance, tool: Tool) -> Verdict:
@@ -365,13 +388,16 @@ class Policy:
         )
 
     def _unnamed(self) -> Verdict | None:
-        """What has the plans of another program asked about: rules are for the person's own models, unless one names that program whole."""
-        named = f"acp/{self.program}"
-        if not self.program or named in (each.casefold() for each in self.tools_allow):
-            return None
-        return Verdict("ask", f"tools_allow does not name {named}")
+        """Return the verdict that asks about every plan of another program.
 
-    def _on_place(
+        Rules apply to the user's own models, unless one names that program in full.
+        """
+        agent = f"acp/{self.program}"
+        if not self.program or agent in (pattern.casefold() for pattern in self.tools_allow):
+            return None
+        return Verdict("ask", f"tools_allow does not name {agent}")
+
+    def _on_real_change(
         self,
         path: VaultPath,
         size: int | None,
@@ -383,20 +409,20 @@ class Policy:
         )
 
     def _off(self, what: Literal["deletes", "commands"]) -> Verdict | None:
-        """What switches deletes or commands off; None where they are on."""
+        """Return the verdict that disables deletes or commands, or None if they are enabled."""
         if not (self.allow_deletes if what == "deletes" else self.allow_commands):
             return Verdict("deny", f"allow_{what} is off")
         source = next(
             (
-                each.source
-                for each in self.limits
-                if not (each.deletes if what == "deletes" else each.commands)
+                limits.source
+                for limits in self.limits
+                if not (limits.deletes if what == "deletes" else limits.commands)
             ),
             None,
         )
         return None if source is None else Verdict("deny", f"allow_{what} is off", source)
 
-    def _way_to_allow(self, what: Literal["deletes", "commands"], off: Verdict) -> str:
+    def _how_to_allow(self, what: Literal["deletes", "commands"], off: Verdict) -> str:
         if off.source != SETTINGS:
             return f"{off.source} says so."
         return (
@@ -407,7 +433,7 @@ class Policy:
 
 
 UNRESTRICTED: Final = Policy(allow_deletes=True, allow_commands=True)
-"""For a plan that is only looked at or kept: what it may do is asked when it is to run."""
+"""A policy for plans that are only displayed or saved; permissions are checked when they run."""
 
 
 def _naming(patterns: Sequence[str], name: str) -> str | None:
@@ -425,26 +451,31 @@ def _trashes(operation: Operation) -> bool:
 
 
 def _changed(operation: Operation) -> Iterator[tuple[VaultPath, int | None, bool]]:
-    """Every path of the vault at which an operation changes something, the size of what is written there, and whether it is a folder; a
-    folder that moves takes along what is in it."""
+    """Yield every path an operation changes, the size written there, and whether it is a folder.
+
+    A folder that moves includes its contents.
+    """
     match operation:
         case WriteFile(path=path, content=content):
             yield path, len(content), False
         case Move():
-            places = [operation.path] if operation.trash else [operation.path, operation.new_path]
-            yield from ((place, None, operation.folder) for place in places)
+            paths = [operation.path] if operation.trash else [operation.path, operation.new_path]
+            yield from ((path_, None, operation.folder) for path_ in paths)
             for item in (
                 operation.inventory.items
                 if operation.folder and operation.inventory is not None
                 else ()
             ):
-                yield from (_inside(place, item.name, item.kind == "folder") for place in places)
+                yield from (_inside(path_, item.name, item.kind == "folder") for path_ in paths)
         case _:
             yield operation.path, None, True
 
 
 def _inside(folder: VaultPath, name: str, is_folder: bool) -> tuple[VaultPath, int | None, bool]:
-    """An entry of a folder that moves; for one that nobody could ask for by its name, the folder that it lies in."""
+    """Return an entry of a folder that moves.
+
+    For a name that no argument could address, return the folder that contains it.
+    """
     path = folder
     for part in name.split("/"):
         try:
@@ -457,50 +488,58 @@ def _inside(folder: VaultPath, name: str, is_folder: bool) -> tuple[VaultPath, i
 def vault_rules(
     data: bytes | None, source: str, own: Level, root: str = ""
 ) -> tuple[PolicyLimits, tuple[Problem, ...]]:
-    """Read what the file of the vault at `root` takes away. Return it with problems to report.
+    """Read the restrictions in the vault's own file. Return them with problems to report.
 
-    What would allow something is ignored. A file that cannot be read lets nothing be written and nothing be shared. `own`: the level of the
-    user's settings.
+    Rules that would allow something are ignored. An unreadable file forbids all writing and
+    sharing. `own` is the level of the user's settings.
     """
     if data is None:
         return PolicyLimits(source), ()
     try:
         document = json.loads(data)
         if not isinstance(document, dict):
-            raise ValueError("it is no JSON object")
-        taken = {name: value for name, value in document.items() if _narrows(name, value, own)}
+            raise ValueError("it is not a JSON object")
+        rules = {name: value for name, value in document.items() if _narrows(name, value, own)}
         lists = {
-            name: tuple(map(str, value)) for name, value in taken.items() if isinstance(value, list)
+            name: tuple(map(str, value)) for name, value in rules.items() if isinstance(value, list)
         }
-        extensions = tuple(each.lstrip(".").lower() for each in lists.get("write_extensions", ()))
+        extensions = tuple(
+            extension.lstrip(".").lower() for extension in lists.get("write_extensions", ())
+        )
         limits = PolicyLimits.of(
             source,
-            taken.get("level", "full-write"),
+            rules.get("level", "full-write"),
             lists.get("write_allow", ()),
             lists.get("write_deny", ()),
             root=root,
             extensions=extensions,
-            largest=taken.get("write_largest"),
+            largest=rules.get("write_largest"),
             tools_deny=lists.get("tools_deny", ()),
             commands_deny=lists.get("commands_deny", ()),
             share_deny=PathRules(lists.get("share_deny", ()), anywhere=True, root=root),
-            deletes=taken.get("allow_deletes", True),
-            commands=taken.get("allow_commands", True),
+            deletes=rules.get("allow_deletes", True),
+            commands=rules.get("allow_commands", True),
         )
     except (ValueError, RecursionError, ConfigError) as error:
-        message = f"{source} cannot be read ({error}), so nothing of this vault may be changed or shared. Correct or delete it."
+        message = (
+            f"{source} cannot be read ({error}), so this vault cannot be changed or shared. "
+            "Correct or delete the file."
+        )
         nothing = PolicyLimits(source, "read-only", share_deny=PathRules(("**",), anywhere=True))
         return nothing, (Problem("CONFIG_INVALID", message, path=source),)
-    left = sorted(map(str, document.keys() - taken.keys()))
-    told = (
-        f"{source}: {name} is left out: a vault can take permissions away, and give none."
-        for name in left
+    ignored = sorted(map(str, document.keys() - rules.keys()))
+    return limits, tuple(
+        Problem(
+            "CONFIG_IGNORED",
+            f"{source}: {name} is ignored: a vault can only restrict permissions.",
+            path=source,
+        )
+        for name in ignored
     )
-    return limits, tuple(Problem("CONFIG_IGNORED", each, path=source) for each in told)
 
 
 def _narrows(name: str, value: object, own: Level) -> bool:
-    """Whether a rule of a vault takes something away. ValueError for one that means to and cannot be understood."""
+    """Return whether a rule restricts something. Raise ValueError for an invalid restriction."""
     match name, value:
         case (("allow_deletes" | "allow_commands"), bool()):
             return not value
@@ -508,9 +547,9 @@ def _narrows(name: str, value: object, own: Level) -> bool:
             return _LEVELS.index(value) <= _LEVELS.index(own)
         case "write_largest", int() if value >= 0:
             return True
-        case _, list() if name in _OF_A_VAULT[4:]:
+        case _, list() if name in _VAULT_SETTINGS[4:]:
             return True
-        case _ if name in _OF_A_VAULT:
+        case _ if name in _VAULT_SETTINGS:
             raise ValueError(f"{name} is not valid")
         case _:
             return False

@@ -1,10 +1,10 @@
-"""The dry run: fold a validated plan's steps over an overlay of the vault, and know exactly what it would do.
+"""The dry run: fold the steps of a validated plan over an overlay of the vault.
 
-One `_DryRun` walks the steps in their order of execution; every instance resolves its arguments once, asks its tool for a proposal, and
-has the changes folded in, so that the next one sees them. Nothing is written. Errors under `onError: stop` make the plan invalid, under
-`skip` they leave the instance out with a warning.
-
-What a person should notice before approving (`Flag`) is judged by the net changes and never by what a model says.
+One `_DryRun` runs the steps in their order of execution. Every instance resolves its arguments
+once, gets a proposal from its tool, and has the changes folded in for the next one to see. Nothing
+is written. Errors under `onError: stop` make the plan invalid; under `skip` the instance is skipped
+with a warning. The flags for the user are computed from the net changes, never from a model's
+words.
 """
 
 from __future__ import annotations
@@ -51,32 +51,36 @@ from obsidian_agent.vault.views.overlay_entries import HashedBase
 from obsidian_agent.vault.views.view import VaultView
 
 FIRST_SCREEN = 40
-"""Changes that fill the first screen of a preview; enough for the largest terminal anybody reads."""
+"""Changes that fill the first screen of a preview on the largest terminals."""
 
 PREVIEW_SECONDS = 300.0
-"""A preview takes no longer: a plan of patterns and loops could otherwise last for days."""
+"""The time limit of a preview.
+
+Patterns and loops of a plan could otherwise run for days.
+"""
 
 MAX_PROBLEMS = 200
-"""Problems kept of one kind: nobody reads the ten-thousandth, and it would cost memory and time."""
+"""The maximum number of errors, and of warnings, that a preview stores."""
 
 
 MANY_FILES = 50
-"""Changes from which on their number itself is worth a look."""
-FEW_STRANGERS = 10
-"""Files that nobody named which are listed one by one."""
+"""More changed files than this are flagged."""
+MAX_LISTED_FILES = 10
+"""Up to this many files that the instruction does not name are listed one by one."""
 SHRINK_BYTES = 200
+"""A note that loses more bytes than this may be flagged."""
 SHRINK_RATIO = 0.5
-"""A note that loses more bytes and is left with less of itself is flagged."""
-MOST_NAMES = 5
-"""Hosts and the like in one remark."""
+"""The flag is set if less than this share of the note is left."""
+MAX_NAMES = 5
+"""The maximum number of hosts or other names in one message."""
 
 _DESTRUCTIVE: Final = re.compile(
     r"delet|remov|trash|eras|wipe|purge|clear|reset|revert|overwrit|uninstall", re.IGNORECASE
 )
-"""In the id or the name of a command that takes something away, as Obsidian's own and most plugins call theirs."""
+"""Words in the ids and names of commands that delete something, in Obsidian and most plugins."""
 
 
-def dry_run(
+def dry_run(  # noqa: PLR0913 - the whole input of a run; options are keywords
     document: object,
     tools: Mapping[str, Tool],
     policy: Policy,
@@ -89,12 +93,13 @@ def dry_run(
     on_first_screen: Callable[[Preview], None] | None = None,
     done: Mapping[str, Any] | None = None,
 ) -> Preview:
-    """Judge a plan (its document, or what validation made of it), give its parameters these values, and dry-run it against `view`.
+    """Dry-run a plan, or the result of its validation, with parameter `values` against `view`.
 
-    What stands behind an opaque step (`Preview.deferred`) is left for a preview of its own, once that has run: with the outputs of the steps that
-    are `done`. `disabled` steps are left out as if skipped; `instruction` is what the person said. `on_first_screen` gets a partial preview (no hash:
-    it cannot be approved) as soon as one screen of changes is known. Raises PlanError for a plan or a value that is not valid,
-    MissingInput when parameters lack values.
+    Steps after an opaque step (`Preview.deferred`) are previewed again once it has run, with the
+    outputs of the steps in `done`. `disabled` steps are skipped. `instruction` is the user's
+    request. `on_first_screen` receives a partial preview, which has no hash and cannot be approved,
+    as soon as one screen of changes is known. Raise PlanError for an invalid plan or value, and
+    MissingInput for parameters without values.
     """
     checked = document if isinstance(document, Validated) else validate(document, tools, policy)
     if checked.plan is None:
@@ -107,16 +112,34 @@ def dry_run(
     context = replace(context, params={**context.params, **bound.values})
     plan, ran = checked.plan, done or {}
 
-    def again(other: VaultView, around: RunContext) -> DryRunOutcome:
+    def dry_run_again(other: VaultView, around: RunContext) -> DryRunOutcome:
         # Outputs of steps that have run may hold anything.
         unknown = dict.fromkeys(ran)
-        second = _DryRun(checked, plan, tools, other, around, disabled, None, unknown)
+        second = _DryRun(
+            checked=checked,
+            plan=plan,
+            tools=tools,
+            base=other,
+            context=around,
+            disabled=disabled,
+            on_first_screen=None,
+            done=unknown,
+        )
         return DryRunOutcome(second.fold().changes, tuple(second.errors))
 
-    run = _DryRun(checked, plan, tools, view, context, disabled, on_first_screen, ran)
+    run = _DryRun(
+        checked=checked,
+        plan=plan,
+        tools=tools,
+        base=view,
+        context=context,
+        disabled=disabled,
+        on_first_screen=on_first_screen,
+        done=ran,
+    )
     try:
         with no_collection(), budget.limited(PREVIEW_SECONDS):
-            return with_disclosures(run.run(instruction), checked.policy, view, again)
+            return with_disclosures(run.run(instruction), checked.policy, view, dry_run_again)
     except OutOfBudget as error:
         raise PlanError(f"The preview was ended. {error}", code=error.code) from error
 
@@ -140,16 +163,16 @@ class _DryRun:
     errors: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     unavailable: dict[str, str] = field(default_factory=dict)
-    """Steps whose failure or skipping skips what depends on them, with the reason."""
+    """Steps whose failure or skipping skips their dependents, with the reason."""
     excluded: set[str] = field(default_factory=set)
-    """Steps that are switched off, and those that need one of them."""
+    """Disabled steps, and the steps that need one of them."""
     deferred: list[str] = field(default_factory=list)
-    """Steps behind an opaque one."""
+    """Steps after an opaque one."""
     failures: dict[str, str] = field(default_factory=dict)
-    """The first failure of each step that had one."""
+    """The first failure of each failed step."""
     overlay: OverlayVault = field(init=False)
     links: LinkWriter = field(init=False)
-    """Makes links for the vault as it is before the current step: names that earlier steps made count."""
+    """A writer of links for the vault before the current step, with names from earlier steps."""
     scope: Scope = field(init=False)
 
     def __post_init__(self) -> None:
@@ -165,10 +188,10 @@ class _DryRun:
         )
 
     def fold(self) -> ChangeSet:
-        """Dry-run every step. Return what they come to together."""
+        """Dry-run every step. Return their combined changes."""
         for step in self.checked.order:
             cause = next(
-                (each for each in self.instances if each.opaque and each.step_id != step.id), None
+                (item for item in self.instances if item.opaque and item.step_id != step.id), None
             )
             if step.id in self.done:
                 self._record(step, self.done[step.id])
@@ -181,7 +204,7 @@ class _DryRun:
         return self.overlay.change_set()
 
     def run(self, instruction: str | None) -> Preview:
-        """Dry-run the plan, and judge what it comes to."""
+        """Dry-run the plan, check its changes against the policy, and compute the flags."""
         change_set = self.fold()
         policy = self.checked.policy
         self.errors.extend(
@@ -219,7 +242,7 @@ class _DryRun:
             ),
         )
 
-    # --- one step --------------------------------------------------------------------------------------------------------------
+    # --- one step ---
 
     def _step(self, step: Step, compiled: CompiledStep) -> None:
         self.links = LinkWriter(self.overlay)
@@ -257,20 +280,20 @@ class _DryRun:
 
     def _items(self, step: Step, compiled: CompiledStep) -> list[Any]:
         try:
-            found = compiled.items(self.scope)
-            if self.looped + len(found) > MAX_INSTANCES:
+            items = compiled.items(self.scope)
+            if self.looped + len(items) > MAX_INSTANCES:
                 raise PlanError(
-                    f"The loops of a plan may run {MAX_INSTANCES} times in all; these run more often.",
+                    f"The loops of this plan run more than {MAX_INSTANCES} times in total.",
                     code="PLAN_TOO_LARGE",
                 )
         except ObsidianAgentError as error:
             self._fail(step, None, error)
             return []
-        self.looped += len(found)
-        return found
+        self.looped += len(items)
+        return items
 
     def _instance(self, step: Step, compiled: CompiledStep, scope: Scope, index: int | None) -> Any:
-        """Dry-run one call; its output, or None when it is skipped or fails."""
+        """Dry-run one call. Return its output, or None if it is skipped or fails."""
         budget.check()
         name = _name(step, index)
         tool = self.tools[step.tool]
@@ -294,23 +317,23 @@ class _DryRun:
         depends_on = self.checked.needed[step.id]
         self.instances.append(
             Instance(
-                name,
-                step.id,
-                index,
-                step.tool,
-                args,
-                "ready",
-                output,
+                name=name,
+                step_id=step.id,
+                index=index,
+                tool=step.tool,
+                args=args,
+                state="ready",
+                output=output,
                 opaque=tool.opaque,
                 depends_on=depends_on,
             )
         )
         return output
 
-    # --- the books -------------------------------------------------------------------------------------------------------------
+    # --- records ---
 
     def _fail(self, step: Step, index: int | None, error: ObsidianAgentError) -> None:
-        """Note a failed instance: an error under `stop`, a warning and a gap under `skip`."""
+        """Record a failed instance: an error under `stop`, a warning and a gap under `skip`."""
         name = _name(step, index)
         problem = error.problem().at(step.id, name)
         if self.plan.on_error(step) == "skip":
@@ -318,7 +341,15 @@ class _DryRun:
         elif len(self.errors) < MAX_PROBLEMS:
             self.errors.append(problem)
         self.instances.append(
-            Instance(name, step.id, index, step.tool, {}, "failed", reason=problem.message)
+            Instance(
+                name=name,
+                step_id=step.id,
+                index=index,
+                tool=step.tool,
+                args={},
+                state="failed",
+                reason=problem.message,
+            )
         )
         self.failures.setdefault(step.id, problem.message)
         if index is None or self.plan.on_error(step) != "skip":
@@ -326,11 +357,19 @@ class _DryRun:
 
     def _leave_out(self, step: Step, index: int | None, reason: str) -> None:
         self.instances.append(
-            Instance(_name(step, index), step.id, index, step.tool, {}, "skipped", reason=reason)
+            Instance(
+                name=_name(step, index),
+                step_id=step.id,
+                index=index,
+                tool=step.tool,
+                args={},
+                state="skipped",
+                reason=reason,
+            )
         )
 
     def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal[Any]) -> None:
-        """Warnings of one call: names that were cleaned, and what the tool says."""
+        """Record the warnings of one call: replaced characters in names, and those of the tool."""
         self._warn(Problem("PATH_INVALID", note, step.id, name) for note in notes)
         self._warn(warning.at(step.id, name) for warning in proposal.warnings)
 
@@ -348,7 +387,7 @@ class _DryRun:
         return (time.perf_counter() - self.started) * 1000
 
     def _show(self, changes: Sequence[FileChange]) -> None:
-        """The first screen of a plan whose first change is one call with many files."""
+        """Display the first screen of a plan whose first change is one call with many files."""
         if (
             self.first_screen_ms is None
             and len(changes) == FIRST_SCREEN
@@ -359,7 +398,7 @@ class _DryRun:
             self._first_screen(overlay)
 
     def _first_screen(self, overlay: OverlayVault) -> None:
-        """Show what is known, with its diffs, while the dry run goes on."""
+        """Display the known changes with their diffs while the dry run continues."""
         change_set = overlay.change_set()
         if len(change_set.changes) < FIRST_SCREEN:
             return
@@ -380,7 +419,10 @@ class _DryRun:
 
 
 def _refuse_null(written: Mapping[str, Any], args: Mapping[str, Any]) -> None:
-    """A reference that leads to null is no way to leave an argument out: without it a tool may mean the whole vault."""
+    """Raise ToolError for an argument that resolves to null.
+
+    It is not the same as an omitted argument, without which a tool may act on the whole vault.
+    """
     for name, value in args.items():
         if value is None and written.get(name) is not None:
             raise ToolError(
@@ -390,7 +432,7 @@ def _refuse_null(written: Mapping[str, Any], args: Mapping[str, Any]) -> None:
             raise ToolError(
                 f"{name} is null.",
                 code="ARGUMENT_INVALID",
-                hint="Leave it out to mean nothing by it.",
+                hint="Omit the argument instead.",
             )
 
 
@@ -399,7 +441,10 @@ def _name(step: Step, index: int | None) -> str:
 
 
 def plan_hash(instances: list[Instance], change_set: ChangeSet) -> str:
-    """SHA-256 over the expanded plan and every operation with its before- and after-hash: what an approval is bound to."""
+    """Return the SHA-256 of the expanded plan and of every operation with its hashes.
+
+    An approval is bound to it.
+    """
     digest = hashlib.sha256()
     encode = json.JSONEncoder(
         ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str
@@ -433,22 +478,24 @@ def _facts(operation: Operation) -> list[Any]:
 def broken_symlink_warnings(
     change_set: ChangeSet, instances: Sequence[Instance]
 ) -> Iterator[Problem]:
-    """Warnings about symbolic links in a folder that moves which lead elsewhere, or nowhere, from its new place."""
+    """Yield a warning for each symbolic link in a moved folder whose target changes."""
     for owned in change_set.operations:
         move = owned.operation
         if not isinstance(move, Move) or move.trash or move.inventory is None:
             continue
         for item in move.inventory.items:
-            if item.link and item.hash is not None and _astray(move, item.name, item.hash):
+            if item.link and item.hash is not None and _changes_target(move, item.name, item.hash):
                 path, instance = f"{move.new_path}/{item.name}", instances[owned.instance]
-                message = f"{path} is a symbolic link to {item.hash}, which leads elsewhere or nowhere from there."
+                message = (
+                    f"{path} is a symbolic link to {item.hash}, which changes its target there."
+                )
                 yield Problem("LINKS_UNRESOLVED", message, path=path).at(
                     instance.step_id, instance.name
                 )
 
 
 def hard_link_warnings(changes: Sequence[NetChange], before: VaultView) -> Iterator[Problem]:
-    """Warn of files with several names of which more than one gets a content of its own."""
+    """Yield a warning for each file with several names of which more than one is written."""
     names = defaultdict[tuple[int, int], list[VaultPath]](list)
     for change in budget.checked(changes):
         if change.before is None or change.content is None:
@@ -458,13 +505,19 @@ def hard_link_warnings(changes: Sequence[NetChange], before: VaultView) -> Itera
                 names[file].append(change.before)
     for first, *others in names.values():
         if others:
-            listed = ", ".join(path.text for path in (first, *others[:MOST_NAMES]))
-            message = f"{listed} are names of one file (hard links), and each is written by itself: they are separate files then."
+            listed = ", ".join(path.text for path in (first, *others[:MAX_NAMES]))
+            message = (
+                f"{listed} are hard links to one file. "
+                "Each is written separately, so they become separate files."
+            )
             yield Problem("DUPLICATE_PATH", message, path=first.text)
 
 
-def _astray(move: Move, name: str, target: str) -> bool:
-    """Whether a link at `name` in a folder that moves means another place afterwards. An absolute target is not looked into."""
+def _changes_target(move: Move, name: str, target: str) -> bool:
+    """Return whether a relative link at `name` in a moved folder has another target afterwards.
+
+    Absolute targets are not checked.
+    """
     if target.startswith("/"):
         return False
     old, new = (
@@ -478,37 +531,45 @@ def _astray(move: Move, name: str, target: str) -> bool:
 def flags_of(
     changes: Sequence[NetChange], before: HashedBase, context: RunContext, instruction: str | None
 ) -> tuple[Flag, ...]:
-    """The flags of a change set over a vault. `instruction` is what the person said, when the plan came from words."""
-    found: list[Flag] = []
+    """Return the flags of changes to a vault. `instruction` is the user's request, if any."""
+    flags: list[Flag] = []
     touched = [change for change in changes if change.kind != "mkdir"]
     if len(touched) > MANY_FILES:
-        found.append(Flag("manyFiles", f"{len(touched)} files and folders change."))
+        flags.append(Flag("manyFiles", f"{len(touched)} files and folders change."))
     arriving = {change.new_path.key: change for change in touched if change.new_path is not None}
     for change in budget.checked(touched):
-        found.extend(_content_flags(change, before) if not change.folder else _folder_flags(change))
+        flags.extend(_content_flags(change, before) if not change.folder else _folder_flags(change))
         if (
             change.kind == "delete"
             and not change.folder
             and (other := arriving.get(change.path.key)) is not None
         ):
-            found.append(
+            flags.append(
                 Flag(
-                    "shrink", f"It goes to .trash: {other.path} takes its place.", change.path.text
+                    "shrink",
+                    f"It goes to .trash and is replaced by {other.path}.",
+                    change.path.text,
                 )
             )
     if instruction is not None:
-        found.extend(_not_named(touched, context, instruction))
-    return tuple(found)
+        flags.extend(_not_named(touched, context, instruction))
+    return tuple(flags)
 
 
 def opaque_flags(instances: Iterable[Instance], context: RunContext) -> tuple[Flag, ...]:
-    """One flag for each call whose effect nobody can show beforehand, with the name of the command, and whether that takes something away."""
+    """Return a flag for each call whose effect cannot be previewed.
+
+    It names the command, and says whether that may delete something.
+    """
 
     def detail(item: Instance) -> str:
         id = str(item.args.get("id", ""))
         name = next((command.name for command in context.commands() if command.id == id), id)
         what = "It may delete things, and what" if _DESTRUCTIVE.search(f"{id} {name}") else "What"
-        return f"{item.name} runs the command “{name}” ({id}). {what} it does cannot be previewed or undone."
+        return (
+            f"{item.name} runs the command “{name}” ({id}). "
+            f"{what} it does cannot be previewed or undone."
+        )
 
     return tuple(
         Flag("opaque", detail(item)) for item in instances if item.opaque and item.state == "ready"
@@ -516,7 +577,7 @@ def opaque_flags(instances: Iterable[Instance], context: RunContext) -> tuple[Fl
 
 
 def _folder_flags(change: NetChange) -> Iterator[Flag]:
-    """A folder is one change however much is in it, so what goes away with it is counted."""
+    """Yield a flag with the number of files in a deleted folder, which is one change."""
     if change.kind == "delete" and change.files:
         files = f"{change.files} file{'s' if change.files > 1 else ''}"
         yield Flag("manyFiles", f"The folder goes to .trash with {files} in it.", change.path.text)
@@ -528,7 +589,7 @@ def _content_flags(change: NetChange, before: HashedBase) -> Iterator[Flag]:
         return
     path = (change.new_path or change.path).text
     old = change.before
-    # Obsidian fetches what a note shows when the note is opened: that is how text leaves a vault unasked.
+    # Obsidian loads what a note displays as soon as it is opened: that can leak text of a vault.
     active = added_content(
         path,
         content,
@@ -544,39 +605,41 @@ def _content_flags(change: NetChange, before: HashedBase) -> Iterator[Flag]:
             path,
         )
     size = 0 if old is None else before.size_of(old)
-    lost = size - len(content)
-    if lost > SHRINK_BYTES and len(content) < SHRINK_RATIO * size:
-        yield Flag("shrink", f"It loses {round(100 * lost / size)} % of its text.", path)
+    lost_bytes = size - len(content)
+    if lost_bytes > SHRINK_BYTES and len(content) < SHRINK_RATIO * size:
+        yield Flag("shrink", f"It loses {round(100 * lost_bytes / size)} % of its text.", path)
 
 
 def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:MOST_NAMES]) + (
-        f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + (
+        f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     )
 
 
 def _not_named(
     changes: Sequence[NetChange], context: RunContext, instruction: str
 ) -> Iterator[Flag]:
-    """Existing files, and folders that move or go, that neither the words, nor the open note, nor the selection point at; a named folder
-    names what is in it."""
-    said = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
+    """Yield flags for existing files, and for moved or deleted folders, that nothing points at.
+
+    The instruction, the open note and the selection count; a named folder names its contents.
+    """
+    text = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
     existing = [change for change in changes if change.before is not None or change.folder]
-    strangers = [
+    unnamed = [
         change.path
         for change in existing
-        if change.path != context.active_file and not _named(change, said)
+        if change.path != context.active_file and not _named(change, text)
     ]
-    if len(strangers) > FEW_STRANGERS:
+    if len(unnamed) > MAX_LISTED_FILES:
         yield Flag(
             "notNamed",
-            f"The instruction does not name {len(strangers)} of the files that change, such as {strangers[0]}.",
+            f"The instruction does not name {len(unnamed)} changed files, such as {unnamed[0]}.",
         )
         return
-    for path in strangers:
+    for path in unnamed:
         yield Flag("notNamed", "The instruction does not name it.", path.text)
 
 
-def _named(change: NetChange, said: str) -> bool:
+def _named(change: NetChange, text: str) -> bool:
     path = change.path
-    return path.stem.casefold() in said or any(part.casefold() in said for part in path.parts[:-1])
+    return path.stem.casefold() in text or any(part.casefold() in text for part in path.parts[:-1])

@@ -1,6 +1,8 @@
-"""References in JSON values and steps: compiled once, resolved many times, in one pass that never looks at substituted text again.
+"""References in JSON values and steps, compiled once and resolved many times.
 
-They can reach (`Scope`) outputs of steps, captured values, loop names, parameters and the run's own context."""
+Resolution is one pass that never reads substituted text again. A `Scope` holds what references can
+reach: outputs of steps, captured values, loop names, parameters and the run's context.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,12 @@ from obsidian_agent.vault.paths.rules import clean_component, dash_illegal
 CONTEXT_NAMES: Final = frozenset(
     {"selection", "activeFile", "activeFolder", "vaultName", "date", "time", "now"}
 )
-"""The names of the run's own context; no step, loop or captured value may take them."""
+"""The names of the run's context, which no step, loop or captured value may use."""
 
 RESERVED_NAMES: Final = CONTEXT_NAMES | {"steps", "vars"}
 
 BUILTIN_VARS: Final[Mapping[str, Any]] = {"vaultRoot": ""}
-"""`$vars` that nobody captured: paths are relative to the vault, so its root is the empty text."""
+"""`$vars` of every plan. Paths are relative to the vault, so its root is the empty text."""
 
 _PATH_CONTEXT: Final = frozenset({"activeFile", "activeFolder"})
 _PATH_FIELDS: Final = frozenset({"path", "folder"})
@@ -43,7 +45,10 @@ _BARE_STEPS = re.compile(r"steps\.[\w.\[\]|:-]+")
 
 
 def context_values(run: RunContext) -> dict[str, Any]:
-    """The run's own context by name. Without a selection or an active file the value is a `Missing`."""
+    """Return the run's context by name.
+
+    Without a selection or an active file the value is a `Missing`.
+    """
     active = run.active_file
     selected = run.selection.text if run.selection is not None else ""
     return {
@@ -58,13 +63,16 @@ def context_values(run: RunContext) -> dict[str, Any]:
 
 
 def path_parameters(plan: ActionPlan) -> frozenset[str]:
-    """The declared parameters whose values may bring a `/` into a path."""
+    """Return the declared parameters whose values may contain a `/` in a path."""
     return frozenset(name for name, declared in plan.parameters.items() if declared.type == "path")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names and their values at one step or instance. `steps` and `vars` may be the growing maps of a dry run."""
+    """The names and values visible to one step or instance.
+
+    `steps` and `vars` may be the growing mappings of a dry run.
+    """
 
     context: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -75,14 +83,17 @@ class Scope:
     filters: FilterContext = field(default_factory=FilterContext)
 
     def child(self, item_name: str, item: Any, index_name: str, index: int) -> Scope:
-        """The scope of one foreach instance."""
+        """Return the scope of one foreach instance."""
         local = {item_name: item, index_name: index}
         return Scope(
             self.context, self.params, self.path_params, self.steps, self.vars, local, self.filters
         )
 
     def knows(self, reference: Reference) -> bool:
-        """Whether the head means anything here. Steps and captured names always do: a wrong one is an error, not text."""
+        """Return whether the head of a reference means anything here.
+
+        Steps and captured names always do: an unknown one is an error, not text.
+        """
         name = reference.head
         return (
             reference.kind != "name"
@@ -92,21 +103,25 @@ class Scope:
         )
 
     def value(self, reference: Reference) -> Any:
-        """The value of the reference before its filters, or a `Missing`."""
+        """Return the value of a reference before its filters, or a `Missing`."""
         value = self._start(reference)
         for part in reference.parts:
             value = child_of(value, part)
         return value
 
     def containers(self, reference: Reference) -> Iterable[Any]:
-        """The values on the way to the reference's own, outermost first."""
+        """Yield the values along the path of a reference, outermost first."""
         value = self._start(reference)
         for part in reference.parts:
             yield value
             value = child_of(value, part)
 
     def may_hold_slash(self, reference: Reference) -> bool:
-        """Whether the value may be several components of a path: paths of the run, path parameters, output fields, formatted dates."""
+        """Return whether a value may be several components of a path.
+
+        It may for paths of the context, path parameters, path fields of outputs and formatted
+        dates.
+        """
         if any(call.name == "date" for call in reference.filters):
             return True
         name, parts = reference.head, reference.parts
@@ -129,7 +144,7 @@ class Scope:
 
 
 def child_of(value: Any, part: str) -> Any:
-    """A field of an object or an item of a list, else `MISSING`. Nothing else has parts."""
+    """Return a field of an object or an item of a list, else `MISSING`."""
     if isinstance(value, dict):
         return value.get(part, MISSING)
     if isinstance(value, list) and part.isascii() and part.isdigit() and len(part) <= 9:
@@ -140,7 +155,10 @@ def child_of(value: Any, part: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A JSON value with its references found. `references` and `malformed` are in the order in which they are written."""
+    """A JSON value with its references parsed.
+
+    `references` and `malformed` are in the order in which they are written.
+    """
 
     root: _Node
     references: tuple[Reference, ...]
@@ -148,24 +166,30 @@ class Template:
 
     @property
     def static(self) -> bool:
-        """Whether resolving changes nothing."""
+        """True if the value has no references."""
         return isinstance(self.root, _Static)
 
     @property
     def single(self) -> Reference | None:
-        """The reference, when the whole value is one."""
+        """The reference that is the whole value, or None."""
         return self.root.reference if isinstance(self.root, _Single) else None
 
     def resolve(self, scope: Scope, notes: list[str] | None = None) -> Any:
-        """The value with every reference filled in; a value without references is returned as it is.
+        """Return the value with every reference resolved.
 
-        `notes` receives one line for each name of a path whose illegal characters were replaced. ToolError REFERENCE_ERROR or NO_SELECTION names
-        the reference; PathRefused PATH_INVALID names the value that cannot be a part of a path, its hint what could be.
+        A value without references is returned as is. `notes` receives one line for each name in a
+        path whose illegal characters were replaced. Raise ToolError REFERENCE_ERROR or NO_SELECTION
+        with the reference, or PathRefused PATH_INVALID with a value that cannot be part of a path
+        and a hint.
         """
         return self.root.resolve(scope, notes)
 
     def condition(self, scope: Scope) -> bool:
-        """The value as the answer of a `when`: false, null, 0, "", [], {}, a missing path and a missing selection are false, all else true."""
+        """Return the value as a `when` condition.
+
+        False, null, 0, "", [], {}, a missing path and a missing selection are false, all else is
+        true.
+        """
         try:
             return bool(self.root.resolve(scope, None))
         except MissingValue:
@@ -173,21 +197,31 @@ class Template:
 
 
 class MissingValue(ToolError):
-    """A reference leads to nothing: REFERENCE_ERROR, or NO_SELECTION. `path` is the reference without its filters."""
+    """A reference without a value: REFERENCE_ERROR, or NO_SELECTION.
+
+    `path` is the reference without its filters.
+    """
 
     default_code = "REFERENCE_ERROR"
 
 
 def compile_value(value: Any, marks: ArgMarks = NO_MARKS) -> Template:
-    """The template of a JSON value. Keys of objects are literal. Never fails: what is wrong with a reference is said by validation."""
+    """Return the template of a JSON value.
+
+    Keys of objects are literal. Never raise: validation reports what is wrong with references.
+    """
     root = _node(value, marks)
-    found = tuple(root.found())
-    references = tuple(each for each in found if isinstance(each, Reference))
-    return Template(root, references, tuple(each for each in found if isinstance(each, Malformed)))
+    nodes = tuple(root.iter_references())
+    references = tuple(reference for reference in nodes if isinstance(reference, Reference))
+    return Template(
+        root,
+        references,
+        tuple(reference for reference in nodes if isinstance(reference, Malformed)),
+    )
 
 
 def resolve_reference(reference: Reference, scope: Scope) -> Any:
-    """The value of one reference after its filters."""
+    """Return the value of one reference after its filters."""
     if reference.flaw:
         raise ToolError(f"{reference.source}: {reference.flaw}.", code="REFERENCE_ERROR")
     value = scope.value(reference)
@@ -226,7 +260,7 @@ def _missing(reference: Reference, value: Missing) -> MissingValue:
     return MissingValue(message, path=reference.name, hint="Check the path, or add |default:text.")
 
 
-# --- the nodes of a template --------------------------------------------------------------------------------------------------
+# --- template nodes ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +270,7 @@ class _Static:
     def resolve(self, scope: Scope, notes: list[str] | None) -> Any:
         return self.value
 
-    def found(self) -> Iterator[Reference | Malformed]:
+    def iter_references(self) -> Iterator[Reference | Malformed]:
         return iter(())
 
 
@@ -250,7 +284,7 @@ class _Single:
             return reference.source
         return resolve_reference(reference, scope)
 
-    def found(self) -> Iterator[Reference | Malformed]:
+    def iter_references(self) -> Iterator[Reference | Malformed]:
         yield self.reference
 
 
@@ -273,7 +307,7 @@ class _Text:
                     _refuse_malformed(piece)
         return "".join(written)
 
-    def found(self) -> Iterator[Reference | Malformed]:
+    def iter_references(self) -> Iterator[Reference | Malformed]:
         return (piece for piece in self.pieces if not isinstance(piece, str))
 
 
@@ -281,15 +315,15 @@ class _Text:
 class _Path(_Text):
     """Text that is a path: each value fills one component, and an empty first component vanishes.
 
-    `moved_from`: the argument beside it with the old path of what is moved.
+    `moved_from` is the argument with the old path of a move.
     """
 
     moved_from: str = ""
 
     def resolve(self, scope: Scope, notes: list[str] | None, old_path: object = None) -> str:
-        """Return the path with illegal characters of values as dashes.
+        """Return the path with illegal characters of values replaced by dashes.
 
-        The last component stays as it is where it is that of `old_path`: a move keeps the name.
+        The last component stays unchanged if it equals that of `old_path`: a move keeps the name.
         """
         path, written = "", ""
         for index, piece in enumerate(self.pieces):
@@ -329,15 +363,14 @@ class _Path(_Text):
 def _refuse_malformed(piece: Malformed) -> None:
     if not piece.long_text:
         raise ToolError(
-            f"{piece.source} is no reference.",
+            f"{piece.source} is not a reference.",
             code="REFERENCE_ERROR",
             hint="Write $${ for a literal ${.",
         )
 
 
 def _path_part(reference: Reference, scope: Scope) -> tuple[str, str]:
-    """Return the text of a value that is a part of a path, and the same with dashes for characters
-    that are illegal in names."""
+    """Return the text of a value in a path, and the same with dashes for illegal characters."""
     value = resolve_reference(reference, scope)
     if value is None or isinstance(value, list | dict):
         what = "null" if value is None else "a list or object"
@@ -351,7 +384,8 @@ def _path_part(reference: Reference, scope: Scope) -> tuple[str, str]:
     if "/" in text or "\\" in text or text.strip() in (".", ".."):
         cleaned = clean_component(text)
         raise PathRefused(
-            f"{reference.source} is {text[:100]!r}: a value that is part of a path must be one name, without / and \\ and not . or ..",
+            f"{reference.source} is {text[:100]!r}: a value that is part of a path "
+            "must be one name, without / and \\ and not . or ..",
             code="PATH_INVALID",
             path=text[:200],
             hint=f"Write |filename after it to get {cleaned!r}.",
@@ -366,9 +400,9 @@ class _List:
     def resolve(self, scope: Scope, notes: list[str] | None) -> list[Any]:
         return [item.resolve(scope, notes) for item in self.items]
 
-    def found(self) -> Iterator[Reference | Malformed]:
+    def iter_references(self) -> Iterator[Reference | Malformed]:
         for item in self.items:
-            yield from item.found()
+            yield from item.iter_references()
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,9 +419,9 @@ class _Object:
                 resolved[name] = node.resolve(scope, notes)
         return resolved
 
-    def found(self) -> Iterator[Reference | Malformed]:
+    def iter_references(self) -> Iterator[Reference | Malformed]:
         for node in self.fields.values():
-            yield from node.found()
+            yield from node.iter_references()
 
 
 _Node = _Static | _Single | _Text | _Path | _List | _Object
@@ -405,7 +439,7 @@ def _node(value: Any, marks: ArgMarks) -> _Node:
             )
             return _Static(value) if unchanged else _List(items)
         case dict():
-            fields = {name: _node(below, marks.field(name)) for name, below in value.items()}
+            fields = {name: _node(child, marks.field(name)) for name, child in value.items()}
             unchanged = all(
                 isinstance(node, _Static) and node.value is value[name]
                 for name, node in fields.items()
@@ -416,18 +450,21 @@ def _node(value: Any, marks: ArgMarks) -> _Node:
 
 
 def _text_node(text: str, marks: ArgMarks) -> _Node:
-    found = grammar.pieces(text, marks.long_text)
-    if all(isinstance(piece, str) for piece in found):
-        literal = "".join(map(str, found))
+    parts = grammar.pieces(text, marks.long_text)
+    if all(isinstance(piece, str) for piece in parts):
+        literal = "".join(map(str, parts))
         return _Static(text if literal == text else literal)
-    if len(found) == 1 and isinstance(found[0], Reference):
-        return _Single(found[0])
-    return _Path(tuple(found), marks.moved_from) if marks.path else _Text(tuple(found))
+    if len(parts) == 1 and isinstance(parts[0], Reference):
+        return _Single(parts[0])
+    return _Path(tuple(parts), marks.moved_from) if marks.path else _Text(tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledStep:
-    """The three places of a step where references stand: `source` is `foreach.from`, None without a foreach."""
+    """The three templates of a step.
+
+    `source` is `foreach.from`, None without a foreach.
+    """
 
     step: Step
     args: Template
@@ -435,7 +472,7 @@ class CompiledStep:
     source: Template | None = None
 
     def templates(self) -> Iterator[tuple[str, Template]]:
-        """Each template with the path of its field inside the step."""
+        """Yield each template with the path of its field inside the step."""
         if self.source is not None:
             yield "foreach/from", self.source
         yield "when", self.when
@@ -444,36 +481,43 @@ class CompiledStep:
     @property
     def references(self) -> tuple[Reference, ...]:
         """Every reference of the step."""
-        return tuple(each for _, template in self.templates() for each in template.references)
+        return tuple(
+            reference for _, template in self.templates() for reference in template.references
+        )
 
     @property
     def malformed(self) -> tuple[Malformed, ...]:
-        """Everything that only looks like a reference."""
-        return tuple(each for _, template in self.templates() for each in template.malformed)
+        """Every malformed reference of the step."""
+        return tuple(
+            reference for _, template in self.templates() for reference in template.malformed
+        )
 
     def items(self, scope: Scope) -> list[Any]:
-        """The list that the foreach runs over. ToolError REFERENCE_ERROR when it is none, TRUNCATED_LIST when it was cut short."""
+        """Return the list of the foreach.
+
+        Raise ToolError REFERENCE_ERROR for any other value, TRUNCATED_LIST for an incomplete list.
+        """
         assert self.source is not None
         assert self.step.foreach is not None
-        found = self.source.resolve(scope)
+        items = self.source.resolve(scope)
         written = self.step.foreach.from_
-        if not isinstance(found, list):
+        if not isinstance(items, list):
             raise ToolError(f"foreach.from is not an array: {written}", code="REFERENCE_ERROR")
         reference = self.source.single
         if reference is not None and any(
-            isinstance(each, dict) and each.get("hasMore") is True
-            for each in scope.containers(reference)
+            isinstance(container, dict) and container.get("hasMore") is True
+            for container in scope.containers(reference)
         ):
             raise ToolError(
                 f"{written} was cut short (hasMore): the plan would run over a part of the list.",
                 code="TRUNCATED_LIST",
                 hint="Leave out limit and offset of that step.",
             )
-        return found
+        return items
 
 
 def compile_step(step: Step, marks: ArgMarks = NO_MARKS) -> CompiledStep:
-    """The step with its templates; `marks` are those of its tool's input."""
+    """Return the step with its templates; `marks` are those of its tool's input."""
     source = None
     if step.foreach is not None:
         written = step.foreach.from_

@@ -1,4 +1,7 @@
-"""What a dry run knows: instances, flags and the preview that a person approves; and the same as the JSON document of the contract."""
+"""The result of a dry run: instances, flags and the preview a user approves.
+
+Its JSON documents are part of the command line contract.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ SETTINGS: Final = "settings"
 
 
 class Verdict(NamedTuple):
-    """What becomes of something, the rule that says so as it stands where it comes from, and where that is."""
+    """A decision, the rule behind it as written in its source, and that source."""
 
     decision: Literal["allow", "ask", "deny"]
     rule: str
@@ -38,7 +41,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Something a person should notice before approving, computed by the app, never by the model."""
+    """A warning to notice before approval, computed by the app and never by a model."""
 
     kind: FlagKind
     detail: str
@@ -47,9 +50,10 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One call that the plan makes: the step itself, or one item of its foreach.
+    """A call that the plan makes: the step itself, or one item of its foreach.
 
-    `name` is the step's id, or `<id>_<index>` in a foreach. `output` is None when skipped or failed. `reason` says why then.
+    `name` is the step's id, or `<id>_<index>` in a foreach. `output` is None if the call was
+    skipped or failed; `reason` says why.
     """
 
     name: str
@@ -67,7 +71,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Milliseconds. `first_screen` is when the first changes could be shown with their diffs."""
+    """Durations in milliseconds.
+
+    `first_screen_ms` is the time until the first changes could be displayed with their diffs.
+    """
 
     preview_ms: float = 0.0
     first_screen_ms: float = 0.0
@@ -77,9 +84,10 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Exactly what a plan would do. Nothing has been written; the executor writes this and nothing else.
+    """Exactly what a plan would do.
 
-    What grows with the vault is not in its `repr`, which asyncio makes of the results of its tasks.
+    Nothing has been written; the executor writes this and nothing else. Values that grow with the
+    vault are not part of `repr`, which asyncio builds for the results of tasks.
     """
 
     plan: ActionPlan
@@ -94,37 +102,46 @@ class Preview:
     plan_hash: str | None = None
     timings: Timings = Timings()
     excluded: frozenset[str] = frozenset()
-    """Ids of the steps that are switched off, and of those that need one of them."""
+    """Ids of the disabled steps, and of the steps that need one of them."""
     deferred: tuple[str, ...] = ()
-    """Ids of the steps behind a step whose effect nobody knows: they are previewed, and asked about, when that has run."""
-    approval: Verdict = Verdict("ask", "it is not complete")
-    """Whether the person's rules let it run without a question."""
+    """Ids of the steps after a step with an unknown effect.
+
+    They are previewed and approved once that step has run.
+    """
+    approval: Verdict = Verdict("ask", "the preview is incomplete")
+    """The verdict of the user's rules: may the plan run without a question?"""
     agent: str = ""
-    """Who planned it, as the policy knows agents; "" for the person."""
+    """The agent that planned it, as the policy names agents; "" for the user."""
     after: VaultView | None = field(default=None, compare=False, repr=False)
     """The vault as the plan would leave it."""
 
     @property
     def approved_plan(self) -> ActionPlan:
-        """The plan without the steps that are left out: what an approval is about, and what a run is remembered by."""
+        """The plan without excluded steps, which an approval covers and a run records."""
         return self.plan.model_copy(
             update={"steps": [step for step in self.plan.steps if step.id not in self.excluded]}
         )
 
     @property
     def valid(self) -> bool:
-        """Whether it can be approved at all."""
+        """True if the plan can be approved."""
         return not self.errors
 
     @property
     def discloses(self) -> bool:
-        """Whether text of notes that `share_deny` names would leave them, which only an answer to this preview approves."""
+        """True if text of notes in `share_deny` would leave them.
+
+        Only an answer to this preview can approve that.
+        """
         return any(flag.kind == "deniedText" for flag in self.flags)
 
 
 def diff_of(change: NetChange, base: VaultView) -> str:
-    """The unified diff of one net change; "" for folders, pure renames and binary content. CONFLICT for a file that has changed since it
-    was read."""
+    """Return the unified diff of one net change.
+
+    It is "" for folders, pure renames and binary content. Raise VaultError CONFLICT for a file that
+    has changed since it was read.
+    """
     if change.folder or (change.content is None and change.kind != "delete"):
         return ""
     before = base.read(change.before) if change.before is not None else None
@@ -137,7 +154,7 @@ def diff_of(change: NetChange, base: VaultView) -> str:
 
 
 def change_document(change: NetChange, diff: str) -> dict[str, Any]:
-    """`{kind, path, newPath?, diff}`."""
+    """Return `{kind, path, newPath?, diff}`."""
     document: dict[str, Any] = {"kind": change.kind, "path": change.path.text}
     if change.new_path is not None:
         document["newPath"] = change.new_path.text
@@ -145,7 +162,7 @@ def change_document(change: NetChange, diff: str) -> dict[str, Any]:
 
 
 def summary_document(preview: Preview) -> dict[str, Any]:
-    """Paths by kind of change (renames as {from, to}), commands, and how many instances the plan has."""
+    """Return the paths by kind of change, the commands and the number of instances."""
 
     def paths(kind: str) -> list[str]:
         return [change.path.text for change in preview.change_set.changes if change.kind == kind]
@@ -170,7 +187,7 @@ def summary_document(preview: Preview) -> dict[str, Any]:
 
 
 def preview_document(preview: Preview, changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The whole document of `preview --json`, with its changes as `change_document` has them."""
+    """Return the document of `preview --json`; `changes` are `change_document`s."""
     return {
         "valid": preview.valid,
         "errors": [problem.to_json() for problem in preview.errors],
@@ -184,7 +201,7 @@ def preview_document(preview: Preview, changes: Sequence[dict[str, Any]]) -> dic
 
 
 def rejected_document(problems: Sequence[Problem]) -> dict[str, Any]:
-    """The same document for a plan that cannot even be dry-run."""
+    """Return the document of `preview --json` for a plan that cannot be dry-run."""
     empty: dict[str, Any] = {
         name: []
         for name in (
@@ -208,7 +225,7 @@ def rejected_document(problems: Sequence[Problem]) -> dict[str, Any]:
 
 
 def flag_document(flag: Flag) -> dict[str, Any]:
-    """`{kind, path?, detail}`."""
+    """Return `{kind, path?, detail}`."""
     document: dict[str, Any] = {"kind": flag.kind}
     if flag.path is not None:
         document["path"] = flag.path

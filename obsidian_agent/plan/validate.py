@@ -1,7 +1,9 @@
-"""Everything about a plan that can be judged without looking into the vault, and the order in which its steps run.
+"""Everything about a plan that can be checked without the vault, and the order of its steps.
 
-From a document to an `ActionPlan` (`shape`): the schema of plans, said in sentences, and what is clamped instead of refused; then the
-names a plan gives and the references that use them; then what its tools may do. Nothing here raises for bad input: all problems are listed."""
+`shape` turns a document into an `ActionPlan`: it checks the schema with readable messages, and
+lowers retry policies beyond the limits. Then follow the names in a plan and the references to them,
+then what its tools may do. Nothing here raises for bad input: all problems are listed.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +52,15 @@ _FINAL_CODES = NOT_PERMITTED | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PLAN_
 _DEFAULT_POLICY = Policy()
 
 _PLACEHOLDER = "a b"
-"""Stands for a value in a templated path: a legal name that begins no drive, scheme or dot name."""
+"""A value in a templated path: a legal name that begins no drive, scheme or dot name."""
 
 
 @dataclass(slots=True)
 class ShapedPlan:
-    """The plan, or what is wrong. `final`: no other answer of a model would help, or the plan is beyond all bounds."""
+    """A plan, or its problems.
+
+    `final`: another answer of a model would not help, or the plan exceeds all limits.
+    """
 
     plan: ActionPlan | None = None
     problems: list[Problem] = field(default_factory=list)
@@ -64,7 +69,7 @@ class ShapedPlan:
 
 
 def shape(document: object) -> ShapedPlan:
-    """Judge a document's form. Never raises."""
+    """Check the form of a document. Never raise."""
     if not isinstance(document, dict):
         return ShapedPlan(
             problems=[Problem("SCHEMA_INVALID", "A plan is a JSON object.", path="/")]
@@ -78,7 +83,10 @@ def shape(document: object) -> ShapedPlan:
         )
     version = document.get("version")
     if isinstance(version, str) and version != VERSION:
-        message = f"Version {version[:20]!r} of the plan language is not known; this program reads version {VERSION!r}."
+        message = (
+            f"Version {version[:20]!r} of the plan language is unknown; "
+            f"this program supports version {VERSION!r}."
+        )
         return ShapedPlan(
             problems=[Problem("SCHEMA_INVALID", message, path="/version")], final=True
         )
@@ -123,7 +131,10 @@ def _literal_items(step: object) -> int:
 
 
 def _clamped(document: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """Retry policies beyond the bounds are brought to them: less often is never more than what was asked for."""
+    """Return the document with retry policies lowered to the limits, and warnings.
+
+    Fewer attempts never do more than the plan asked for.
+    """
     warnings: list[Problem] = []
     clamped = dict(document)
     if "defaults" in document:
@@ -135,24 +146,24 @@ def _clamped(document: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     return clamped, warnings
 
 
-def _clamp_retry(holder: Any, place: str, warnings: list[Problem]) -> Any:
+def _clamp_retry(holder: Any, location: str, warnings: list[Problem]) -> Any:
     retry = holder.get("retry") if isinstance(holder, dict) else None
     if not isinstance(retry, dict):
         return holder
     clamped = dict(retry)
-    for name, most in (("maxAttempts", _MAX_ATTEMPTS), ("backoffMs", MAX_BACKOFF_MS)):
-        given = retry.get(name)
-        if isinstance(given, int | float) and not isinstance(given, bool) and given > most:
-            clamped[name] = most
-            message = f"{name} is lowered from {given} to {most}."
+    for name, limit in (("maxAttempts", _MAX_ATTEMPTS), ("backoffMs", MAX_BACKOFF_MS)):
+        value = retry.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > limit:
+            clamped[name] = limit
+            message = f"{name} is lowered from {value} to {limit}."
             warnings.append(
-                Problem("RETRY_LIMIT", message, _step_id(holder), path=f"{place}/retry/{name}")
+                Problem("RETRY_LIMIT", message, _step_id(holder), path=f"{location}/retry/{name}")
             )
     return {**holder, "retry": clamped}
 
 
 def _placed(problem: Problem, document: dict[str, Any]) -> Problem:
-    """The problem with the id of the step that its pointer leads to."""
+    """Return the problem with the id of the step its pointer leads to."""
     parts = (problem.path or "").split("/")
     steps = document.get("steps")
     if (
@@ -168,12 +179,12 @@ def _placed(problem: Problem, document: dict[str, Any]) -> Problem:
 
 
 def _step_id(step: object) -> str | None:
-    found = step.get("id") if isinstance(step, dict) else None
-    return found if isinstance(found, str) else None
+    id_ = step.get("id") if isinstance(step, dict) else None
+    return id_ if isinstance(id_, str) else None
 
 
 def name_problems(plan: ActionPlan) -> Iterator[Problem]:
-    """Duplicate, reserved and hidden names."""
+    """Yield problems of duplicate, reserved and hidden names."""
     yield from _id_problems(plan)
     captured: dict[str, str] = {}
     for index, step in enumerate(plan.steps):
@@ -181,15 +192,18 @@ def name_problems(plan: ActionPlan) -> Iterator[Problem]:
         if (name := step.capture_as) is None:
             continue
         if name in captured:
-            message = f"'{name}' is captured by the steps '{captured[name]}' and '{step.id}': give each its own name."
+            message = (
+                f"The steps '{captured[name]}' and '{step.id}' both capture '{name}': "
+                "give each its own name."
+            )
             yield Problem("DUPLICATE_ID", message, step.id, path=f"/steps/{index}/captureAs")
         elif name in BUILTIN_VARS:
-            message = f"'{name}' is always there as $vars.{name}: capture as another name."
+            message = f"'{name}' is built in as $vars.{name}: use another name in captureAs."
             yield Problem("DUPLICATE_ID", message, step.id, path=f"/steps/{index}/captureAs")
         captured.setdefault(name, step.id)
     for name in plan.parameters:
         if not _PARAMETER_NAME.fullmatch(name) or name in ("steps", "vars"):
-            message = f"{name!r} cannot be the name of a parameter: no reference could name it."
+            message = f"{name!r} cannot be the name of a parameter: references cannot contain it."
             yield Problem("SCHEMA_INVALID", message, path=f"/parameters/{name}")
 
 
@@ -227,20 +241,18 @@ def _loop_problems(plan: ActionPlan, step: Step, where: str) -> Iterator[Problem
         ("itemName", step.foreach.item_name),
         ("indexName", step.foreach.index_name),
     ):
-        hidden = (
-            "a parameter"
-            if name in plan.parameters
-            else "a name of the plan language"
-            if name in RESERVED_NAMES
-            else None
+        if name in plan.parameters:
+            hidden = "a parameter"
+        elif name in RESERVED_NAMES:
+            hidden = "a name of the plan language"
+        else:
+            continue
+        yield Problem(
+            "SCHEMA_INVALID",
+            f"{argument} '{name}' would hide {hidden}: use another name.",
+            step.id,
+            path=f"{where}/{argument}",
         )
-        if hidden:
-            yield Problem(
-                "SCHEMA_INVALID",
-                f"{argument} '{name}' would hide {hidden}: take another name.",
-                step.id,
-                path=f"{where}/{argument}",
-            )
     if step.foreach.item_name == step.foreach.index_name:
         yield Problem(
             "SCHEMA_INVALID",
@@ -251,25 +263,29 @@ def _loop_problems(plan: ActionPlan, step: Step, where: str) -> Iterator[Problem
 
 
 def dependency_problems(plan: ActionPlan) -> Iterator[Problem]:
-    """Names in `dependsOn` that no step has."""
+    """Yield a problem for each name in `dependsOn` that no step has."""
     ids = {step.id for step in plan.steps}
     for index, step in enumerate(plan.steps):
-        for place, name in enumerate(step.depends_on):
+        for position, name in enumerate(step.depends_on):
             if name not in ids:
                 message = (
                     f"dependsOn names '{name}', but no step has that id.{did_you_mean(name, ids)}"
                 )
                 yield Problem(
-                    "UNKNOWN_DEPENDENCY", message, step.id, path=f"/steps/{index}/dependsOn/{place}"
+                    "UNKNOWN_DEPENDENCY",
+                    message,
+                    step.id,
+                    path=f"/steps/{index}/dependsOn/{position}",
                 )
 
 
 def reference_problems(
     plan: ActionPlan, compiled: Mapping[str, CompiledStep], unjudged: frozenset[str]
 ) -> Iterator[tuple[bool, Problem]]:
-    """What is wrong with references, each with whether it is an error (else a warning).
+    """Yield the problems of references, each with whether it is an error and no warning.
 
-    Steps in `unjudged` have no known tool, so nobody knows which of their texts are long; only their `$steps` and `$vars` are judged.
+    Steps in `unjudged` have no known tool, so that their long texts are unknown; only their
+    `$steps` and `$vars` are checked.
     """
     captured = {step.capture_as for step in plan.steps if step.capture_as is not None} | set(
         BUILTIN_VARS
@@ -279,20 +295,25 @@ def reference_problems(
         loop = (
             {step.foreach.item_name, step.foreach.index_name} if step.foreach is not None else set()
         )
-        for place, template in compiled[step.id].templates():
+        for field_name, template in compiled[step.id].templates():
             known = (
-                CONTEXT_NAMES | set(plan.parameters) | (loop if place != "foreach/from" else set())
+                CONTEXT_NAMES
+                | set(plan.parameters)
+                | (loop if field_name != "foreach/from" else set())
             )
-            where = f"/steps/{index}/{place}"
+            where = f"/steps/{index}/{field_name}"
             for reference in template.references:
                 if reference.kind == "name" and reference.head not in known:
                     if step.id not in unjudged:
                         yield _unknown_head(plan, reference, known, ids, step.id, where)
-                elif why := reference.flaw or _unknown_target(reference, ids, captured):
+                elif reason := reference.flaw or _unknown_target(reference, ids, captured):
                     yield (
                         True,
                         Problem(
-                            "UNKNOWN_REFERENCE", f"{reference.source}: {why}", step.id, path=where
+                            "UNKNOWN_REFERENCE",
+                            f"{reference.source}: {reason}",
+                            step.id,
+                            path=where,
                         ),
                     )
             for malformed in template.malformed if step.id not in unjudged else ():
@@ -321,33 +342,46 @@ def _unknown_head(
         and reference.head in (step.foreach.item_name, step.foreach.index_name)
         for step in plan.steps
     ):
-        hint = " It is the name of an item in another place; loop names hold only in args and when of their own step."
+        hint = (
+            " It is a loop name of another step; "
+            "loop names are available only in args and when of their own step."
+        )
     elif reference.head.lstrip("$") == "vars":
         hint = " Captured values are written $vars.name."
-    message = f"{reference.source}: nothing is called '{reference.head}'.{hint} Write $${{ for a literal ${{."
+    message = (
+        f"{reference.source}: nothing is called '{reference.head}'."
+        f"{hint} Write $${{ for a literal ${{."
+    )
     return True, Problem("UNKNOWN_REFERENCE", message, step_id, path=where)
 
 
 def _malformed(
     malformed: Malformed, ids: Set[str], step_id: str, where: str
 ) -> tuple[bool, Problem]:
-    """Notes hold code, so what is no reference stays in long text; but nobody's code asks for a step of this plan."""
-    meant = _STEP_OF.match(malformed.source)
-    wrong = not malformed.long_text or (meant is not None and meant[1] in ids)
-    said = ". Write $${ for a literal ${." if wrong else " and stays as text."
-    return wrong, Problem(
-        "UNKNOWN_REFERENCE", f"{malformed.source[:60]} is no reference{said}", step_id, path=where
+    """Return the problem of a malformed reference, and whether it is an error.
+
+    Notes contain code, so that it stays as text in long text, unless it names a step of this plan.
+    """
+    match = _STEP_OF.match(malformed.source)
+    is_error = not malformed.long_text or (match is not None and match[1] in ids)
+    consequence = ". Write $${ for a literal ${." if is_error else " and stays as text."
+    return is_error, Problem(
+        "UNKNOWN_REFERENCE",
+        f"{malformed.source[:60]} is not a reference{consequence}",
+        step_id,
+        path=where,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """A judged plan. `plan` is None when there are problems; `draft` is what was written as far as its form is right, for showing it.
+    """A validated plan. `plan` is None if there are problems.
 
-    `order` and `needed` (per step the ids it needs) are complete only for a valid plan.
-    `risk` is the author's claim, raised to `computed_risk` where it was too low. `missing` are the parameters that need a value
-    before a run; they are no problem of the plan. `final`: asking a model again cannot help, or must not. `policy` is what the plan was
-    judged under; the preview judges its changes under the same.
+    `draft` is the plan as written if its form is right, for display. `order` and `needed` (the ids
+    each step needs) are complete only for a valid plan. `risk` is the declared risk, raised to
+    `computed_risk` if it was too low. `missing` are the parameters that need a value before a run;
+    they are no problem of the plan. `final`: asking a model again cannot help, or must not happen.
+    `policy` is the policy of the validation; the preview checks its changes under the same.
     """
 
     plan: ActionPlan | None
@@ -366,14 +400,14 @@ class Validated:
 
     @property
     def valid(self) -> bool:
-        """Whether it can be previewed."""
+        """The plan can be previewed."""
         return self.plan is not None
 
 
 def validate(
     document: object, tools: Mapping[str, Tool], policy: Policy = _DEFAULT_POLICY
 ) -> Validated:
-    """Judge a JSON document as a plan for these tools (by name) under this policy."""
+    """Validate a JSON document as a plan for these tools (by name) under this policy."""
     shaped = shape(document.to_json() if isinstance(document, ActionPlan) else document)
     plan = shaped.plan
     if plan is None:
@@ -408,17 +442,17 @@ def validate(
     )
     claimed = Risk(plan.risk_level)
     return Validated(
-        None if problems else plan,
-        tuple(dict.fromkeys(problems)),
-        tuple(dict.fromkeys(warnings)),
-        tuple(_risk_flags(claimed, computed)),
-        max(claimed, computed, key=_RISKS.index),
-        computed,
-        tuple(order),
-        {step_id: frozenset(ids) for step_id, ids in needed.items()},
-        compiled,
-        plan,
-        tuple(
+        plan=None if problems else plan,
+        problems=tuple(dict.fromkeys(problems)),
+        warnings=tuple(dict.fromkeys(warnings)),
+        flags=tuple(_risk_flags(claimed, computed)),
+        risk=max(claimed, computed, key=_RISKS.index),
+        computed_risk=computed,
+        order=tuple(order),
+        needed={step_id: frozenset(ids) for step_id, ids in needed.items()},
+        compiled=compiled,
+        draft=plan,
+        missing=tuple(
             name
             for name, declared in plan.parameters.items()
             if declared.default is None and name not in CONTEXT_NAMES
@@ -448,22 +482,22 @@ def _step_problems(
 
 def _nearest_tool(name: str, tools: Mapping[str, Tool]) -> str:
     if "${" in name:
-        return " A tool's name takes no references."
+        return " The name of a tool cannot contain references."
     alias = next((tool.name for tool in tools.values() if name in tool.aliases), None)
-    found = alias or nearest(name.replace("__", "."), tools, parts=True)
-    return f" Did you mean '{found}'?" if found else f" There are {', '.join(sorted(tools))}."
+    match = alias or nearest(name.replace("__", "."), tools, parts=True)
+    return f" Did you mean '{match}'?" if match else f" There are {', '.join(sorted(tools))}."
 
 
 def _path_problems(value: object, marks: ArgMarks) -> Iterator[Problem]:
-    """What holds for a path whatever it is used for: inside the vault, not protected, a possible name."""
+    """Yield problems of paths that hold for any use: outside the vault, protected, illegal."""
     match value:
         case str() if marks.path:
-            found = pieces(value, False)
-            if len(found) == 1 and not isinstance(found[0], str):
+            parts = pieces(value, False)
+            if len(parts) == 1 and not isinstance(parts[0], str):
                 return
             try:
                 path.parse(
-                    "".join(piece if isinstance(piece, str) else _PLACEHOLDER for piece in found),
+                    "".join(piece if isinstance(piece, str) else _PLACEHOLDER for piece in parts),
                     path.PathUse.FOLDER,
                 )
             except PathRefused as error:
@@ -473,8 +507,8 @@ def _path_problems(value: object, marks: ArgMarks) -> Iterator[Problem]:
             for item in value:
                 yield from _path_problems(item, marks.item())
         case dict():
-            for name, below in value.items():
-                yield from _path_problems(below, marks.field(name))
+            for name, child in value.items():
+                yield from _path_problems(child, marks.field(name))
         case _:
             return
 
@@ -483,22 +517,27 @@ def _warnings(
     plan: ActionPlan, order: list[Step], compiled: Mapping[str, CompiledStep]
 ) -> Iterator[Problem]:
     if not plan.steps:
-        yield Problem("NO_STEPS", "The plan has no steps: there is nothing to approve.")
+        yield Problem("NO_STEPS", "The plan has no steps, so it does nothing.")
     if order and order != plan.steps:
         yield Problem(
             "REORDERED",
-            f"The steps run in the order that their references ask for: {', '.join(step.id for step in order)}.",
+            f"References change the order of the steps: {', '.join(step.id for step in order)}.",
         )
     for index, step in enumerate(plan.steps):
         if isinstance(step.when, str) and step.when and compiled[step.id].when.static:
-            message = f"when is the text {step.when[:60]!r}, which is always true; a reference is written ${{…}}."
+            message = (
+                f"when is the text {step.when[:60]!r}, which is always true; "
+                "write a reference as ${…}."
+            )
             yield Problem("SCHEMA_INVALID", message, step.id, path=f"/steps/{index}/when")
-    shown = [
+    texts = [
         ("/goal", plan.goal),
-        *((f"/assumptions/{n}", text) for n, text in enumerate(plan.assumptions)),
+        *((f"/assumptions/{index}", text) for index, text in enumerate(plan.assumptions)),
     ]
-    shown += [(f"/steps/{n}/preview", step.preview or "") for n, step in enumerate(plan.steps)]
-    for where, text in shown:
+    texts += [
+        (f"/steps/{index}/preview", step.preview or "") for index, step in enumerate(plan.steps)
+    ]
+    for where, text in texts:
         if has_control_characters(text):
             yield Problem(
                 "CONTROL_CHARS",
@@ -511,41 +550,42 @@ def _risk_flags(claimed: Risk, computed: Risk) -> Iterator[Flag]:
     if _RISKS.index(computed) > _RISKS.index(claimed):
         yield Flag(
             "riskRaised",
-            f"The plan says '{claimed.value}', but what it does is '{computed.value}'.",
+            f"The plan declares '{claimed.value}', but its steps are '{computed.value}'.",
         )
 
 
 def edges(plan: ActionPlan, compiled: Mapping[str, CompiledStep]) -> dict[str, set[str]]:
-    """For each step the ids of the steps that it needs: named in `dependsOn` or by a reference to an output or a captured value.
+    """Return the ids of the steps each step needs: in `dependsOn` or by a reference.
 
-    Ids that no step has are left out; validation reports them.
+    Ids that no step has are omitted; validation reports them.
     """
     captured = {step.capture_as: step.id for step in plan.steps if step.capture_as is not None}
     ids = {step.id for step in plan.steps}
     needed: dict[str, set[str]] = {}
     for step in plan.steps:
-        found = set(step.depends_on)
+        needs = set(step.depends_on)
         for reference in compiled[step.id].references if step.id in compiled else ():
             if reference.kind == "steps":
-                found.add(reference.head)
+                needs.add(reference.head)
             elif reference.kind == "vars" and reference.head in captured:
-                found.add(captured[reference.head])
-        needed[step.id] = found & ids
+                needs.add(captured[reference.head])
+        needed[step.id] = needs & ids
     return needed
 
 
 def execution_order(plan: ActionPlan, needed: Mapping[str, Set[str]]) -> list[Step]:
-    """The steps so that each comes after what it needs, ties as written; ids must be unique.
+    """Return the steps ordered so that each follows what it needs, ties as written.
 
-    PlanError DEPENDENCY_CYCLE (message `a -> b -> a`) if there is no such order.
+    Ids must be unique. Raise PlanError DEPENDENCY_CYCLE (message `a -> b -> a`) without such an
+    order.
     """
-    place = {step.id: index for index, step in enumerate(plan.steps)}
+    positions = {step.id: index for index, step in enumerate(plan.steps)}
     waiting = {step.id: len(needed[step.id]) for step in plan.steps}
     followers: dict[str, list[str]] = {step.id: [] for step in plan.steps}
     for step in plan.steps:
         for earlier in needed[step.id]:
             followers[earlier].append(step.id)
-    ready = [place[step_id] for step_id, count in waiting.items() if count == 0]
+    ready = [positions[step_id] for step_id, count in waiting.items() if count == 0]
     order: list[Step] = []
     while ready:
         step = plan.steps[heapq.heappop(ready)]
@@ -553,7 +593,7 @@ def execution_order(plan: ActionPlan, needed: Mapping[str, Set[str]]) -> list[St
         for follower in followers[step.id]:
             waiting[follower] -= 1
             if waiting[follower] == 0:
-                heapq.heappush(ready, place[follower])
+                heapq.heappush(ready, positions[follower])
     if len(order) < len(plan.steps):
         cycle = _cycle([step.id for step in plan.steps if waiting[step.id] > 0], needed)
         message = " -> ".join(cycle)
@@ -562,16 +602,19 @@ def execution_order(plan: ActionPlan, needed: Mapping[str, Set[str]]) -> list[St
 
 
 def _cycle(blocked: list[str], needed: Mapping[str, Set[str]]) -> list[str]:
-    """One cycle among steps that can never be ready, from its first written step back to itself."""
-    place = {step_id: index for index, step_id in enumerate(blocked)}
+    """Return one cycle among steps that are never ready, from its first written step to itself."""
+    positions = {step_id: index for index, step_id in enumerate(blocked)}
     seen: dict[str, int] = {}
     path: list[str] = []
     current = blocked[0]
     while current not in seen:
         seen[current] = len(path)
         path.append(current)
-        current = min((each for each in needed[current] if each in place), key=place.__getitem__)
+        current = min(
+            (needed_id for needed_id in needed[current] if needed_id in positions),
+            key=positions.__getitem__,
+        )
     cycle = path[seen[current] :]
-    first = cycle.index(min(cycle, key=place.__getitem__))
+    first = cycle.index(min(cycle, key=positions.__getitem__))
     cycle = cycle[first:] + cycle[:first]
     return [*cycle, cycle[0]]

@@ -90,7 +90,7 @@ TABLE: Sequence[Row] = [
         CREATE,
         "Other/new.md",
         DENY,
-        "level scoped-write, and no pattern of write_allow names it",
+        "level scoped-write, and no pattern of write_allow covers it",
     ),
     ('level = "full-write"', CREATE, "Other/new.md", ASK, CONFIRM),
     # deletes
@@ -100,7 +100,7 @@ TABLE: Sequence[Row] = [
         DELETE,
         "Open/a.md",
         ASK,
-        "deletes are always asked about",
+        "deletes always need approval",
     ),
     (f"allow_deletes = true\n{RULES}", DELETE, "Private/secret.md", DENY, "write_deny Private"),
     # tools
@@ -131,7 +131,7 @@ TABLE: Sequence[Row] = [
     (f"confirm_writes = false\n{RULES}", WRITE, "Private/secret.md", DENY, "write_deny Private"),
     # reading, by a model
     (RULES, READ, "Open/a.md", ALLOW, "share_allow Open/**"),
-    (RULES, READ, "key.key.md", ASK, "no pattern of share_allow names it"),
+    (RULES, READ, "key.key.md", ASK, "no pattern of share_allow covers it"),
     (RULES, READ, "Private/secret.md", DENY, "share_deny Private"),
     (RULES, READ, "door.md", DENY, "share_deny Private"),
     # commands
@@ -532,7 +532,7 @@ def vault_says(desk: Desk, rules: object) -> None:
             CREATE,
             "Else/new.md",
             DENY,
-            "level scoped-write, and no pattern of write_allow names it",
+            "level scoped-write, and no pattern of write_allow covers it",
         ),
         ({"write_deny": ["Open"]}, WRITE, "Open/a.md", DENY, "write_deny Open"),
         ({"tools_deny": ["vault.*"]}, WRITE, "Open/a.md", DENY, "tools_deny vault.*"),

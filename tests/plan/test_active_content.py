@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.plan.active_content import CLOSELY, ActiveContent, added_content
+from obsidian_agent.plan.active_content import MAX_PARSED, ActiveContent, added_content
 from obsidian_agent.plan.active_markdown import (
     ActiveFindings,
     TooComplex,
@@ -325,7 +325,7 @@ UNNAMED = {
     "filter": ("a.base", "filters:\n  and:\n    - image(a+b)\n"),
     "block": ("a.md", '```base\nformulas:\n  a: image(["a"].join(""))\n```'),
     "block in a quote": ("a.md", '> ```base\n> formulas:\n>   a: image(["a"].join(""))\n> ```'),
-    "large base": ("a.base", f"x: {'a' * CLOSELY}\nformulas:\n  a: image(b.c())\n"),
+    "large base": ("a.base", f"x: {'a' * MAX_PARSED}\nformulas:\n  a: image(b.c())\n"),
     "style": ("a.md", "$\\style{background:url(https://evil/p)}{x}$"),
     "style without a dot": ("a.md", "$$\n\\style{background:url(//evil)}{x}\n$$"),
     "bbox": ("a.md", "text $\\bbox[background:url(//evil)]{x}$"),
@@ -335,7 +335,7 @@ UNNAMED = {
     "style in a table": ("a.md", "|a|\n|-|\n|$\\style{background:url(//e)}{x}$|"),
     "style on a canvas": ("a.canvas", '{"nodes":[{"type":"text","text":"$\\\\style{b}{x}$"}]}'),
     "name of a command": ("a.md", "$\\csname sty\\endcsname$"),
-    "large note": ("a.md", "word " * (CLOSELY // 5) + "$\\style{b:url(//e)}{x}$"),
+    "large note": ("a.md", "word " * (MAX_PARSED // 5) + "$\\style{b:url(//e)}{x}$"),
     "url": ("a.md", "<div style='background:url(//evil)'>"),
     "url in quotes": ("a.md", "<div style='background:url(\"//evil/p\")'>"),
     "css escapes": ("a.md", "<div style='background:url(\\2f\\2f evil)'>"),
@@ -647,7 +647,7 @@ def test_a_text_made_to_be_slow_is_read_in_time_and_hides_nothing(unit: str) -> 
 
 
 def test_what_is_too_large_to_be_read_closely_shows_too_much_rather_than_too_little() -> None:
-    words = "words " * (CLOSELY // 6) + "\n"
+    words = "words " * (MAX_PARSED // 6) + "\n"
     before = f"{words}![x]({URL}"
     assert loads(added(before + ")", before))
     assert loads(added(f"{words}<img src='&#104;ttps://evil.test'>", words))

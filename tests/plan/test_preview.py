@@ -472,9 +472,9 @@ def test_a_note_that_another_takes_the_place_of_is_flagged(make_vault: MakeVault
     ready = dry_run(
         make_vault({"a.md": "a", "b.md": "b"}), plan(OVERWRITE), policy=Policy(allow_deletes=True)
     )
-    assert [
-        (flag.kind, flag.path, "a.md takes its place" in flag.detail) for flag in ready.flags
-    ] == [("shrink", "b.md", True)]
+    assert [(flag.kind, flag.path, "replaced by a.md" in flag.detail) for flag in ready.flags] == [
+        ("shrink", "b.md", True)
+    ]
 
 
 def test_folders_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> None:

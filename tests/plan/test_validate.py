@@ -182,7 +182,7 @@ def test_retry_beyond_the_bounds_is_lowered_and_said(judge: Any) -> None:
         ("vault__readFile", "Did you mean 'vault.readFile'?"),
         ("read_vault_file", "Did you mean 'vault.readFile'?"),
         ("xyz", "There are"),
-        ("${tool}", "takes no references"),
+        ("${tool}", "cannot contain references"),
     ],
 )
 def test_unknown_tools(judge: Any, name: str, hint: str) -> None:
@@ -282,11 +282,11 @@ def test_names_that_only_the_dry_run_can_judge(judge: Any, path: str) -> None:
         ("$vars.x", "captureAs 'x'"),
         ("${folderName}/x.md", "nothing is called 'folderName'"),
         ("${c.path}", "Write $steps.c"),
-        ("${item.path}", "loop names hold only"),
+        ("${item.path}", "loop names are available only"),
         ("${vars.x}", "$vars.name"),
         ("${date|dat:YYYY}", "did you mean 'date'?"),
         ("${$steps}", "followed by a dot"),
-        ("x ${oops", "is no reference"),
+        ("x ${oops", "is not a reference"),
     ],
 )
 def test_unknown_references(judge: Any, text: str, words: str) -> None:
