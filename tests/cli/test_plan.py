@@ -618,5 +618,5 @@ def test_names_of_one_file_that_are_written_by_themselves_are_mentioned(
 
     ((code, message),) = appended("a.md", "c.md", "Folder/d.md")
     assert code == "DUPLICATE_PATH"
-    assert message.startswith("Folder/d.md, a.md are names of one file (hard links)")
+    assert message.startswith("Folder/d.md, a.md are hard links to one file")
     assert appended("a.md", "c.md") == []
