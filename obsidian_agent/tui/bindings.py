@@ -37,6 +37,7 @@ PLACES: dict[str, str] = {
     "form": "Form of an action",
     "saved": "Actions",
     "history": "History",
+    "outcome": "One run of the history",
     "conflicts": "Undo with conflicts",
     "share": "May this be sent?",
     "dialog": "Dialogs",
@@ -404,6 +405,14 @@ KEYS: tuple[Key, ...] = (
         "Undo the highlighted run back to the end of one of its steps",
     ),
     Key("history.redo", "y", "redo", "Redo", "Redo what was undone last"),
+    Key("outcome.undo", "u", "undo", "Undo", "Undo this run"),
+    Key(
+        "outcome.step",
+        "b",
+        "step",
+        "Back to a step",
+        "Undo this run back to the end of one of its steps",
+    ),
     Key("conflicts.skip", "s", "choose('skip')", "Keep mine", "Leave this file as it is now"),
     Key(
         "conflicts.force",

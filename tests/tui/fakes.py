@@ -202,6 +202,11 @@ class FakeRuns:
         )
         return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
 
+    def undo_preview(
+        self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None
+    ) -> UndoResult:
+        return self.reports[0] if self.reports else Report(("Projects/Garden.md",))
+
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
         self.calls.append(
             ("redo", frozenset(force), frozenset(skip)) if force or skip else ("redo",)

@@ -44,7 +44,7 @@ from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.macros import Candidates, SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.undo import Conflicts, History, Recovery
+from obsidian_agent.tui.screens.undo import Conflicts, History, Recovery, RunOutcome, UndoPreview
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan import PlanList
@@ -349,7 +349,13 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
         await app.planned()
         await app.press("a")
         await app.press("u")
-        assert isinstance(app.app.screen, Conflicts)
+        await app.on_top(UndoPreview)
+        assert "Skipped unless you choose otherwise, as changed since: 2 files." in app.screen()
+        assert session.called("undo") == []
+        await app.press("enter")
+        assert isinstance(app.app.screen, DiffScreen)
+        await app.press("escape", "y")
+        await app.on_top(Conflicts)
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)
         await app.press("escape", "s", "f", "ctrl+s")
@@ -367,7 +373,9 @@ async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
         await app.planned()
         await app.press("a")
         await app.press("u")
-        await app.pilot.pause(0.1)
+        await app.on_top(UndoPreview)
+        await app.press("y")
+        await app.on_top(Conflicts)
         await app.press("f", "f")
         assert app.screen().count("restore anyway") == 1
         assert "cannot be restored" in app.screen()
@@ -391,7 +399,10 @@ async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
     ]
     async with driving(session) as app:
         await app.press("f3", "y")
-        assert isinstance(app.app.screen, Conflicts)
+        await app.on_top(UndoPreview)
+        assert session.called("redo") == []
+        await app.press("y")
+        await app.on_top(Conflicts)
         await app.press("s", "f", "ctrl+s")
         assert session.called("redo") == [(), (frozenset({"C.md"}), frozenset({"B.md"}))]
         assert "Skipped: B.md" in app.screen()
@@ -492,7 +503,11 @@ async def test_history_undoes_a_run_and_redoes() -> None:
         await app.press("f3")
         assert isinstance(app.app.screen, History)
         assert "Rename #todo to #task" in app.screen()
-        await app.press("down", "u")
+        await app.press("down", "enter")
+        assert isinstance(app.app.screen, RunOutcome)
+        assert "links: applied" in app.screen()
+        assert session.called("undo") == [], "Enter only looks"
+        await app.press("u")
         assert session.called("undo") == [("r2", frozenset(), frozenset())]
         await app.press("f3", "y")
         assert session.called("redo") == [()]

@@ -47,7 +47,7 @@ def dialogs() -> list[Modal[Any]]:
         Share(request()),
         Confirm("Undo", "Really?", "Undo"),
         Recovery(run),
-        Conflicts([UndoConflict("A.md", "changed")], lambda path: asyncio.sleep(0, "")),
+        Conflicts([UndoConflict("A.md", "changed")], lambda path: ""),
         Candidates("What?", [Candidate("One", plan_of(), {}, (), "one")]),
         ValuesForm("More", [Field("name")]),
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from unittest.mock import AsyncMock
 
 import pytest
 
@@ -14,7 +13,7 @@ from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.tui.screens.share import Share
-from obsidian_agent.tui.screens.undo import Conflicts
+from obsidian_agent.tui.screens.undo import Conflicts, UndoPreview
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_stand_in import StandIn, stand_in
@@ -78,6 +77,8 @@ async def test_the_main_job_over_a_live_selection_and_back(
         assert note.text == (folder / "Day.md").read_text()
         assert running.asked.count("edit") == 1
         await driver.press("u")
+        await driver.on_top(UndoPreview)
+        await driver.press("y")
         await driver.settle()
         assert note.text == (folder / "Day.md").read_text() == DAY + "unsaved words\n"
         assert running.asked.count("edit") == 2
@@ -201,7 +202,7 @@ async def test_every_list_of_files_opens_them_in_obsidian(
     )
     async with app(folder, tmp_path) as driver:
         for screen in (
-            Conflicts([UndoConflict("Day.md", "changed since")], AsyncMock()),
+            Conflicts([UndoConflict("Day.md", "changed since")], lambda path: ""),
             Share(request),
         ):
             driver.app.push_screen(screen)  # type: ignore[arg-type]

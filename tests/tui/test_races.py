@@ -13,7 +13,6 @@ from textual.screen import Screen
 
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.tui.screens.dialogs import Confirm
 from obsidian_agent.tui.screens.help import Help
 from obsidian_agent.tui.screens.open_note import OpenNote
 from obsidian_agent.tui.screens.settings import SettingsScreen
@@ -219,7 +218,7 @@ async def test_a_name_that_several_or_no_notes_have_is_looked_for_by_its_letters
 
 @pytest.mark.parametrize(
     ("word", "screen"),
-    [("help", Help), ("settings", SettingsScreen), ("history", History), ("undo", Confirm)],
+    [("help", Help), ("settings", SettingsScreen), ("history", History)],
 )
 async def test_the_name_of_a_command_acts_with_and_without_a_slash(
     tmp_path: Path, word: str, screen: type[Screen[Any]]

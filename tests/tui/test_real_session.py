@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import pytest
+
 from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.tui.screens.undo import RunOutcome, UndoPreview
+from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry
+from obsidian_agent.vault.transaction.apply import Applier
 from tui.driving import Driver, driving_real
 
 INBOX = "# Inbox\n\n- Garden\n- Kitchen 👍\n- Roof\n\nThe end.\n"
@@ -56,9 +63,22 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(
                 "the links are taken back, the notes stay"
             )
             assert len(files(vault)) == 4
+            await driver.press("f3", "enter")
+            await driver.on_top(RunOutcome)
+            assert "undone" in driver.screen()
+            assert len(files(vault)) == 4, "Enter in the history changes nothing"
             await driver.press("u")
+            await driver.on_top(UndoPreview)
+            assert "Undo restores" in driver.screen()
+            await driver.press("escape")
+            assert len(files(vault)) == 4, "declined"
+            await driver.press("u")
+            await driver.on_top(UndoPreview)
+            assert len(files(vault)) == 4, "asked first"
+            await driver.press("y")
             await driver.settle()
             assert files(vault) == before
+            assert "Undone" in driver.screen()
             await driver.press("f3")
             assert "undone" in driver.screen()
             await driver.press("escape", "escape")
@@ -141,3 +161,71 @@ async def test_what_a_plan_that_only_reads_found_is_in_the_conversation(tmp_path
             assert "Look for kitchens:" in driver.transcript()
             assert "Inbox.md" in driver.transcript()
             assert "Kitchen 👍" in driver.transcript()
+
+
+async def test_a_cancelled_run_says_of_each_step_and_file_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first step changes notes that the second one, which is cancelled, would write."""
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    names = [f"n{number}" for number in range(4)]
+    for name in names:
+        (vault / f"{name}.md").write_text(f"{name}\n")
+    before = files(vault)
+    steps = [
+        {
+            "id": kind,
+            "tool": tool,
+            "foreach": names,
+            "args": args,
+            "preview": kind.capitalize(),
+        }
+        for kind, tool, args in (
+            (
+                "append",
+                "vault.updateFile",
+                {"path": "${item}.md", "mode": "append", "content": "more\n"},
+            ),
+            ("move", "vault.rename", {"from": "${item}.md", "to": "Moved/${item}.md"}),
+        )
+    ]
+    document = {"version": "1.0", "goal": "Two steps", "riskLevel": "writes", "steps": steps}
+    reached, cancelled = threading.Event(), threading.Event()
+    carry_out = Applier.carry_out
+
+    def held(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
+        if isinstance(action, MoveEntry) and action.path.name == "n2.md":
+            reached.set()
+            assert cancelled.wait(30)
+        return carry_out(self, action, number, content)
+
+    with VaultStore.open(vault) as store:
+        async with driving_real(Wiring(store, tmp_path / "state")) as driver:
+            driver.main.turn.preview(document, frozenset(), {})
+            await driver.settle()
+            driver.wait_out_grace()
+            monkeypatch.setattr(Applier, "carry_out", held)
+            await driver.pilot.press("a")
+            await driver.until(reached.is_set)
+            driver.wait_out_grace()
+            await driver.pilot.press("escape")
+            await driver.until(lambda: "Stopping after the current file" in driver.screen())
+            cancelled.set()
+            await driver.until(lambda: driver.stage == "result")
+            await driver.settle()
+            rows = [(row.word, row.text) for row in driver.main.query_one(ResultList).rows]
+            words = [text for word, text in rows if word == "step"]
+            assert len(words) == 2
+            assert all("partly applied" in text for text in words)
+            assert [text for word, text in rows if word == "left"] == ["rename n3.md → Moved/n3.md"]
+            assert "6 of 8 steps are applied" in driver.screen()
+            log = [row.text for row in driver.main.query_one(RunLog).rows if row.kind == "applied"]
+            assert not any("3" in text for text in log), "nothing of n3 was written"
+            await driver.press("u")
+            await driver.on_top(UndoPreview)
+            await driver.press("y")
+            await driver.settle()
+            assert files(vault) == before
+            rows = [(row.word, row.text) for row in driver.main.query_one(ResultList).rows]
+            assert rows == [("step", "↶ Append: undone"), ("step", "↶ Move: undone")]

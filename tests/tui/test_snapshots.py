@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 import time
 from collections.abc import Awaitable, Callable
@@ -231,7 +230,7 @@ PUSHED: dict[str, Callable[[], object]] = {
     ),
     "share": lambda: Share(REQUEST),
     "confirm": lambda: Confirm("Quit now?", "A plan is being applied.", "Stop and quit", "Go on"),
-    "conflicts": lambda: Conflicts(CONFLICTS, lambda path: asyncio.sleep(0, "")),
+    "conflicts": lambda: Conflicts(CONFLICTS, lambda path: ""),
     "recovery": lambda: Recovery(
         interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")
     ),

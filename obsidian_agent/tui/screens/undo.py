@@ -1,14 +1,11 @@
-"""Earlier runs; undo and redo of them: restore, then settle the files that changed since, as a whole or back to a step.
-
-And the runs that a crash left half done.
-"""
+"""Earlier runs; undo and redo of them, previewed first, as a whole or back to a step; and the runs that a crash left half done."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from textual import work
 from textual.app import ComposeResult
@@ -17,7 +14,7 @@ from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.errors import JournalError, ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings, shown
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
@@ -25,8 +22,11 @@ from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.diff import parse_diff
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
+from obsidian_agent.tui.widgets.run import ResultList, ResultRow, file_rows, step_rows
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from obsidian_agent.agent.events import Effects
     from obsidian_agent.journal.records import HistoryEntry
     from obsidian_agent.services.runs import Runs
@@ -55,6 +55,7 @@ class HistoryRequest:
 class HistoryList(VirtualList["HistoryEntry"]):
     """One line a run."""
 
+    BINDINGS = [binding("list.choose", "Show")]
     DEFAULT_CSS = "HistoryList { height: auto; min-height: 3; }"
 
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
@@ -72,6 +73,13 @@ class HistoryList(VirtualList["HistoryEntry"]):
             ),
             (f"  {effects_in_words(row.effects)}", "$quiet"),
         )
+
+
+class FileRows(ResultList):
+    """Steps and files in a dialog."""
+
+    DEFAULT_CSS = "FileRows { height: auto; min-height: 3; max-height: 50vh; }"
+    BINDINGS = [binding("list.choose", "Show diff")]
 
 
 class History(Modal[HistoryRequest]):
@@ -100,6 +108,7 @@ class History(Modal[HistoryRequest]):
             return
         listing = self.query_one(HistoryList)
         listing.set_rows(self._entries, 0)
+        self.refresh_bindings()
         wrong = await asyncio.to_thread(self._runs.examine)
         if wrong and self.is_attached:
             self.problem(
@@ -114,7 +123,12 @@ class History(Modal[HistoryRequest]):
         return True
 
     def on_virtual_list_chosen(self, event: HistoryList.Chosen) -> None:
-        self.action_undo()
+        entry = self._entries[event.index]
+        self.app.push_screen(RunOutcome(self._runs, entry), self._leave_for)
+
+    def _leave_for(self, request: HistoryRequest | None) -> None:
+        if request is not None:
+            self.dismiss(request)
 
     def action_undo(self) -> None:
         self._request("undo")
@@ -126,17 +140,78 @@ class History(Modal[HistoryRequest]):
         entry = self.query_one(HistoryList).current
         if entry is None:
             return
-        if entry.undone or not entry.undoable:
-            self.problem(
-                "Nothing of this run is left to undo."
-                if entry.undone
-                else "This run cannot be undone."
-            )
-            return
-        self.dismiss(HistoryRequest(what, entry.run_id))
+        if reason := reason_against_undo(entry):
+            self.problem(reason)
+        else:
+            self.dismiss(HistoryRequest(what, entry.run_id))
 
     def action_redo(self) -> None:
         self.dismiss(HistoryRequest("redo"))
+
+
+def reason_against_undo(entry: HistoryEntry) -> str:
+    """Return why a run cannot be undone; "" when it can."""
+    if entry.undone:
+        return "Nothing of this run is left to undo."
+    return "" if entry.undoable else "This run cannot be undone."
+
+
+class RunOutcome(Modal[HistoryRequest]):
+    """One run of the history: the outcome of each step, and the files it changed."""
+
+    BINDINGS = bindings("outcome")
+
+    def __init__(self, runs: Runs, entry: HistoryEntry) -> None:
+        when = entry.time[:16].replace("T", " ")
+        super().__init__(entry.goal, f"{when} · {entry.status}")
+        self._runs = runs
+        self._entry = entry
+
+    def body(self) -> ComposeResult:
+        yield FileRows()
+
+    def on_mount(self) -> None:
+        self.query_one(FileRows).focus()
+        self.run_flow("outcome", self._load)
+
+    async def _load(self) -> None:
+        rows = file_rows(self._entry.effects)
+        try:
+            steps = await asyncio.to_thread(self._runs.step_outcomes, self._entry.run_id)
+        except JournalError as error:
+            steps = []
+            self.problem(error.message)
+        if self.is_attached:
+            self.query_one(FileRows).set_rows([*step_rows(steps), *rows], 0)
+
+    def on_virtual_list_chosen(self, event: FileRows.Chosen) -> None:
+        row = event.list.rows[event.index]
+        if row.path is not None:
+            load = partial(self._runs.conflict_diff, self._entry.run_id)
+            self.run_flow("diff", partial(show_diff, self, load, row.path), exclusive=True)
+
+    def action_undo(self) -> None:
+        self._request("undo")
+
+    def action_step(self) -> None:
+        self._request("step")
+
+    def _request(self, what: Literal["undo", "step"]) -> None:
+        if reason := reason_against_undo(self._entry):
+            self.problem(reason)
+        else:
+            self.dismiss(HistoryRequest(what, self._entry.run_id))
+
+
+async def show_diff(screen: Screen[Any], load: Callable[[str], str], path: str) -> None:
+    """Show the diff from a file as it is now to what an undo or redo would put there."""
+    try:
+        diff = parse_diff(await asyncio.to_thread(load, path))
+    except ObsidianAgentError as error:
+        screen.app.push_screen(DiffScreen(path, error.problem().message))
+        return
+    lines = diff if diff.lines else "The text of this file does not change."
+    screen.app.push_screen(DiffScreen(path, lines))
 
 
 def effects_in_words(effects: Effects) -> str:
@@ -196,16 +271,8 @@ class UndoActions(Workspace):
 
     @work(group="undo", exit_on_error=False)
     async def undo_last(self) -> None:
-        """Undo the last run, when the person says so again; a plan that waits is computed anew."""
-        question = Confirm(
-            "Undo",
-            "Undo the last run? The plan on the screen is computed again afterwards.",
-            "Undo",
-        )
-        if await self.app.push_screen_wait(question):
-            await self._undo(None)
-            if self.turn.pending is not None:
-                self.turn.preview_again(self.turn.pending)
+        """Undo the last run once the user confirms it."""
+        await self._undo(None, ask=True)
 
     @work(group="undo", exit_on_error=False)
     async def _undo_to_step(self, run_id: str) -> None:
@@ -219,24 +286,50 @@ class UndoActions(Workspace):
     async def _redo(self) -> None:
         runs = self.session.runs
         await self._restore(
-            "Done again", runs.redo, partial(runs.conflict_diff, None, redoing=True)
+            Reversal(
+                verb="Redo",
+                done="Done again",
+                preview=partial(runs.undo_preview, None, redoing=True),
+                restore=runs.redo,
+                diff=partial(runs.conflict_diff, None, redoing=True),
+            )
         )
 
-    async def _undo(self, run_id: str | None, to_step: str | None = None) -> None:
-        """With `to_step` only what came after it. Files that changed since are asked about one by one."""
+    async def _undo(
+        self, run_id: str | None, to_step: str | None = None, *, ask: bool = False
+    ) -> None:
+        """Undo a run, with `to_step` only what came after that step."""
         runs = self.session.runs
 
         def undo(force: Collection[str], skip: Collection[str]) -> UndoResult:
             return runs.undo(run_id, force, skip, to_step)
 
-        await self._restore("Undone", undo, partial(runs.conflict_diff, run_id))
+        reversal = Reversal(
+            verb="Undo",
+            done="Undone",
+            preview=partial(runs.undo_preview, run_id, to_step=to_step),
+            restore=undo,
+            diff=partial(runs.conflict_diff, run_id),
+        )
+        await self._restore(reversal, ask=ask)
 
-    async def _restore(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> None:
-        """Restore what can be restored, ask about the rest, and force what the user chooses."""
+    async def _restore(self, reversal: Reversal, *, ask: bool = False) -> None:
+        """Restore what can be restored, ask about the rest, and force what the user chooses. A plan that waits is previewed again.
+
+        The user is asked first when `ask` says so, or more than one file or a conflict is involved.
+        """
+        planned = await asyncio.to_thread(reversal.preview)
+        if ask or planned.conflicts or len(planned.restored) + len(planned.errors) > 1:
+            waits = self.turn.pending is not None
+            question = UndoPreview(reversal, planned, plan_waits=waits)
+            if not await self.app.push_screen_wait(question):
+                return
         try:
-            await self._restore_all(verb, restore, diff)
+            await self._restore_all(reversal)
         finally:
             await self._update_result()
+        if self.turn.pending is not None:
+            self.turn.preview_again(self.turn.pending)
 
     async def _update_result(self) -> None:
         """Show in the result pane which steps of its run are in effect now."""
@@ -245,19 +338,15 @@ class UndoActions(Workspace):
             steps = await asyncio.to_thread(self.session.runs.step_outcomes, result.run_id)
             self.panes.work.result.update_steps(steps)
 
-    async def _restore_all(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> None:
-        report = await asyncio.to_thread(restore, (), ())
-        self._say_report(verb, report)
+    async def _restore_all(self, reversal: Reversal) -> None:
+        report = await asyncio.to_thread(reversal.restore, (), ())
+        self._say_report(reversal.done, report)
         if not report.conflicts:
             return
-
-        async def load(path: str) -> str:
-            return await asyncio.to_thread(diff, path)
-
-        choices = await self.app.push_screen_wait(Conflicts(report.conflicts, load))
+        choices = await self.app.push_screen_wait(Conflicts(report.conflicts, reversal.diff))
         if choices is not None and choices.force:
-            report = await asyncio.to_thread(restore, choices.force, choices.skip)
-            self._say_report(verb, report)
+            report = await asyncio.to_thread(reversal.restore, choices.force, choices.skip)
+            self._say_report(reversal.done, report)
         kept = {conflict.path for conflict in report.conflicts} | (
             set(choices.skip) if choices is not None else set()
         )
@@ -320,6 +409,58 @@ class UndoActions(Workspace):
 
 
 @dataclass(frozen=True, slots=True)
+class Reversal:
+    """An undo or redo: how it is previewed and done, and what it would make of a file."""
+
+    verb: str
+    done: str
+    preview: Callable[[], UndoResult]
+    restore: _Restore
+    diff: Callable[[str], str]
+
+
+class UndoPreview(Confirm):
+    """Shows what an undo or redo would do. Dismisses with True when the user agrees."""
+
+    def __init__(self, reversal: Reversal, planned: UndoResult, *, plan_waits: bool) -> None:
+        restored, conflicts = len(planned.restored), len(planned.conflicts)
+        files = terminal_text.counted(restored, "file or folder", "files and folders")
+        parts = [f"{reversal.verb} restores {files}."]
+        if conflicts:
+            changed = terminal_text.counted(conflicts, "file")
+            parts.append(f"Skipped unless you choose otherwise, as changed since: {changed}.")
+        if plan_waits:
+            parts.append("The plan on the screen is computed again afterwards.")
+        super().__init__(f"{reversal.verb} this run?", " ".join(parts), reversal.verb)
+        self._reversal = reversal
+        self._planned = planned
+
+    def body(self) -> ComposeResult:
+        text, buttons = super().body()
+        yield text
+        yield FileRows()
+        yield buttons
+
+    def on_mount(self) -> None:
+        planned = self._planned
+        rows = [
+            ResultRow("changed", f"{conflict.path}  {conflict.reason}", conflict.path)
+            for conflict in planned.conflicts
+        ]
+        rows += [ResultRow("error", problem.message) for problem in planned.errors]
+        rows += [ResultRow("restore", path, path) for path in planned.restored]
+        listing = self.query_one(FileRows)
+        listing.set_rows(rows, 0)
+        listing.focus()
+
+    def on_virtual_list_chosen(self, event: FileRows.Chosen) -> None:
+        path = event.list.rows[event.index].path
+        if path is not None:
+            show = partial(show_diff, self, self._reversal.diff, path)
+            self.run_flow("undo diff", show, exclusive=True)
+
+
+@dataclass(frozen=True, slots=True)
 class ConflictChoices:
     """Paths to restore over what is there now, and paths to leave alone."""
 
@@ -362,9 +503,7 @@ class Conflicts(Modal[ConflictChoices]):
 
     BINDINGS = bindings("conflicts")
 
-    def __init__(
-        self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], Awaitable[str]]
-    ) -> None:
+    def __init__(self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], str]) -> None:
         super().__init__("These files changed since the run")
         self._conflicts = tuple(conflicts)
         self._load_diff = load_diff
@@ -395,15 +534,9 @@ class Conflicts(Modal[ConflictChoices]):
         )
 
     def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
-        self.run_flow(
-            "conflict diff", partial(self._show, self._conflicts[event.index].path), exclusive=True
-        )
-
-    async def _show(self, path: str) -> None:
-        diff = parse_diff(await self._load_diff(path))
-        self.app.push_screen(
-            DiffScreen(path, diff if diff.lines else "There are no lines to compare.")
-        )
+        path = self._conflicts[event.index].path
+        show = partial(show_diff, self, self._load_diff, path)
+        self.run_flow("conflict diff", show, exclusive=True)
 
 
 RecoveryChoice = Literal["finish", "back"]

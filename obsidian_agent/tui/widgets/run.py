@@ -245,6 +245,8 @@ _PARTLY_UNDONE = ("↶ Partly undone", "$warning")
 _WORD_STYLES = {
     "step": "$primary",
     "left": "$warning",
+    "changed": "$warning",
+    "restore": "$success",
     "new": "$success",
     "edit": "$warning",
     "delete": "$error",
@@ -319,8 +321,8 @@ class ResultPane(Vertical):
             result_in_words(result),
             [
                 *problems,
-                *_step_rows(result.steps),
-                *_file_rows(result.effects),
+                *_step_rows_unless_applied(result.steps),
+                *file_rows(result.effects),
                 *_left_rows(result.remaining),
             ],
         )
@@ -336,9 +338,9 @@ class ResultPane(Vertical):
         states = {step.state for step in steps}
         self._undone = "undone" in states and states <= {"undone", "not applied", "no changes"}
         if self._undone:
-            self._draw(_UNDONE, "The files are as they were before the run.", _step_rows(steps))
+            self._draw(_UNDONE, "The files are as they were before the run.", step_rows(steps))
         else:
-            self._draw(_PARTLY_UNDONE, "A part of the run is in effect.", _step_rows(steps))
+            self._draw(_PARTLY_UNDONE, "A part of the run is in effect.", step_rows(steps))
 
     def _draw(self, head: tuple[str, str], text: str, rows: Sequence[ResultRow]) -> None:
         word, style = head
@@ -404,19 +406,23 @@ def _problem_row(word: str, problem: Problem) -> ResultRow:
     return ResultRow(word, placed, whole=terminal_text.block(placed))
 
 
-def _step_rows(steps: Sequence[StepOutcome]) -> list[ResultRow]:
-    """Return a row for each step, unless everything is applied."""
-    if all(step.state in ("applied", "no changes") for step in steps):
-        return []
+def step_rows(steps: Sequence[StepOutcome]) -> list[ResultRow]:
+    """Return a row for each step, with its outcome."""
     return [ResultRow("step", step_in_words(step)) for step in steps]
+
+
+def _step_rows_unless_applied(steps: Sequence[StepOutcome]) -> list[ResultRow]:
+    applied = all(step.state in ("applied", "no changes") for step in steps)
+    return [] if applied else step_rows(steps)
 
 
 def _left_rows(remaining: Effects) -> list[ResultRow]:
     """Return a row for each change that the run did not make."""
-    return [ResultRow("left", f"{row.word} {row.text}") for row in _file_rows(remaining)]
+    return [ResultRow("left", f"{row.word} {row.text}") for row in file_rows(remaining)]
 
 
-def _file_rows(effects: Effects) -> list[ResultRow]:
+def file_rows(effects: Effects) -> list[ResultRow]:
+    """Return a row for each file, folder and command of a run."""
     rows = [ResultRow("delete", path) for path in effects.deleted]
     rows += [ResultRow("rename", f"{old} → {new}", new) for old, new in effects.renamed]
     rows += [ResultRow("edit", path, path) for path in effects.modified]
