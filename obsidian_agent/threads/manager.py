@@ -262,10 +262,15 @@ class ThreadManager:
         return self.store.delete(thread_id)
 
     def rewind(self, thread_id: str, version: int) -> ActiveThread:
-        """Go back to the end of an earlier turn. Raises `ConfigError`: THREAD_BUSY, NO_VERSION."""
-        _check_free(self.open(thread_id))
-        del self._open[thread_id]
-        return self._activate(self.store.rewind(thread_id, version))
+        """Return to the end of another turn. No note changes.
+
+        Raises `ConfigError` THREAD_BUSY or NO_VERSION.
+        """
+        thread = self.open(thread_id)
+        _check_free(thread)
+        with thread.recorder.file.locked():
+            state = self.store.rewind(thread_id, version)
+        return self._activate(state)
 
     def tick(self, thread_id: str, task: str, on: bool) -> None:
         """Tick or untick a task of a thread (see `threads.tasks`)."""

@@ -175,6 +175,8 @@ class Version:
     time: str
     entries: int
     messages: int
+    question: str = ""
+    """The message that the turn answered."""
 
 
 @dataclass(slots=True)
@@ -201,6 +203,8 @@ class ThreadState:
     usage: list[TokensUsed] = field(default_factory=list)
     done: dict[str, bool] = field(default_factory=dict)
     versions: list[Version] = field(default_factory=list)
+    version: int | None = None
+    """Number of the version that the thread is at; None when a turn began since."""
     damaged: int = 0
 
     @property
@@ -257,6 +261,7 @@ class ThreadFold:
             case {"k": "asked", "text": str(text)}:
                 self.finish_stream()
                 self.unsent = len(state.entries)
+                state.version = None
                 state.entries.append(ThreadEntry("person", text, str(time or ""), "unsent"))
             case {"k": "message"} if (message := message_in(record)) is not None:
                 self._message(message, str(time or ""))
@@ -283,6 +288,7 @@ class ThreadFold:
                 messages, entries, shared = self.history[number]
                 state.messages, state.entries = list(messages), list(entries)
                 state.shared = dict(shared)
+                state.version = number
                 self.stream.clear()
                 self.unsent = None
             case _:
@@ -327,10 +333,16 @@ class ThreadFold:
             self.unsent = None
 
     def _entry(self, role: str, text: str, time: str, data: Any) -> None:
-        if (known := _ENTRY_ROLES.get(role)) is not None:
-            self.state.entries.append(
-                ThreadEntry(known, text, time, data=data if isinstance(data, dict) else {})
-            )
+        state = self.state
+        known = _ENTRY_ROLES.get(role)
+        if known is None:
+            return
+        entry = ThreadEntry(known, text, time, data=data if isinstance(data, dict) else {})
+        state.entries.append(entry)
+        if known == "run" and state.version in self.history:
+            # The run of this version's plan: a thread that returns to the version must not offer
+            # the plan again.
+            self.history[state.version][1].append(entry)
 
     def _sources(self, paths: list[str], also_sent: list[str]) -> None:
         """Add the sources to the last answer."""
@@ -363,7 +375,13 @@ class ThreadFold:
         self.finish_stream()
         self.history[number] = (list(state.messages), list(state.entries), dict(state.shared))
         state.versions = [known for known in state.versions if known.number != number]
-        state.versions.append(Version(number, time, len(state.entries), len(state.messages)))
+        question = next(
+            (entry.text for entry in reversed(state.entries) if entry.role == "person"), ""
+        )
+        state.versions.append(
+            Version(number, time, len(state.entries), len(state.messages), question)
+        )
+        state.version = number
         for old in state.versions[:-MAX_VERSIONS]:
             self.history.pop(old.number, None)
         state.versions = state.versions[-MAX_VERSIONS:]

@@ -142,6 +142,14 @@ KEYS: tuple[Key, ...] = (
     Key("main.settings", "f5", "settings", "Settings", "Settings", footer=False),
     Key("main.tasks", "f8", "tasks", "Tasks", "Tasks and plans of this conversation", footer=False),
     Key(
+        "main.rewind",
+        "f9",
+        "rewind",
+        "Turns",
+        "Turns of this conversation: go back to the end of one",
+        footer=False,
+    ),
+    Key(
         "main.open",
         "ctrl+o",
         "open_note",

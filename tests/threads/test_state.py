@@ -159,6 +159,26 @@ def test_the_last_twenty_versions_can_be_come_back_to() -> None:
     assert read(*turns, {"k": "rewound", "n": 3}).entries[-1].text == "a30", "too old"
 
 
+def test_the_turns_that_were_left_can_be_come_back_to_by_their_questions() -> None:
+    turns = [
+        record
+        for n in range(1, 4)
+        for record in (asked(f"q{n}"), user(f"q{n}"), model(f"a{n}"), version(n))
+    ]
+    back = read(*turns, {"k": "rewound", "n": 1})
+    assert [one.question for one in back.versions] == ["q1", "q2", "q3"]
+    assert back.version == 1
+    assert read(*turns, asked("q4")).version is None
+
+
+def test_a_plan_that_ran_is_not_offered_again_when_its_turn_is_come_back_to() -> None:
+    plan = {"k": "said", "role": "plan", "text": "Tidy", "data": {"plan": {}}}
+    run = {"k": "said", "role": "run", "text": "Tidy", "data": {"runId": "r1"}}
+    turns = [asked("q1"), user("q1"), plan, version(1), run, asked("q2"), user("q2"), version(2)]
+    back = read(*turns, {"k": "rewound", "n": 1})
+    assert [said.role for said in back.said] == ["person", "plan", "run"]
+
+
 def test_a_compacted_history_is_short_for_the_model_and_whole_for_people() -> None:
     state = read(
         user("one"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 from textual.containers import VerticalScroll
@@ -23,15 +24,17 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.records import Cut
-from obsidian_agent.journal.undo import UndoConflict
+from obsidian_agent.journal.undo import UndoConflict, UndoResult
 from obsidian_agent.providers.local_models import USUAL, LocalService, Offer
 from obsidian_agent.services.fields import Field
+from obsidian_agent.threads.state import Version
 from obsidian_agent.tui.screens.dialogs import Confirm, Pick, Report, Secret
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.tui.screens.threads import Turns
 from obsidian_agent.tui.screens.trust import Reading
-from obsidian_agent.tui.screens.undo import Conflicts, Recovery, Steps
+from obsidian_agent.tui.screens.undo import Conflicts, Recovery, Reversal, Steps, UndoPreview
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from tui.demo import demo_session
@@ -190,6 +193,7 @@ async def help(app: Driver) -> None:
 SCREENS |= {
     "actions": keys("f2"),
     "history": keys("f3"),
+    "outcome": keys("f3", "enter"),
     "conversations": conversations,
     "settings": keys("f5"),
     "open": keys("ctrl+o", *"idea"),
@@ -220,6 +224,7 @@ MOVE = Candidate(
     "move",
 )
 CONFLICTS = [UndoConflict("A.md", "changed since"), UndoConflict("B.md", "gone")]
+UNDO = partial(UndoResult, "r1", ("C.md", "D.md"), (), tuple(CONFLICTS))
 PUSHED: dict[str, Callable[[], object]] = {
     "candidates": lambda: Candidates(
         "“todo to task” can mean several things.",
@@ -231,6 +236,14 @@ PUSHED: dict[str, Callable[[], object]] = {
     "share": lambda: Share(REQUEST),
     "confirm": lambda: Confirm("Quit now?", "A plan is being applied.", "Stop and quit", "Go on"),
     "conflicts": lambda: Conflicts(CONFLICTS, lambda path: ""),
+    "undo-preview": lambda: UndoPreview(
+        Reversal("Undo", "Undone", UNDO, lambda force, skip: UNDO(), lambda path: ""),
+        UNDO(),
+        plan_waits=True,
+    ),
+    "turns": lambda: Turns(
+        [Version(n, "2025-12-16T09:30:00", 2, 2, f"Question {n}") for n in (1, 2, 3)], 2
+    ),
     "recovery": lambda: Recovery(
         interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")
     ),

@@ -14,6 +14,8 @@ from obsidian_agent.services.session import Session
 from obsidian_agent.threads.log_store import ThreadStore
 from obsidian_agent.threads.manager import ThreadManager
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
+from obsidian_agent.tui.screens.threads import Turns as TurnList
+from obsidian_agent.tui.widgets.row_list import ChoiceList
 from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, Entry
 from tui.driving import Driver, driving
 from tui.fakes import plan_of, sample_preview
@@ -206,3 +208,48 @@ async def _look_back(driver: Driver) -> None:
     await driver.settle()
     assert "Remark 0." in driver.transcript()
     assert not transcript.query(Earlier)
+
+
+async def test_a_conversation_goes_back_to_an_earlier_turn_and_forward_again(
+    tmp_path: Path,
+) -> None:
+    threads = chats(tmp_path, Turns())
+    async with driving(threads=threads) as driver:
+        await driver.send("/rewind")
+        assert "There is no earlier turn yet." in driver.hint()
+        for question in ("one", "two", "three"):
+            await driver.send(question)
+            await said(driver, f"Answer to {question}.")
+        await driver.press("f9")
+        await driver.on_top(TurnList)
+        listing = driver.app.screen.query_one(ChoiceList)
+        rows = [(row.text, row.word.strip()) for row in listing.rows]
+        assert rows == [("three", "▸"), ("two", ""), ("one", "")]
+        await driver.press("end", "enter")
+        assert "Answer to one." in driver.transcript()
+        assert "two" not in driver.transcript()
+        await driver.send("four")
+        await said(driver, "Answer to four.")
+        await driver.send("/rewind")
+        await driver.on_top(TurnList)
+        listing = driver.app.screen.query_one(ChoiceList)
+        assert [row.text for row in listing.rows] == ["four", "three", "two", "one"]
+        await driver.press("down", "enter")
+        assert "Answer to three." in driver.transcript()
+        assert "four" not in driver.transcript()
+
+
+async def test_a_plan_of_a_later_turn_does_not_stay_on_the_screen(tmp_path: Path) -> None:
+    turns = Turns()
+    turns.go.set()
+    async with driving(threads=chats(tmp_path, turns)) as driver:
+        await driver.send("one")
+        await said(driver, "Answer to one.")
+        await driver.send("plan two")
+        await driver.until(lambda: driver.stage == "plan")
+        await driver.settle()
+        await driver.press("f9")
+        await driver.press("end", "enter")
+        assert driver.stage == "idle"
+        assert driver.main.turn.pending is None
+        assert driver.main.waiting == {}

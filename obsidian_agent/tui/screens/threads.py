@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
@@ -23,7 +23,7 @@ from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.turn.controller import Pending
 from obsidian_agent.tui.widgets.prompt import LineEntry
-from obsidian_agent.tui.widgets.row_list import VirtualList
+from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 from obsidian_agent.tui.widgets.transcript import entries_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.threads.log_store import ThreadSummary
     from obsidian_agent.threads.manager import ActiveThread, ThreadManager
+    from obsidian_agent.threads.state import Version
     from obsidian_agent.tui.turn.thread import Elsewhere
 
 
@@ -213,6 +214,38 @@ def age(time: str, now: datetime | None = None) -> str:
     return f"{then:%Y-%m-%d}"
 
 
+class Turns(Modal[int]):
+    """The turns of a conversation, the latest first. Dismisses with the number of the chosen one."""
+
+    def __init__(self, versions: Sequence[Version], current: int | None) -> None:
+        super().__init__(
+            "Back to which turn?",
+            "The conversation goes on from the end of that turn. No note changes.",
+        )
+        self._versions = [*reversed(versions)]
+        self._current = current
+
+    def body(self) -> ComposeResult:
+        listing = ChoiceList([], empty=" No turn of this conversation is complete yet.")
+        rows = [
+            Choice(
+                key=str(version.number),
+                text=version.question,
+                note=age(version.time),
+                word="▸" if version.number == self._current else " ",
+            )
+            for version in self._versions
+        ]
+        listing.set_choices(rows, 0 if rows else None)
+        yield listing
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceList).focus()
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(self._versions[event.index].number)
+
+
 class ThreadActions(Workspace):
     """Holds the plans that wait in threads which are not on the screen."""
 
@@ -232,6 +265,12 @@ class ThreadActions(Workspace):
             "rename_thread",
             "TITLE",
             needs=True,
+        ),
+        Command(
+            "rewind",
+            "Go back to an earlier turn",
+            "Lists the turns of this conversation; no note changes",
+            "rewind",
         ),
         Command(
             "export", "Export the conversation as a note", "A plan like any other", "export_thread"
@@ -298,6 +337,32 @@ class ThreadActions(Workspace):
             self._offer_plan(chat)
         if self.turn.pending is None:
             self.panes.go("chat")
+        self.refresh_state()
+
+    @work(group="threads", exclusive=True, exit_on_error=False)
+    async def action_rewind(self) -> None:
+        """Go back to the end of a turn that the user picks. Notes stay as they are."""
+        thread_id = self.thread.id
+        if thread_id is None:
+            self.hint("There is no earlier turn yet.")
+            return
+        state = (await asyncio.to_thread(self.threads.open, thread_id)).state
+        number = await self.app.push_screen_wait(Turns(state.versions, state.version))
+        if number is None or number == state.version or thread_id != self.thread.id:
+            return
+        if not self.is_not_writing():
+            return
+        chat = await asyncio.to_thread(self.threads.rewind, thread_id, number)
+        self.waiting.pop(thread_id, None)
+        self.turn.let_go()
+        self.turn.take_up(None)
+        self.panes.chat.transcript.retell(entries_of(chat.state.said))
+        self._offer_plan(chat)
+        if self.turn.pending is None:
+            self.panes.go("chat")
+        self.hint(
+            "Back at an earlier turn. Notes are unchanged; earlier runs are undone in the history."
+        )
         self.refresh_state()
 
     def _leave(self, thread_id: str | None) -> bool:
