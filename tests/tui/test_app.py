@@ -350,7 +350,7 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
         await app.press("a")
         await app.press("u")
         await app.on_top(UndoPreview)
-        assert "Skipped unless you choose otherwise, as changed since: 2 files." in app.screen()
+        assert "2 files changed since; what happens to these you decide afterwards." in app.screen()
         assert session.called("undo") == []
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)

@@ -85,6 +85,7 @@ class Confirm(Modal[bool]):
     """Dismisses with True for yes; False or None otherwise."""
 
     BINDINGS = bindings("confirm")
+    AUTO_FOCUS = "#no"
 
     def __init__(
         self, title: str, text: str, yes: str, no: str = "Cancel", *, danger: bool = True
@@ -103,9 +104,6 @@ class Confirm(Modal[bool]):
                 variant="error" if self._danger else "default",
             ),
         )
-
-    def on_mount(self) -> None:
-        self.query_one("#no").focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")

@@ -422,13 +422,15 @@ class Reversal:
 class UndoPreview(Confirm):
     """Shows what an undo or redo would do. Dismisses with True when the user agrees."""
 
+    AUTO_FOCUS = "FileRows"
+
     def __init__(self, reversal: Reversal, planned: UndoResult, *, plan_waits: bool) -> None:
         restored, conflicts = len(planned.restored), len(planned.conflicts)
         files = terminal_text.counted(restored, "file or folder", "files and folders")
         parts = [f"{reversal.verb} restores {files}."]
         if conflicts:
             changed = terminal_text.counted(conflicts, "file")
-            parts.append(f"Skipped unless you choose otherwise, as changed since: {changed}.")
+            parts.append(f"{changed} changed since; what happens to these you decide afterwards.")
         if plan_waits:
             parts.append("The plan on the screen is computed again afterwards.")
         super().__init__(f"{reversal.verb} this run?", " ".join(parts), reversal.verb)
@@ -449,9 +451,7 @@ class UndoPreview(Confirm):
         ]
         rows += [ResultRow("error", problem.message) for problem in planned.errors]
         rows += [ResultRow("restore", path, path) for path in planned.restored]
-        listing = self.query_one(FileRows)
-        listing.set_rows(rows, 0)
-        listing.focus()
+        self.query_one(FileRows).set_rows(rows, 0)
 
     def on_virtual_list_chosen(self, event: FileRows.Chosen) -> None:
         path = event.list.rows[event.index].path
