@@ -353,6 +353,18 @@ def _show_changes(preview: Preview, diff_of: Callable[[NetChange], str], out: Ou
         out.line("Nothing would change.")
 
 
+def _left_lines(left: Effects) -> Iterator[str]:
+    """Yield the changes of the approved plan that the run did not make."""
+    if not left.anything:
+        return
+    yield f"Left: {counted(left.files, 'file')}"
+    yield from (f"  create {path}" for path in left.created)
+    yield from (f"  modify {path}" for path in left.modified)
+    yield from (f"  move to .trash {path}" for path in left.deleted)
+    yield from (f"  rename {old} -> {new}" for old, new in left.renamed)
+    yield from (f"  run {command}" for command in left.commands)
+
+
 def _result_lines(result: ExecutionResult) -> Iterator[str]:
     effects = result.effects
     counts = [
@@ -365,6 +377,7 @@ def _result_lines(result: ExecutionResult) -> Iterator[str]:
     ]
     told = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing changed"
     yield f"{result.status}: {result.completed_steps} of {counted(result.total_steps, 'step')}, {told}."
+    yield from _left_lines(result.remaining)
     if result.undo_available:
         yield f"Undo with: obsidian-agent undo {result.run_id}"
 

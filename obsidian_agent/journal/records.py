@@ -127,6 +127,11 @@ class Effects:
         """Whether there was any effect."""
         return self != Effects()
 
+    @property
+    def files(self) -> int:
+        """Number of files that are created, modified, deleted or renamed."""
+        return sum(map(len, (self.created, self.modified, self.deleted, self.renamed)))
+
 
 @dataclass(slots=True)
 class _Trace:
@@ -269,6 +274,8 @@ class StepShare:
     step: str
     numbers: range
     commands: tuple[str, ...] = ()
+    writes: frozenset[int] = frozenset()
+    """Those of the actions that write a file."""
 
 
 def cuts_between(shares: Sequence[StepShare], joined: Iterable[tuple[int, int]]) -> list[Cut]:
@@ -287,7 +294,8 @@ def cuts_between(shares: Sequence[StepShare], joined: Iterable[tuple[int, int]])
     unclean: set[int] = set()
     for first, second in joined:
         earlier, later = shares[first].step, shares[second].step
-        numbers[earlier].update(shares[second].numbers)
+        # What was changed before a delete never reaches the disk: it goes with the delete.
+        numbers[earlier].update(shares[second].writes or shares[second].numbers)
         unclean.update(range(order[earlier], order[later]))
     cuts: list[Cut] = []
     total = 0

@@ -6,7 +6,7 @@ is a record like a run, so it survives a crash, and redo is nothing but the undo
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -14,7 +14,7 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
 from obsidian_agent.journal.reader import no_run
-from obsidian_agent.journal.records import Kind, NewRecord, Record, Status, cut_after
+from obsidian_agent.journal.records import Kind, NewRecord, Record, Status, StoredAction, cut_after
 from obsidian_agent.journal.recovery import settle
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
@@ -499,20 +499,38 @@ def _take_back(
 
 def undo_content(
     journal: Journal, run_id: str | None, path: str, *, redoing: bool = False
-) -> bytes | None:
-    """What undoing a run (None: the last one), or redoing, would put at a path that it wrote; None where it would remove the file.
+) -> tuple[str, bytes | None]:
+    """Return the path of a file as the run (None: the last one) left it, and its content after undoing that, or after redoing.
 
+    `path` is the one that the run left it at, or the one it comes back to. The content is None where the file would be removed.
     JournalError (RUN_NOT_FOUND, NOTHING_TO_UNDO) also when the run did not write that file.
     """
     record = _redoable(journal) if redoing else _undoable(journal, run_id)
     actions, images = journal.load(record)
+    moves = [stored for stored in actions if isinstance(stored.action, MoveEntry)]
     for stored in actions:
         action = stored.action
-        if isinstance(action, PutFile) and action.path.text == path:
-            return images.get(action.before) if action.before is not None else None
+        if isinstance(action, PutFile) and path in (
+            action.path.text,
+            _restored_at(action, [move for move in moves if move.number < stored.number]),
+        ):
+            content = images.get(action.before) if action.before is not None else None
+            return action.path.text, content
     raise JournalError(
-        f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path
+        f"Run {record.run_id} did not change the text of {path}.",
+        code="NOTHING_TO_UNDO",
+        path=path,
     )
+
+
+def _restored_at(action: PutFile, moves: Sequence[StoredAction]) -> str:
+    """Return the path of a file once these moves are taken back too."""
+    path = action.path.text
+    for move in reversed(moves):
+        back = reverse(move.action)
+        if isinstance(back, MoveEntry):
+            path = _moved(path, back)
+    return path
 
 
 def _names(action: Action) -> set[str]:

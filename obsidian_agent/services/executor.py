@@ -57,6 +57,7 @@ from obsidian_agent.vault.paths.path import is_trash
 from obsidian_agent.vault.transaction.actions import (
     Action,
     MoveEntry,
+    PutFile,
     PutFolder,
     action_of,
     reverse,
@@ -261,7 +262,8 @@ def _cuts(preview: Preview, work: Sequence[Sequence[Work]]) -> list[Cut]:
     shares: list[StepShare] = []
     for instance, actions in zip(preview.instances, work, strict=True):
         numbers = range(actions[0].number, actions[-1].number + 1) if actions else range(0)
-        shares.append(StepShare(instance.step_id, numbers, _commands_of(instance)))
+        writes = frozenset(one.number for one in actions if isinstance(one.action, PutFile))
+        shares.append(StepShare(instance.step_id, numbers, _commands_of(instance), writes))
     return cuts_between(shares, preview.change_set.joined)
 
 

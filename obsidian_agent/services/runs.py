@@ -151,10 +151,10 @@ class Runs:
             return self._taken_back("redo", redo(journal, self._store, force=force, skip=skip))
 
     def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
-        """Unified diff from a file as it is now to what undoing the run (or redoing) would put there; "" for binary content."""
+        """Return the unified diff from a file as it is now to what undoing the run (or redoing) makes of it; "" for binary content."""
         with self.journal() as journal:
-            wanted = undo_content(journal, run_id, path, redoing=redoing)
-        where = parse(path, PathUse.READ)
+            present, wanted = undo_content(journal, run_id, path, redoing=redoing)
+        where = parse(present, PathUse.READ)
         now = self._store.read(where) if self._store.lstat(where) is not None else None
         return unified_diff(now, wanted, where.text, where.text)
 

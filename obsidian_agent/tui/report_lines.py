@@ -253,12 +253,17 @@ def result_in_words(result: ExecutionResult) -> str:
         if items
     ]
     done = ", ".join(parts).capitalize() if parts else "No file was changed"
-    if result.status in ("done", "recovered"):
-        return f"{done}."
-    return f"{done}. {result.completed_steps:,} of {result.total_steps:,} steps are applied."
+    sentences = [f"{done}."]
+    if result.status not in ("done", "recovered"):
+        sentences.append(f"{result.completed_steps:,} of {result.total_steps:,} steps are applied.")
+    if left := result.remaining.files:
+        sentences.append(f"Left: {terminal_text.counted(left, 'file')}.")
+    return " ".join(sentences)
 
 
 def step_in_words(step: StepOutcome) -> str:
-    """Return a step with its outcome: `◐ Tag the notes: partly applied, 120 of 390`."""
-    part = f", {step.in_effect:,} of {step.changes:,}" if step.state == "partly applied" else ""
-    return f"{STEP_SIGNS[step.state][0]} {step.text}: {step.state}{part}"
+    """Return a step with its outcome: `◐ Tag the notes: partly applied, 120 of 390 changes`."""
+    words = f"{STEP_SIGNS[step.state][0]} {step.text}: {step.state}"
+    if step.state != "partly applied":
+        return words
+    return f"{words}, {step.in_effect:,} of {terminal_text.counted(step.changes, 'change')}"

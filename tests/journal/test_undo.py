@@ -115,7 +115,7 @@ class TestConflicts:
         assert (home.root / "one.md").read_bytes() == b"edited later\n"
         assert (home.root / "two.md").read_bytes() == b"two\r\n"
         assert not home.journal.history()[0].undone
-        assert undo_content(home.journal, run_id, "one.md") == b"one\n"
+        assert undo_content(home.journal, run_id, "one.md") == ("one.md", b"one\n")
 
     def test_what_was_left_can_be_forced_later_and_nothing_is_lost(self, home: Home) -> None:
         run_id = home.run(*CHANGED).run_id
@@ -388,3 +388,17 @@ def test_the_mode_of_a_created_file_comes_back_with_redo(home: Home) -> None:
     undo(home.journal, home.store)
     redo(home.journal, home.store)
     assert (home.root / "new.md").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_content_of_a_moved_note_is_found_by_both_its_paths(home: Home) -> None:
+    home.run(
+        [make("A"), move("Folder", "A/Folder")],
+        [
+            move("A/Folder/inner.md", "A/moved.md", b"inner\n" * 100),
+            modify("A/moved.md", b"inner\n" * 100, b"x"),
+        ],
+    )
+    for path in ("A/moved.md", "Folder/inner.md"):
+        assert undo_content(home.journal, None, path) == ("A/moved.md", b"inner\n" * 100)
+    with refused("NOTHING_TO_UNDO"):
+        undo_content(home.journal, None, "Folder")

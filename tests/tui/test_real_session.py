@@ -177,7 +177,7 @@ async def test_a_cancelled_run_says_of_each_step_and_file_what_is_left(
         {
             "id": kind,
             "tool": tool,
-            "foreach": names,
+            "foreach": {"from": names, "itemName": "item"},
             "args": args,
             "preview": kind.capitalize(),
         }
@@ -217,9 +217,12 @@ async def test_a_cancelled_run_says_of_each_step_and_file_what_is_left(
             rows = [(row.word, row.text) for row in driver.main.query_one(ResultList).rows]
             words = [text for word, text in rows if word == "step"]
             assert len(words) == 2
-            assert all("partly applied" in text for text in words)
+            assert words == [
+                "◐ Append: partly applied, 3 of 4 changes",
+                "◐ Move: partly applied, 7 of 9 changes",
+            ]
             assert [text for word, text in rows if word == "left"] == ["rename n3.md → Moved/n3.md"]
-            assert "6 of 8 steps are applied" in driver.screen()
+            assert "6 of 8 steps are applied. Left: 1 file." in driver.transcript()
             log = [row.text for row in driver.main.query_one(RunLog).rows if row.kind == "applied"]
             assert not any("3" in text for text in log), "nothing of n3 was written"
             await driver.press("u")

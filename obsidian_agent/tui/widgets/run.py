@@ -322,8 +322,8 @@ class ResultPane(Vertical):
             [
                 *problems,
                 *_step_rows_unless_applied(result.steps),
-                *file_rows(result.effects),
                 *_left_rows(result.remaining),
+                *file_rows(result.effects),
             ],
         )
 
