@@ -176,7 +176,7 @@ def test_a_plan_that_ran_is_not_offered_again_when_its_turn_is_come_back_to() ->
     run = {"k": "said", "role": "run", "text": "Tidy", "data": {"runId": "r1"}}
     turns = [asked("q1"), user("q1"), plan, version(1), run, asked("q2"), user("q2"), version(2)]
     back = read(*turns, {"k": "rewound", "n": 1})
-    assert [said.role for said in back.said] == ["person", "plan", "run"]
+    assert [said.role for said in back.entries] == ["person", "plan", "run"]
 
 
 def test_a_compacted_history_is_short_for_the_model_and_whole_for_people() -> None:

@@ -356,7 +356,7 @@ class ThreadActions(Workspace):
         self.waiting.pop(thread_id, None)
         self.turn.let_go()
         self.turn.take_up(None)
-        self.panes.chat.transcript.retell(entries_of(chat.state.said))
+        self.panes.chat.transcript.retell(entries_of(chat.state.entries))
         self._offer_plan(chat)
         if self.turn.pending is None:
             self.panes.go("chat")
