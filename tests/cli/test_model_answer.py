@@ -178,10 +178,10 @@ def test_a_service_is_given_up_after_the_timeout_and_no_later(
     code, document, seconds = ask_service(vendor, behaviour, "timeout = 4")
     assert (code, document["answer"]) == (Exit.SERVICE, answer)
     assert document["errors"][0]["code"] == "API_TIMEOUT"
-    assert 4 <= seconds < usual + 8, "one silence, whatever is tried again"
+    assert 4 <= seconds < usual + 16, "one silence, whatever is tried again: not 20 s or 60 s"
 
 
-@pytest.mark.parametrize("ending", ["clean-cut", "reset", "error-event"])
+@pytest.mark.parametrize("ending", ["clean-cut", "error-event"])
 def test_an_answer_that_breaks_off_keeps_its_text(ending: Any, ask_service: Any) -> None:
     reply = Reply("The launch is in May.", piece=5, cut_after=3, ending=ending)
     code, document, _ = ask_service("openai", reply)

@@ -491,8 +491,10 @@ async def test_the_card_answers_nothing_that_was_being_typed(
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
         await app.until(lambda: isinstance(app.app.screen, FirstStart))
         await app.pilot.press("1", "2")
+        assert app.prompt.text == "", "nothing is being typed yet"
+        await app.pilot.press("x", "1", "2")
+        await app.until(lambda: app.prompt.text == "x12")
         assert isinstance(app.app.screen, FirstStart)
-        assert app.prompt.text == "12"
         assert not file.exists()
 
 
