@@ -13,7 +13,16 @@ from pydantic import SecretStr
 
 from agents import json_planner, played
 from llm_server import KEY, Failure, LlmServer, Reply
-from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TextDelta, TokensUsed
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    Notice,
+    PlanReady,
+    ShareDecided,
+    ShareRequested,
+    TextDelta,
+    TokensUsed,
+)
 from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.turn.loop import Agent
@@ -63,7 +72,9 @@ async def turn(server: LlmServer, vendor: str, silence: float = 60.0) -> list[Ag
 
 
 def without_text(events: list[AgentEvent]) -> list[AgentEvent]:
-    return [event for event in events if not isinstance(event, TextDelta | TokensUsed)]
+    """The events but the text, its cost, and the question whether the selection may be sent."""
+    left_out = TextDelta | TokensUsed | ShareRequested | ShareDecided
+    return [event for event in events if not isinstance(event, left_out)]
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
