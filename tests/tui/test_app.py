@@ -350,7 +350,8 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
         await app.press("a")
         await app.press("u")
         await app.on_top(UndoPreview)
-        assert "2 files changed since; what happens to these you decide afterwards." in app.screen()
+        text = "2 files changed since"
+        await app.until(lambda: text in app.screen())
         assert session.called("undo") == []
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)
