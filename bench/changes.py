@@ -80,7 +80,7 @@ def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
 def _settled(session: Session, vault: Generated) -> list[str]:
     time.sleep(SETTLED_SECONDS)
     index = session.vault.view().index
-    return [path.text for path in index.linking(parse(vault.hub, PathUse.READ))]
+    return [path.text for path in index.backlinks(parse(vault.hub, PathUse.READ))]
 
 
 def _plan(vault: Generated) -> dict[str, object]:
@@ -166,4 +166,4 @@ def _many_files(folder: Path) -> None:
 
 def _known(keeper: IndexKeeper) -> int:
     latest = keeper.latest
-    return 0 if latest is None else sum(1 for _ in latest.file_texts())
+    return 0 if latest is None else sum(1 for _ in latest.file_paths())

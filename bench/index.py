@@ -24,7 +24,7 @@ from bench.vaultgen import COMMON, NEEDLE, Generated, generate
 from obsidian_agent.tools.search.search import SearchRequest, search
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.index import tag_key, tag_within
-from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
+from obsidian_agent.vault.index.keeper import SNAPSHOT_NAME, IndexKeeper
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot import Snapshot
 from obsidian_agent.vault.index.snapshot_file import walk_stamps
@@ -145,7 +145,7 @@ class _Bench:
     def _names(self, index: StoredIndex) -> Iterator[Row]:
         from rapidfuzz import fuzz, process
 
-        paths = list(index.file_texts())
+        paths = list(index.file_paths())
         subject = NameSearch(paths)
         for query in QUERIES:
             yield self._row(
@@ -218,8 +218,10 @@ class _Bench:
             "comparing all links",
             lambda: [file for file, target in links if target.lower().endswith(name)],
         )
-        yield self._row("backlinks of a note", lambda: index.linking_texts(other), *scan, "<= 0.03")
-        yield self._row("backlinks of the hub", lambda: index.linking_texts(hub), *scan, "<= 0.03")
+        yield self._row(
+            "backlinks of a note", lambda: index.backlink_paths(other), *scan, "<= 0.03"
+        )
+        yield self._row("backlinks of the hub", lambda: index.backlink_paths(hub), *scan, "<= 0.03")
         yield self._row(
             "notes with a tag",
             lambda: {file for row in snapshot.tagged(tag) for file in row},
@@ -238,7 +240,7 @@ class _Bench:
         for number in range(50):
             file.write_bytes(data + f"\n[[changed {number}]]\n".encode())
             started = time.perf_counter()
-            index = keeper.look_at([path])
+            index = keeper.update_paths([path])
             assert index is not None
             assert index.facts(path).targets[-1] == f"changed {number}"
             seconds.append(time.perf_counter() - started)
@@ -266,7 +268,7 @@ class _Bench:
             "<= 1.3",
         )
         tracemalloc.start()
-        snapshot = Snapshot(self.state / FILE)
+        snapshot = Snapshot(self.state / SNAPSHOT_NAME)
         names = NameSearch(snapshot.paths)
         memory = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()

@@ -30,7 +30,7 @@ from bench.table import Row
 from bench.vaultgen import COMMON, Generated, generate
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.keeper import FILE
+from obsidian_agent.vault.index.keeper import SNAPSHOT_NAME
 
 OURS = os.fspath(Path(sys.executable).with_name("obsidian-agent"))
 PASS = [sys.executable, "-c", "pass"]
@@ -351,7 +351,7 @@ class _Vault:
 
     def _keys_while_indexing(self, ours: list[str]) -> list[float]:
         """Seconds from a key to the paint that holds its letter, from the first frame until the index is saved."""
-        for file in self.state.rglob(FILE):
+        for file in self.state.rglob(SNAPSHOT_NAME):
             file.unlink()
         waits = []
         with _Terminal(ours) as terminal:
@@ -359,7 +359,7 @@ class _Vault:
             for number in count():
                 waits.append(terminal.key(LETTERS[number % len(LETTERS)]))
                 terminal.read(KEY_EVERY)
-                if number >= 20 and any(self.state.rglob(FILE)):
+                if number >= 20 and any(self.state.rglob(SNAPSHOT_NAME)):
                     return waits
         return waits
 

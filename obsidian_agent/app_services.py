@@ -74,7 +74,7 @@ class AppServices:
         keeper = self.session.vault.keeper
         if keeper is not None:
             status = keeper.status
-            used = f"{status.kept:,} records were still right, {status.read:,} were made"
+            used = f"{status.reused:,} records were still right, {status.read:,} were made"
             words = (
                 f"{counted(status.files, 'file')}, looked at in {status.seconds:.2f} s; {used}"
                 if status.ready

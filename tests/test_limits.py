@@ -27,7 +27,7 @@ from obsidian_agent.vault.filesystem.store import READ_LIMIT
 from obsidian_agent.vault.links import references
 from obsidian_agent.vault.paths.path import MAX_DEPTH, MAX_PATH_BYTES
 from obsidian_agent.vault.paths.rules import MAX_NAME_BYTES
-from obsidian_agent.vault.views.changes import DIFFLIB_LIMIT
+from obsidian_agent.vault.views.diff import DIFFLIB_LIMIT
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 MEGABYTE = 1024 * 1024

@@ -23,7 +23,7 @@ from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.lookup import read_text
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.name_search import NameSearch
-from obsidian_agent.vault.index.word_search import ranked, words_of
+from obsidian_agent.vault.index.word_search import query_words, rank_notes
 from obsidian_agent.vault.links.resolve import name_key
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import VaultView
@@ -396,15 +396,15 @@ def _note(name: str, context: RunContext, view: VaultView) -> VaultPath | None:
         and (target := index.resolve(name, context.active_file)) is not None
     ):
         return target
-    named = [path for path in index.named(name_key(name)) if path.is_note]
+    named = [path for path in index.files_named(name_key(name)) if path.is_note]
     return named[0] if len(named) == 1 else None
 
 
 def _ranked(message: str, view: VaultView, most: int) -> Iterator[tuple[VaultPath, float]]:
-    words = [word for word in words_of(message) if word not in _STOP_WORDS and len(word) > 2]
+    words = [word for word in query_words(message) if word not in _STOP_WORDS and len(word) > 2]
     if not words:
         return
-    for note in ranked(view.index, ROOT, " ".join(words[:12]))[:most]:
+    for note in rank_notes(view.index, ROOT, " ".join(words[:12]))[:most]:
         yield note.path, note.score
 
 

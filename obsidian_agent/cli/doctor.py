@@ -375,14 +375,14 @@ def _model(wiring: Wiring) -> str:
 
 
 def _index(folder: Path) -> str:
-    from obsidian_agent.vault.index.keeper import FILE
+    from obsidian_agent.vault.index.keeper import SNAPSHOT_NAME
     from obsidian_agent.vault.index.snapshot import Snapshot
     from obsidian_agent.vault.index.snapshot_file import UnusableIndex
 
-    if not (folder / FILE).exists():
+    if not (folder / SNAPSHOT_NAME).exists():
         return "not built yet"
     try:
-        return counted(len(Snapshot(folder / FILE)), "file")
+        return counted(len(Snapshot(folder / SNAPSHOT_NAME)), "file")
     except (UnusableIndex, OSError) as error:
         raise VaultError(
             f"It cannot be read ({error}); it is built anew when it is needed."

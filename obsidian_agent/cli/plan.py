@@ -165,10 +165,10 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     """A plan of one step. A note may be named without `.md`, before and after."""
     from obsidian_agent.cli.report import run_document
     from obsidian_agent.offline.recipe_plan import escape
-    from obsidian_agent.vault.views.view import named
+    from obsidian_agent.vault.views.view import locate_by_name
 
     session = open_session(options)
-    entry = named(session.vault.view(), options.old)
+    entry = locate_by_name(session.vault.view(), options.old)
     if entry is None:
         raise not_there(options.old)
     new = (

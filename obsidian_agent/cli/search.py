@@ -132,11 +132,11 @@ def _links_of_one(
     options: argparse.Namespace, out: Output
 ) -> tuple[dict[str, NoteLinks], list[str]]:
     from obsidian_agent.vault.views.disk import DiskView
-    from obsidian_agent.vault.views.view import named
+    from obsidian_agent.vault.views.view import locate_by_name
 
     with _keeper(options, out) as keeper:
         index = keeper.refresh()
-        entry = named(DiskView(keeper.store, lambda: index), options.path, "file")
+        entry = locate_by_name(DiskView(keeper.store, lambda: index), options.path, "file")
         if entry is None:
             raise not_there(options.path)
         return {entry.path.text: index.links(entry.path)}, sorted(index.problems)
@@ -170,7 +170,7 @@ def index_command(options: argparse.Namespace, out: Output) -> Exit:
     """Build or refresh the index, and print its figures."""
     with _keeper(options, out) as keeper:
         index = keeper.rebuild() if options.rebuild else keeper.refresh()
-        figures = index.figures()._asdict() | {"seconds": round(keeper.status.seconds, 3)}
+        figures = index.counts()._asdict() | {"seconds": round(keeper.status.seconds, 3)}
         problems = list(index.problems.values())
     if out.as_json:
         out.document(figures)

@@ -193,14 +193,14 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     from obsidian_agent.services.open_vault import Focus, selection_in
     from obsidian_agent.tools.core.tool import EditorPosition, Selection
     from obsidian_agent.vault.views.disk import DiskView
-    from obsidian_agent.vault.views.view import named
+    from obsidian_agent.vault.views.view import locate_by_name
 
     active = getattr(options, "active_file", None)
     if active is not None:
         view = DiskView(store)
-        entry = named(view, active, "file")
+        entry = locate_by_name(view, active, "file")
         if entry is None:
-            what = "is a folder" if named(view, active) else "does not exist in the vault"
+            what = "is a folder" if locate_by_name(view, active) else "does not exist in the vault"
             raise ConfigError(
                 f"The active file {active} {what}.",
                 code="FILE_NOT_FOUND",
@@ -242,10 +242,10 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
 def note_or(store: VaultStore, name: str) -> str:
     """Return the path of the note that a name without `.md` names, or the name where it names something else or nothing."""
     from obsidian_agent.vault.views.disk import DiskView
-    from obsidian_agent.vault.views.view import named
+    from obsidian_agent.vault.views.view import locate_by_name
 
     try:
-        entry = named(DiskView(store), name)
+        entry = locate_by_name(DiskView(store), name)
     except VaultError:
         return name
     return entry.path.text if entry is not None and entry.kind == "file" else name

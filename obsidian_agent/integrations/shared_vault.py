@@ -37,7 +37,7 @@ from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet
 from obsidian_agent.vault.views.filtered import FilteredView
-from obsidian_agent.vault.views.view import VaultView, named
+from obsidian_agent.vault.views.view import VaultView, locate_by_name
 
 MOST_PROPOSALS: Final = 100
 """Kept plans of a vault; the oldest go first."""
@@ -129,7 +129,7 @@ class SharedVault:
         changes = tuple(
             each
             for each in done.change_set.changes
-            if each.before is None or not view.hidden(each.before)
+            if each.before is None or not view.is_hidden(each.before)
         )
         known = replace(
             done,
@@ -308,7 +308,7 @@ def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
 
     def complete(name: object) -> object:
         try:
-            entry = named(view, name, "file") if isinstance(name, str) else None
+            entry = locate_by_name(view, name, "file") if isinstance(name, str) else None
         except VaultError:
             return name
         return name if entry is None else entry.path.text

@@ -94,7 +94,7 @@ class VaultNames:
 
     def _files(self, key: str) -> Iterator[Name]:
         """Notes and other files of a name or path, with or without the ending of a note."""
-        for path in self.index.named(name_key(key)):
+        for path in self.index.files_named(name_key(key)):
             full = key_of(path.text)
             if key in (
                 full,

@@ -48,7 +48,7 @@ def with_disclosures(ready: Preview, policy: Policy, view: VaultView, dry_run: D
     other = dry_run(without_text, _without_selection(ready.context, without_text))
     if policy.agent and other.errors:
         return replace(ready, errors=tuple(map(_hidden, other.errors)), plan_hash=None)
-    flags = {flag.path: flag for flag in _flags(ready, other, without_text.hidden)}
+    flags = {flag.path: flag for flag in _flags(ready, other, without_text.is_hidden)}
     if not flags:
         return ready
     return replace(
@@ -59,7 +59,7 @@ def with_disclosures(ready: Preview, policy: Policy, view: VaultView, dry_run: D
 
 
 def _without_selection(context: RunContext, without_text: FilteredView) -> RunContext:
-    if context.active_file is None or not without_text.hidden(context.active_file):
+    if context.active_file is None or not without_text.is_hidden(context.active_file):
         return context
     selection = context.selection
     if selection is not None:

@@ -35,7 +35,7 @@ from obsidian_agent.plan.result import Flag, Instance, Preview, Timings, diff_of
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
-from obsidian_agent.vault.index.build import no_collection
+from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
@@ -138,7 +138,7 @@ def dry_run(  # noqa: PLR0913 - the whole input of a run; options are keywords
         done=ran,
     )
     try:
-        with no_collection(), budget.limited(PREVIEW_SECONDS):
+        with gc_paused(), budget.limited(PREVIEW_SECONDS):
             return with_disclosures(run.run(instruction), checked.policy, view, dry_run_again)
     except OutOfBudget as error:
         raise PlanError(f"The preview was ended. {error}", code=error.code) from error

@@ -12,7 +12,8 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.core.tool import Risk, RunContext
-from obsidian_agent.vault.views.changes import ChangeSet, NetChange, content_hash, unified_diff
+from obsidian_agent.vault.views.changes import ChangeSet, NetChange, content_hash
+from obsidian_agent.vault.views.diff import unified_diff
 from obsidian_agent.vault.views.view import VaultView
 
 FlagKind = Literal[

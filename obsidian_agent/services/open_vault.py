@@ -93,7 +93,7 @@ class IndexFollower:
         if paths is None:
             watcher.compare_soon()
         else:
-            watcher.take_in(paths)
+            watcher.update_paths(paths)
 
     def _begin(self) -> None:
         from obsidian_agent.vault.index.watcher import VaultWatcher
@@ -241,7 +241,7 @@ def _visible(settings: NoteSettings, view: FilteredView, now: datetime) -> NoteS
 def _hides(view: FilteredView, name: str) -> bool:
     """Return whether a path of Obsidian's settings is hidden in `view`, or cannot be in a vault."""
     try:
-        return view.hidden(parse(name.strip("/"), PathUse.FOLDER))
+        return view.is_hidden(parse(name.strip("/"), PathUse.FOLDER))
     except PathRefused:
         return True
 

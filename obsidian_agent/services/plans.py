@@ -42,7 +42,7 @@ from obsidian_agent.services.hooks import Hooks
 from obsidian_agent.services.open_vault import OpenVault, moved_selection, run_context
 from obsidian_agent.services.runs import Runs
 from obsidian_agent.tools.core.tool import RunContext, Tool
-from obsidian_agent.vault.index.build import no_collection
+from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.views.changes import NetChange
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
@@ -239,7 +239,7 @@ class Plans:
             )
             emit(RunFinished(refused))
             return refused
-        with no_collection(), self.runs.journal() as journal:
+        with gc_paused(), self.runs.journal() as journal:
             result = execute(
                 approved,
                 self.vault.store,

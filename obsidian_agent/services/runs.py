@@ -20,7 +20,7 @@ from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
-from obsidian_agent.vault.views.changes import unified_diff
+from obsidian_agent.vault.views.diff import unified_diff
 
 ALL: Final = 1_000_000
 

@@ -93,7 +93,7 @@ def state(overlay: OverlayVault) -> dict[str, Any]:
         "changes": overlay.change_set(),
         "joined": overlay.change_set().joined,
         "touched": list(overlay._entries.touched),
-        "links": {path.text: index.linking(path) for path in files},
+        "links": {path.text: index.backlinks(path) for path in files},
         "tagged": index.tagged("t", ROOT),
         "files": list(index.files()),
     }
@@ -105,7 +105,7 @@ def _asked(overlay: OverlayVault, path: VaultPath) -> tuple[object, ...]:
         overlay.twin(path),
         overlay.origin(path),
         overlay.current(path),
-        overlay.created_here(path),
+        overlay.was_created_here(path),
         overlay.cursor_mark(path),
         overlay.trash_target(path),
     )
@@ -155,7 +155,7 @@ def answers(view: DiskView | OverlayVault) -> dict[str, Any]:
             if (entry := view.locate(path)) and entry.kind == "folder"
         },
         "links": {
-            path.text: (index.linking(path), index.resolve("n", path), index.resolve("a", path))
+            path.text: (index.backlinks(path), index.resolve("n", path), index.resolve("a", path))
             for path in files
         },
         "files": list(index.files()),

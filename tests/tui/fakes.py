@@ -48,7 +48,8 @@ from obsidian_agent.services.vault_agents.library import Standing
 from obsidian_agent.tools.core.tool import EditorPosition, Risk, RunContext, Selection
 from obsidian_agent.vault.index.keeper import IndexStatus
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.views.changes import ChangeSet, NetChange, unified_diff
+from obsidian_agent.vault.views.changes import ChangeSet, NetChange
+from obsidian_agent.vault.views.diff import unified_diff
 
 NOW = datetime(2025, 12, 16, 9, 30)
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from obsidian_agent.tui.widgets.diff import parse_diff, word_marks, wrap
-from obsidian_agent.vault.views.changes import unified_diff
+from obsidian_agent.vault.views.diff import unified_diff
 
 words = st.text(st.sampled_from("ab cé日\t👍-+@"), max_size=30)
 lines = st.lists(words, max_size=12).map("\n".join)

@@ -17,7 +17,7 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile
-from obsidian_agent.vault.views.view import Entry, VaultView
+from obsidian_agent.vault.views.view import VaultEntry, VaultView
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ def new_path(
     )
 
 
-def find_entry(view: VaultView, text: str, use: PathUse = PathUse.READ) -> Entry:
+def find_entry(view: VaultView, text: str, use: PathUse = PathUse.READ) -> VaultEntry:
     """Return the file or folder that `text` names.
 
     Raise FILE_NOT_FOUND, with the spelling on disk as a hint if only that differs.

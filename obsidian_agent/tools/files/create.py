@@ -201,7 +201,7 @@ def _existing_file(
 
 def _is_made_by_plan(view: VaultView, path: VaultPath) -> bool:
     """Return whether an earlier step created this path, which only an overlay knows."""
-    return isinstance(view, OverlayVault) and view.created_here(path)
+    return isinstance(view, OverlayVault) and view.was_created_here(path)
 
 
 def _free_name(path: VaultPath, view: VaultView) -> VaultPath:

@@ -32,14 +32,14 @@ from obsidian_agent.vault.refactor.rename_links import (
 )
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
 from obsidian_agent.vault.views.overlay import OverlayVault
-from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
+from obsidian_agent.vault.views.view import VaultEntry, VaultView, find_conflict
 
 NAMED_IN_A_WARNING = 10
 """The number of files that a warning names; it only counts the others."""
 
 
 def find_broken_bases(
-    view: VaultView, index: VaultIndex, moves: FileMoves, entry: Entry
+    view: VaultView, index: VaultIndex, moves: FileMoves, entry: VaultEntry
 ) -> Iterator[VaultPath]:
     """Yield the bases with a link that the moves would break or redirect.
 
@@ -87,7 +87,7 @@ class LinkUpdates:
     warnings: tuple[Problem, ...] = ()
 
 
-def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdates:
+def update_links(ctx: ToolContext, entry: VaultEntry, target: VaultPath) -> LinkUpdates:
     """Return the updates that keep the meaning of every link when `entry` becomes `target`.
 
     Raise ToolError if a link cannot keep its meaning.
@@ -101,13 +101,13 @@ def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdat
     )
 
 
-def rename_warnings(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
+def rename_warnings(ctx: ToolContext, entry: VaultEntry, target: VaultPath) -> tuple[Problem, ...]:
     """Return the warnings for a rename that updates no links."""
     moves = moves_of_rename(ctx.view, entry, target)
     return (*_warnings(ctx, moves, entry.path), *_bases(ctx, moves, entry))
 
 
-def delete_warnings(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
+def delete_warnings(ctx: ToolContext, entry: VaultEntry) -> tuple[Problem, ...]:
     """Return the warnings for a deletion."""
     moves = moves_of_delete(ctx.view, entry)
     return (*_warnings(ctx, moves, entry.path), *_bases(ctx, moves, entry))
@@ -118,7 +118,7 @@ def new_file_warnings(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
 
     Obsidian resolves them so.
     """
-    if not ctx.base.index.named(file_name(path)):
+    if not ctx.base.index.files_named(file_name(path)):
         return ()
     return _warnings(ctx, FileMoves(added=(path,)), path)
 
@@ -153,7 +153,7 @@ def _warnings(ctx: ToolContext, moves: FileMoves, path: VaultPath) -> tuple[Prob
     return (*problems, *_unread(index))
 
 
-def _bases(ctx: ToolContext, moves: FileMoves, entry: Entry) -> Iterable[Problem]:
+def _bases(ctx: ToolContext, moves: FileMoves, entry: VaultEntry) -> Iterable[Problem]:
     names = [path.text for path in find_broken_bases(ctx.view, ctx.view.index, moves, entry)]
     if names:
         message = (
@@ -238,10 +238,12 @@ def _rename_output(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
     return RenameOutput(from_=old.text, to=new.text, path=new.text, links_updated=count)
 
 
-def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: VaultView) -> None:
+def _refuse_bad_target(
+    entry: VaultEntry, target: VaultPath, overwrite: bool, view: VaultView
+) -> None:
     if target.within(entry.path):
         raise ToolError(f"{entry.path} cannot be moved into itself.", path=target.text)
-    twin = in_the_way(view, target, entry.path)
+    twin = find_conflict(view, target, entry.path)
     if twin is None:
         return
     in_way = view.locate(twin)

@@ -20,7 +20,7 @@ from obsidian_agent.vault.markdown.note import names_of, scan_lossy
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import BOM, decode
 from obsidian_agent.vault.views.changes import content_hash
-from obsidian_agent.vault.views.view import Entry, VaultView
+from obsidian_agent.vault.views.view import VaultEntry, VaultView
 
 _WORD: Final = re.compile(
     r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
@@ -156,7 +156,7 @@ def list_files(args: ListFilesInput, ctx: ToolContext) -> Proposal[ListFilesOutp
     return Proposal(ListFilesOutput(files=files, folders=folders, count=len(files), has_more=more))
 
 
-def _with_extension(entries: Iterable[Entry], extension: str | None) -> Iterable[VaultPath]:
+def _with_extension(entries: Iterable[VaultEntry], extension: str | None) -> Iterable[VaultPath]:
     files = (entry.path for entry in entries if entry.kind == "file")
     if extension is None:
         return files

@@ -89,7 +89,7 @@ def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem
     path = find_file(ctx.view, args.path)
     index = ctx.view.index
     items: list[LinkItem] = []
-    for source in index.linking(path):
+    for source in index.backlinks(path):
         try:
             links = _links(ctx.view, source)
         except VaultError:
@@ -324,7 +324,7 @@ def link_edit(
     Return `None` if no text that means it fits there. `target` need not exist yet.
     """
     index = source.index
-    named = index.named(file_name(target))
+    named = index.files_named(file_name(target))
     exists = target in named
     for spelling in spellings(shape, target, source.path, source.style):
         if spelling.unique and len(named) > exists:
@@ -358,7 +358,7 @@ def redirect_links(
     """
     index = ctx.view.index
     files: dict[VaultPath, tuple[bytes, int]] = {}
-    for source in sorted({note, *index.linking(note)}):
+    for source in sorted({note, *index.backlinks(note)}):
         if not source.is_note:
             continue
         try:

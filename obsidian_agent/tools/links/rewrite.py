@@ -95,7 +95,7 @@ class _LinksInput(NotesInput):
         folder = paths.parse(self.folder, PathUse.FOLDER) if self.folder else ROOT
         within = "" if folder.is_root else f"{folder.text}/"
         self.notes(ctx)  # raises if the folder does not exist
-        linking = {target, *ctx.view.index.linking(target)}
+        linking = {target, *ctx.view.index.backlinks(target)}
         return sorted(source for source in linking if source.text.startswith(within))
 
 

@@ -166,7 +166,7 @@ class Matcher:
         if condition.paths is None:
             return self.index.files()
         named = (find_file(self.ctx.view, text) for text in condition.paths)
-        return {path for path in named if path in self.index.named(file_name(path))}
+        return {path for path in named if path in self.index.files_named(file_name(path))}
 
     def warnings(self, condition: Condition) -> tuple[Problem, ...]:
         """Return the read errors that may explain why files are missing from the result.
@@ -298,7 +298,7 @@ class Matcher:
     def _by_links(self, condition: Condition) -> Iterator[Check]:
         index = self.index
         if condition.links_to is not None:
-            sources = frozenset(index.linking(find_file(self.ctx.view, condition.links_to)))
+            sources = frozenset(index.backlinks(find_file(self.ctx.view, condition.links_to)))
             yield lambda path: path in sources
         if condition.linked_from is not None:
             source = find_file(self.ctx.view, condition.linked_from)
@@ -307,7 +307,7 @@ class Matcher:
             )
             yield lambda path: path in targets
         if condition.linked is not None:
-            yield lambda path: bool(index.linking(path)) == condition.linked
+            yield lambda path: bool(index.backlinks(path)) == condition.linked
         if condition.linking is not None:
             yield lambda path: self._links_out(path) == condition.linking
 

@@ -14,7 +14,7 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import unread_warnings
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
-from obsidian_agent.vault.index.build import no_collection
+from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.index.index import VaultIndex, tag_key
 from obsidian_agent.vault.index.text_search import (
     Needle,
@@ -23,7 +23,7 @@ from obsidian_agent.vault.index.text_search import (
     lines_with,
     required_text,
 )
-from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
+from obsidian_agent.vault.index.word_search import RankedNote, query_words, rank_notes
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.text import decode
 
@@ -191,7 +191,7 @@ def search(
         raise ToolError(f"The offset {request.offset} is negative.")
     warnings: list[Problem] = []
     hits: Sequence[SearchItem | RankedNote]
-    with no_collection():
+    with gc_paused():
         match request.mode:
             case "name":
                 hits = _by_name(index, request.query)
@@ -230,8 +230,8 @@ def _by_content(
     warnings: list[Problem],
     cancelled: Callable[[], bool],
 ) -> Sequence[SearchItem | RankedNote]:
-    if not request.regex and not request.literal and words_of(request.query):
-        return ranked(index, ROOT, request.query, cancelled)
+    if not request.regex and not request.literal and query_words(request.query):
+        return rank_notes(index, ROOT, request.query, cancelled)
     return list(_lines(index, request, warnings, cancelled))
 
 

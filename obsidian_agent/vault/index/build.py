@@ -8,7 +8,6 @@ whoever asked.
 
 from __future__ import annotations
 
-import gc
 import marshal
 import os
 import queue
@@ -18,8 +17,8 @@ import threading
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
 from types import TracebackType
@@ -28,10 +27,11 @@ from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.walk import FILE_FLAGS, NOFOLLOW
+from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.index.index import (
-    KnownPaths,
-    asks_content,
+    PathCache,
     canvas_facts,
+    has_facts_by_name,
     note_facts,
     pack_facts,
     tag_key,
@@ -43,10 +43,10 @@ from obsidian_agent.vault.index.snapshot_file import (
     LONG,
     LOSSY,
     REFERS,
-    UNSETTLED,
+    UNSTABLE,
+    FileStamp,
+    LinkSources,
     Records,
-    Sources,
-    Stamp,
     Tagged,
     joined_sources,
     joined_tags,
@@ -167,7 +167,7 @@ def _get(file: IO[bytes]) -> Any:
     return marshal.loads(file.read(length))
 
 
-SETTLED_NS: Final = 2_000_000_000
+STABLE_NS: Final = 2_000_000_000
 """A file counts as settled when its last change lies this far back: as coarse as the clock of the coarsest file system."""
 
 WORTH_A_PROCESS: Final = 1_500
@@ -198,7 +198,7 @@ class Built(NamedTuple):
 
 def scan_files(
     store: VaultStore,
-    found: Iterable[tuple[str, Stamp]],
+    found: Iterable[tuple[str, FileStamp]],
     folder: Path,
     *,
     first_pack: int = 0,
@@ -207,7 +207,7 @@ def scan_files(
 ) -> Built:
     """Records of files, sorted by path, with the texts of the notes in new packs in `folder`. Raises Cancelled."""
     started_ns = time.time_ns()
-    with ExitStack() as stack, no_collection():
+    with ExitStack() as stack, gc_paused():
         walk = iter(found)
         first = list(islice(walk, WORTH_A_PROCESS))
         # Python takes as long to start as a walk through thousands of files; so it starts before it is known how many there are.
@@ -219,16 +219,18 @@ def scan_files(
         jobs = _jobs(store, files, folder, len(children) or 1)
         records = Records.blank(
             [text for text, _ in files],
-            [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files],
+            [stamp if is_stable(stamp, started_ns) else UNSTABLE for _, stamp in files],
         )
         chunks = _Chunks(jobs, cancelled, progress).results(children)
     _fill(records, jobs, chunks, first_pack)
     return Built(records, [os.path.basename(job.pack) for job in jobs])
 
 
-def _jobs(store: VaultStore, files: list[tuple[str, Stamp]], folder: Path, parts: int) -> list[Job]:
+def _jobs(
+    store: VaultStore, files: list[tuple[str, FileStamp]], folder: Path, parts: int
+) -> list[Job]:
     """The files to scan, in parts of about as many bytes."""
-    wanted = [number for number, (text, _) in enumerate(files) if asks_content(text)]
+    wanted = [number for number, (text, _) in enumerate(files) if has_facts_by_name(text)]
     ends = list(accumulate(max(files[number][1].size, 0) for number in wanted))
     cuts = [
         0,
@@ -301,28 +303,18 @@ def _fill(records: Records, jobs: Sequence[Job], parts: Sequence[Chunk], first_p
             if flags := part.flags[at]:
                 records.flags[number] = flags & ~FAILED
                 if flags & FAILED:
-                    records.stamps[number] = UNSETTLED
+                    records.stamps[number] = UNSTABLE
     records.facts = b"".join(part.facts for part in parts)
     records.aliases = [(number, alias) for part in parts for number, alias in part.aliases]
     records.tagged = joined_tags([Tagged(*each) for each in part.tagged] for part in parts)
-    records.sources = joined_sources([[Sources(*each) for each in part.sources] for part in parts])
+    records.sources = joined_sources(
+        [[LinkSources(*each) for each in part.sources] for part in parts]
+    )
 
 
-def is_settled(stamp: Stamp, now_ns: int) -> bool:
+def is_stable(stamp: FileStamp, now_ns: int) -> bool:
     """Whether a later change of the file would show in its stamp, whatever the resolution of its times."""
-    return max(stamp.mtime_ns, stamp.ctime_ns) < now_ns - SETTLED_NS
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Without collection while very many objects come to be: each pass would look at all of them, for a third of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    return max(stamp.mtime_ns, stamp.ctime_ns) < now_ns - STABLE_NS
 
 
 # --- one chunk ------------------------------------------------------------------------------------------
@@ -359,7 +351,7 @@ def scan_chunk(
 ) -> Chunk:
     """Scan notes and canvases of the vault at `real_path`; their texts go into the file `pack`. `report` is told how many are done."""
     with (
-        no_collection(),
+        gc_paused(),
         VaultStore.open(real_path) as store,
         open(pack, "wb", opener=_private) as file,
     ):
@@ -446,7 +438,7 @@ class _Reader:
 
     def __init__(self, store: VaultStore) -> None:
         self._store = store
-        self._path = KnownPaths()
+        self._path = PathCache()
         self._folder: str | None = None
         self._handle = -1
 

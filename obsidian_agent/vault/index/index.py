@@ -48,21 +48,21 @@ class Facts:
     references: tuple[str, ...] = ()
 
 
-NOTHING: Final = Facts()
+NO_FACTS: Final = Facts()
 """The facts of a file that is neither a note nor a canvas, or could not be read."""
 
 
-def holds_facts(path: VaultPath) -> bool:
+def has_facts(path: VaultPath) -> bool:
     """Whether anything is to be known of a file's content: notes and canvases."""
     return path.is_note or path.suffix == CANVAS
 
 
-def asks_content(text: str) -> bool:
+def has_facts_by_name(text: str) -> bool:
     """`holds_facts` of a path that is mere text; cheap, for lists of very many."""
-    return is_note_text(text) or (text[-7:].lower() == CANVAS and _has_stem(text[:-7]))
+    return is_note_path(text) or (text[-7:].lower() == CANVAS and _has_stem(text[:-7]))
 
 
-def is_note_text(text: str) -> bool:
+def is_note_path(text: str) -> bool:
     """Whether a path that is mere text is that of a note."""
     return text[-3:].lower() == _NOTE and _has_stem(text[:-3])
 
@@ -71,11 +71,11 @@ def _has_stem(text: str) -> bool:
     return text.rpartition("/")[2].strip(".") != ""
 
 
-def facts_of(path: VaultPath, data: bytes) -> Facts:
+def scan_facts(path: VaultPath, data: bytes) -> Facts:
     """The facts in a file's bytes."""
     if path.is_note:
         return note_facts(names_in(data), data)
-    return canvas_facts(data) if path.suffix == CANVAS else NOTHING
+    return canvas_facts(data) if path.suffix == CANVAS else NO_FACTS
 
 
 def canvas_facts(data: bytes) -> Facts:
@@ -132,7 +132,7 @@ def tag_within(key: str, wanted: str) -> bool:
     return key == wanted or key.startswith(wanted + "/")
 
 
-class KnownPaths:
+class PathCache:
     """Judges texts again, each folder once. PathRefused for a text that no listing can have shown."""
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class Delta:
         for name in set(map(target_name, old.targets)) if old else ():
             self._naming[name].pop(text, None)
 
-    def learn(self, path: VaultPath, facts: Facts, problem: Problem | None = None) -> None:
+    def update(self, path: VaultPath, facts: Facts, problem: Problem | None = None) -> None:
         """This is now what is to be said of a file that is there."""
         self.forget(path)
         self.files[path.text] = path
@@ -215,15 +215,15 @@ class Delta:
             (alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases
         )
 
-    def referring(self) -> list[VaultPath]:
+    def notes_with_references(self) -> list[VaultPath]:
         """The notes here with references that are no links of the graph."""
         return [path for path in self.files.values() if self.facts[path.text].references]
 
-    def naming(self, name: str) -> list[VaultPath]:
+    def files_linking_name(self, name: str) -> list[VaultPath]:
         """The files here with a link whose target ends with a name."""
         return list(self._naming.get(name, {}).values())
 
-    def named(self, name: str) -> list[VaultPath]:
+    def files_named(self, name: str) -> list[VaultPath]:
         """The files here that have a name."""
         return list(self._named.get(name, {}).values())
 
@@ -235,7 +235,7 @@ class Delta:
         return sorted([*kept, *here]) if here else kept
 
 
-class NoteText(NamedTuple):
+class NoteContent(NamedTuple):
     """A note and its bytes, or why it cannot be read."""
 
     path: VaultPath
@@ -260,7 +260,7 @@ class VaultIndex(ABC):
     """Questions about one state of a vault. Lists are sorted by path. What cannot be read counts as empty and is in `problems`."""
 
     def __init__(self) -> None:
-        self._links = LinksByName(self.named)
+        self._links = LinksByName(self.files_named)
 
     @property
     @abstractmethod
@@ -288,11 +288,11 @@ class VaultIndex(ABC):
         """The notes below a folder that have a tag (with or without `#`, in any case) or one nested below it."""
 
     @abstractmethod
-    def naming(self, name: str) -> list[VaultPath]:
+    def files_linking_name(self, name: str) -> list[VaultPath]:
         """The files with a link whose target ends with a name (a key of `resolve.file_name`), wherever that leads."""
 
     @abstractmethod
-    def named(self, name: str) -> list[VaultPath]:
+    def files_named(self, name: str) -> list[VaultPath]:
         """The files of a name (a key of `resolve.file_name`): all that a link which ends with it can mean."""
 
     @abstractmethod
@@ -300,11 +300,11 @@ class VaultIndex(ABC):
         """The files that are bases."""
 
     @abstractmethod
-    def referring(self) -> list[VaultPath]:
+    def notes_with_references(self) -> list[VaultPath]:
         """The notes with references to files that are no links of the graph (`references.py`)."""
 
     @abstractmethod
-    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         """The notes below a folder that may hold all needles (None counts for none), with their texts; also some that do not."""
 
     @abstractmethod
@@ -326,10 +326,12 @@ class VaultIndex(ABC):
         """The file that a link's target means in a file, or None."""
         return self._links.resolve(target, source)
 
-    def linking(self, path: VaultPath) -> list[VaultPath]:
+    def backlinks(self, path: VaultPath) -> list[VaultPath]:
         """The other files with a link that leads to this one: of those that name it, the ones that mean it."""
         name = file_name(path)
-        sources = {source for ending in (name, ".", "..") for source in self.naming(ending)}
+        sources = {
+            source for ending in (name, ".", "..") for source in self.files_linking_name(ending)
+        }
         return sorted(source for source in sources if self._means(source, path))
 
     def links(self, path: VaultPath) -> NoteLinks:
@@ -342,12 +344,12 @@ class VaultIndex(ABC):
         )
         found = {target: self.resolve(target, path) for target in targets}
         lost = {unresolved_name(target) for target, file in found.items() if file is None}
-        linking = self.linking(path)
+        backlinks = self.backlinks(path)
         return NoteLinks(
             tuple(sorted({file for file in found.values() if file is not None})),
             tuple(sorted(lost)),
-            tuple(source for source in linking if source.is_note),
-            tuple(source for source in linking if not source.is_note),
+            tuple(source for source in backlinks if source.is_note),
+            tuple(source for source in backlinks if not source.is_note),
         )
 
     def _means(self, source: VaultPath, path: VaultPath) -> bool:

@@ -28,24 +28,24 @@ from obsidian_agent.vault.index.build import (
     ChildProcess,
     answer,
     ask_all,
-    is_settled,
-    no_collection,
+    is_stable,
     scan_files,
 )
-from obsidian_agent.vault.index.index import NOTHING, KnownPaths, facts_of, holds_facts
+from obsidian_agent.vault.index.gc_pause import gc_paused
+from obsidian_agent.vault.index.index import NO_FACTS, PathCache, has_facts, scan_facts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot, merged, write_snapshot
 from obsidian_agent.vault.index.snapshot_file import (
-    UNSETTLED,
+    UNSTABLE,
+    FileStamp,
     Records,
-    Stamp,
     UnusableIndex,
     stamp,
     walk_stamps,
 )
-from obsidian_agent.vault.index.stored import Changed, StoredIndex
+from obsidian_agent.vault.index.stored import SnapshotChanges, StoredIndex
 from obsidian_agent.vault.paths.path import VaultPath
 
-FILE: Final = "snapshot"
+SNAPSHOT_NAME: Final = "snapshot"
 SAVED_AFTER: Final = 200
 """Files that may differ from the snapshot before it is written again; a larger vault may have more."""
 
@@ -64,7 +64,7 @@ _NICENESS: Final = 10
 class IndexStatus:
     """What the keeper is at: `ready` once questions are answered at once, `files` that it knows, how long the last refresh took.
 
-    While files are being scanned `done` of `total` are; else both are 0. At the comparisons with the disk so far the records of `kept` files
+    While files are being scanned `done` of `total` are; else both are 0. At the comparisons with the disk so far the records of `reused` files
     were still good, and those of `read` files had to be made.
     """
 
@@ -73,7 +73,7 @@ class IndexStatus:
     seconds: float
     done: int = 0
     total: int = 0
-    kept: int = 0
+    reused: int = 0
     read: int = 0
 
 
@@ -90,11 +90,11 @@ class IndexKeeper:
         self._tell = progress
         self._lock = threading.RLock()
         self._index: StoredIndex | None = None
-        self._path = KnownPaths()
+        self._path = PathCache()
         self._seconds = 0.0
         self._in_memory = False
         self._scanned = (0, 0)
-        self._kept = self._read = 0
+        self._reused = self._read = 0
 
     @property
     def status(self) -> IndexStatus:
@@ -105,7 +105,7 @@ class IndexKeeper:
             0 if index is None else len(index.snapshot),
             self._seconds,
             *self._scanned,
-            self._kept,
+            self._reused,
             self._read,
         )
 
@@ -125,7 +125,7 @@ class IndexKeeper:
 
     def refresh(self, cancelled: Callable[[], bool] = lambda: False) -> StoredIndex:
         """Compare with every file on disk; load or build first where that was not done. The index as the disk is now."""
-        with self._lock, no_collection():
+        with self._lock, gc_paused():
             started = time.perf_counter()
             try:
                 if self._index is None:
@@ -153,7 +153,7 @@ class IndexKeeper:
                     file.unlink()
             return self.refresh()
 
-    def look_at(self, paths: Iterable[VaultPath]) -> StoredIndex | None:
+    def update_paths(self, paths: Iterable[VaultPath]) -> StoredIndex | None:
         """Compare only these paths (files; a path with nothing there counts as gone). None before the first `refresh`."""
         with self._lock:
             if self._index is None:
@@ -173,13 +173,13 @@ class IndexKeeper:
             return None
 
     def _opened(self) -> StoredIndex:
-        snapshot = Snapshot(self._folder / FILE)
+        snapshot = Snapshot(self._folder / SNAPSHOT_NAME)
         for pack in snapshot.packs:
             (self._folder / pack).stat()
         return self._over(snapshot)
 
     def _over(self, snapshot: Snapshot) -> StoredIndex:
-        return StoredIndex(snapshot, Changed(), self.store, Packs(snapshot, self._folder))
+        return StoredIndex(snapshot, SnapshotChanges(), self.store, Packs(snapshot, self._folder))
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
         if (
@@ -240,7 +240,7 @@ class IndexKeeper:
         known = _by_path(index.snapshot)
         stale, stamps = index.changed.delta.stale, index.changed.stamps
         now_ns = time.time_ns()
-        different: list[tuple[str, Stamp]] = []
+        different: list[tuple[str, FileStamp]] = []
         seen = 0
         for text, found in walk_stamps(self.store):
             seen += 1
@@ -256,7 +256,7 @@ class IndexKeeper:
         gone = [text for text in known if text not in stale] + [
             text for text in index.changed.delta.files if text not in there
         ]
-        self._kept += seen - len(news)
+        self._reused += seen - len(news)
         if not news and not gone:
             return index
         if (
@@ -274,23 +274,25 @@ class IndexKeeper:
             self._learn(changed, self._path(text), found, now_ns)
         return index.with_changes(changed)
 
-    def _learn(self, changed: Changed, path: VaultPath, found: Stamp | None, now_ns: int) -> None:
+    def _learn(
+        self, changed: SnapshotChanges, path: VaultPath, found: FileStamp | None, now_ns: int
+    ) -> None:
         changed.stamps.pop(path.text, None)
         self._read += found is not None
         if found is None:
             changed.delta.forget(path)
             return
-        if not holds_facts(path):
-            changed.delta.learn(path, NOTHING)
+        if not has_facts(path):
+            changed.delta.update(path, NO_FACTS)
             changed.stamps[path.text] = found
             return
         try:
-            facts = facts_of(path, self.store.read(path))
+            facts = scan_facts(path, self.store.read(path))
         except VaultError as error:
-            changed.delta.learn(path, NOTHING, error.problem())
+            changed.delta.update(path, NO_FACTS, error.problem())
             return
-        changed.delta.learn(path, facts)
-        if is_settled(found, now_ns):
+        changed.delta.update(path, facts)
+        if is_stable(found, now_ns):
             changed.stamps[path.text] = found
 
     # --- keeping -----------------------------------------------------------------------------------------------------------------
@@ -316,7 +318,7 @@ class IndexKeeper:
     def _merged(self, index: StoredIndex) -> StoredIndex:
         """A snapshot of what is known: the texts of what changed go into one more pack."""
         snapshot, delta = index.snapshot, index.changed.delta
-        files = [(text, index.changed.stamps.get(text, UNSETTLED)) for text in delta.files]
+        files = [(text, index.changed.stamps.get(text, UNSTABLE)) for text in delta.files]
         built = scan_files(
             self.store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report
         )
@@ -325,10 +327,10 @@ class IndexKeeper:
 
     def _write(self, records: Records, packs: list[str]) -> None:
         replaced = self._index.snapshot.packs if self._index is not None else ()
-        write_snapshot(self._folder / FILE, records, packs)
+        write_snapshot(self._folder / SNAPSHOT_NAME, records, packs)
         os.chmod(self._folder, 0o700)
         for file in self._folder.iterdir():
-            if file.name != FILE and file.name not in packs:
+            if file.name != SNAPSHOT_NAME and file.name not in packs:
                 with suppress(OSError):
                     if (
                         file.name in replaced

@@ -74,7 +74,7 @@ class NameFinder(Protocol):
         ...
 
 
-def folded(text: str) -> str:
+def fold_name(text: str) -> str:
     """What two spellings of a name have in common for search: no case, no accents."""
     if text.isascii():
         return text.lower()
@@ -92,10 +92,10 @@ class NameSearch:
         for alias, path in aliases:
             self._aliases.append(alias)
             self._paths.append(path)
-        self._folded = [folded(_shown(path)) for path in self._paths[: self._named]]
+        self._folded = [fold_name(_shown(path)) for path in self._paths[: self._named]]
         # A slash in an alias is no folder.
         self._folded += [
-            folded(" ".join(alias.replace("/", " ").split())) for alias in self._aliases
+            fold_name(" ".join(alias.replace("/", " ").split())) for alias in self._aliases
         ]
         self._joined = "\n".join([*self._folded, ""])
         self._starts = array("Q", accumulate(map(_line_length, self._folded[:-1]), initial=0))
@@ -255,7 +255,7 @@ def search_parts(
     parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit: int | None = None
 ) -> NameHits:
     """As `NameSearch.search`, of several that are one vault together, each without some paths that are no longer valid there."""
-    wanted = " ".join(folded(query).split())
+    wanted = " ".join(fold_name(query).split())
     if not wanted:
         return NameHits((), 0)
     words = wanted.split()

@@ -24,11 +24,11 @@ from obsidian_agent.vault.index.snapshot_file import (
     LOSSY,
     REFERS,
     Buffer,
+    FileStamp,
+    LinkSources,
     Packed,
     Records,
     Rows,
-    Sources,
-    Stamp,
     Tagged,
     Texts,
     UnusableIndex,
@@ -70,7 +70,7 @@ class Snapshot:
             start = len(self.paths)
             self.paths += piece
             self.ids.update(zip(piece, range(start, len(self.paths)), strict=True))
-        self._stamps = tuple(numbers(sections, f"stamps.{name}", "q") for name in Stamp._fields)
+        self._stamps = tuple(numbers(sections, f"stamps.{name}", "q") for name in FileStamp._fields)
         self._facts = Texts(sections, "facts")
         self._tags = Texts(sections, "tags")
         self._tagged = Rows(sections, "tagged")
@@ -97,10 +97,10 @@ class Snapshot:
     def __len__(self) -> int:
         return len(self.paths)
 
-    def stamp(self, file: int) -> Stamp:
+    def stamp(self, file: int) -> FileStamp:
         """The stamp with which a file was read."""
         size, mtime, ctime, inode = self._stamps
-        return Stamp(size[file], mtime[file], ctime[file], inode[file])
+        return FileStamp(size[file], mtime[file], ctime[file], inode[file])
 
     def stamps(self) -> Iterator[tuple[int, int, int, int]]:
         """Every stamp, in the order of the ids."""
@@ -111,7 +111,7 @@ class Snapshot:
         return unpack_facts(self._facts.raw(file))
 
     @cached_property
-    def referring(self) -> list[str]:
+    def notes_with_references(self) -> list[str]:
         """The paths of the notes with references that are no links of the graph, sorted as paths are; found when first asked for."""
         return [self.paths[file] for file, flags in enumerate(self.flags) if flags & REFERS]
 
@@ -156,7 +156,7 @@ class Snapshot:
         """Every tag's key and the ids of the notes that have it."""
         return ((self._tags[at], self._tagged[at]) for at in range(len(self._tags)))
 
-    def naming(self, name: str) -> Iterator[tuple[str, memoryview]]:
+    def files_linking_name(self, name: str) -> Iterator[tuple[str, memoryview]]:
         """The targets of links that end with a name, each with the ids of the files that have it."""
         for at in self.targets.range_of(name, target_name):
             yield self.targets[at], self._sources[at]
@@ -165,7 +165,7 @@ class Snapshot:
         """Every target and the ids of the files that have it."""
         return ((self.targets[at], self._sources[at]) for at in range(len(self.targets)))
 
-    def named(self, name: str) -> Iterator[str]:
+    def files_named(self, name: str) -> Iterator[str]:
         """The paths of the files with a name (a key of `resolve.name_key`)."""
         order, paths = self._by_name, self.paths
         at = bisect_left(range(len(order)), name, key=lambda place: name_key(paths[order[place]]))
@@ -193,7 +193,7 @@ def _sections(records: Records, packs: Sequence[str]) -> dict[str, Iterable[Buff
     names = [name_key(path) for path in records.paths]
     sections: dict[str, Iterable[Buffer]] = {"packs": [json.dumps(packs).encode()]}
     sections["paths"] = ["\n".join(records.paths).encode()]
-    for position, field in enumerate(Stamp._fields):
+    for position, field in enumerate(FileStamp._fields):
         sections |= number_column(
             f"stamps.{field}", "q", [stamp[position] for stamp in records.stamps]
         )
@@ -266,14 +266,14 @@ def _merged_tags(
 
 def _merged_sources(
     snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]
-) -> list[Sources]:
+) -> list[LinkSources]:
     found = {target: list(moved_ids(ids, old)) for target, ids in snapshot.links()}
     names = {each.target: each.name for each in fresh.sources}
     for _, target, ids in fresh.sources:
         found.setdefault(target, []).extend(moved_ids(ids_of(ids), new))
     made = ((target, array(IDS, sorted(ids)).tobytes()) for target, ids in found.items() if ids)
     return sorted(
-        Sources(names.get(target) or target_name(target), target, ids) for target, ids in made
+        LinkSources(names.get(target) or target_name(target), target, ids) for target, ids in made
     )
 
 

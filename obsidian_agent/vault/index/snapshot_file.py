@@ -39,7 +39,7 @@ _SIGNED: Final = (1 << 63) - 1
 """Inodes may use 64 bits and more; the columns of the index have one of them for the sign."""
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """What differs once a file has changed. Times in nanoseconds."""
 
     size: int
@@ -48,12 +48,12 @@ class Stamp(NamedTuple):
     inode: int
 
 
-def stamp_of(info: os.stat_result) -> Stamp:
+def stamp_of(info: os.stat_result) -> FileStamp:
     """The stamp of a file."""
-    return Stamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino & _SIGNED)
+    return FileStamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino & _SIGNED)
 
 
-def walk_stamps(store: VaultStore, start: VaultPath = ROOT) -> Iterator[tuple[str, Stamp]]:
+def walk_stamps(store: VaultStore, start: VaultPath = ROOT) -> Iterator[tuple[str, FileStamp]]:
     """Path and stamp of every file below a folder, in no order: those that `DiskView.walk` shows.
 
     A folder that is gone or may not be read is left out, as there. VaultError when `start` cannot be listed.
@@ -72,7 +72,7 @@ def walk_stamps(store: VaultStore, start: VaultPath = ROOT) -> Iterator[tuple[st
 
 def _listed(
     store: VaultStore, folder: VaultPath, pending: list[VaultPath]
-) -> Iterator[tuple[str, Stamp]]:
+) -> Iterator[tuple[str, FileStamp]]:
     prefix = f"{folder.text}/" if folder.text else ""
     handle = store.open_folder(folder) if store.root_fd >= 0 else None
     try:
@@ -118,7 +118,7 @@ def _allowed(folder: VaultPath, name: str) -> bool:
     return True
 
 
-def stamp(store: VaultStore, path: VaultPath) -> Stamp | None:
+def stamp(store: VaultStore, path: VaultPath) -> FileStamp | None:
     """The stamp of one file, through links that stay in the vault; None when there is none."""
     try:
         found = store.stat(path)
@@ -208,7 +208,7 @@ def number_column(
     return {name: [array(kind, values).tobytes()]}
 
 
-UNSETTLED: Final = Stamp(-1, 0, 0, 0)
+UNSTABLE: Final = FileStamp(-1, 0, 0, 0)
 """The stamp of a file that may still have been changing when it was read: it differs from that of every file."""
 
 LOSSY: Final = 1
@@ -239,7 +239,7 @@ class Tagged(NamedTuple):
     ids: bytes
 
 
-class Sources(NamedTuple):
+class LinkSources(NamedTuple):
     """A link's target, the key of the name it ends with, and the ids of the files that have it, ascending, once for each such link."""
 
     name: str
@@ -252,7 +252,7 @@ class Records:
     """Files in the order of their ids; `facts` of all of them one after the other, `fact_sizes` in bytes."""
 
     paths: list[str]
-    stamps: list[Stamp]
+    stamps: list[FileStamp]
     packed: tuple[array[int], array[int], array[int]]
     """Columns of `Packed`."""
     flags: bytearray
@@ -260,13 +260,13 @@ class Records:
     fact_sizes: array[int]
     tagged: list[Tagged] = field(default_factory=list)
     """Sorted."""
-    sources: list[Sources] = field(default_factory=list)
+    sources: list[LinkSources] = field(default_factory=list)
     """Sorted."""
     aliases: list[tuple[int, str]] = field(default_factory=list)
     """Ids of notes and another name that they have, sorted."""
 
     @classmethod
-    def blank(cls, paths: list[str], stamps: list[Stamp]) -> Records:
+    def blank(cls, paths: list[str], stamps: list[FileStamp]) -> Records:
         """Records of files of which only paths and stamps are known."""
         count = len(paths)
         columns = (
@@ -300,11 +300,11 @@ def joined_tags(lists: Iterable[Iterable[Tagged]]) -> list[Tagged]:
     return sorted(map(Tagged._make, found.items()))
 
 
-def joined_sources(lists: Sequence[list[Sources]]) -> list[Sources]:
+def joined_sources(lists: Sequence[list[LinkSources]]) -> list[LinkSources]:
     """Lists of sources as one; ids must ascend from each list to the next."""
     if len(lists) == 1:
         return lists[0]
-    found: dict[str, Sources] = {}
+    found: dict[str, LinkSources] = {}
     for sources in lists:
         for each in sources:
             before = found.get(each.target)

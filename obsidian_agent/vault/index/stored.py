@@ -16,16 +16,16 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.index import (
     Delta,
     Facts,
-    KnownPaths,
-    NoteText,
+    NoteContent,
+    PathCache,
     VaultIndex,
-    is_note_text,
+    is_note_path,
     read_note,
     tag_key,
 )
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot
-from obsidian_agent.vault.index.snapshot_file import Stamp
+from obsidian_agent.vault.index.snapshot_file import FileStamp
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import (
     LinksByName,
@@ -39,18 +39,18 @@ from obsidian_agent.vault.paths.path import VaultPath
 
 
 @dataclass(slots=True)
-class Changed:
+class SnapshotChanges:
     """The files that differ from a snapshot, and the stamps with which they were read."""
 
     delta: Delta = field(default_factory=Delta)
-    stamps: dict[str, Stamp] = field(default_factory=dict)
+    stamps: dict[str, FileStamp] = field(default_factory=dict)
 
-    def copy(self) -> Changed:
+    def copy(self) -> SnapshotChanges:
         """Another one that can be changed."""
-        return Changed(self.delta.copy(), dict(self.stamps))
+        return SnapshotChanges(self.delta.copy(), dict(self.stamps))
 
 
-class IndexFigures(NamedTuple):
+class IndexCounts(NamedTuple):
     """How many notes, files, links (and how many of these lead nowhere) and different tags there are."""
 
     notes: int
@@ -64,7 +64,7 @@ class StoredIndex(VaultIndex):
     """See `VaultIndex`."""
 
     def __init__(
-        self, snapshot: Snapshot, changed: Changed, store: VaultStore, packs: Packs
+        self, snapshot: Snapshot, changed: SnapshotChanges, store: VaultStore, packs: Packs
     ) -> None:
         super().__init__()
         self.snapshot = snapshot
@@ -72,7 +72,7 @@ class StoredIndex(VaultIndex):
         self.packs = packs
         self._store = store
         self._delta = changed.delta
-        self._path = KnownPaths()
+        self._path = PathCache()
         self._bases: list[VaultPath] | None = None
 
     @property
@@ -82,7 +82,7 @@ class StoredIndex(VaultIndex):
     def files(self) -> Iterator[VaultPath]:
         return self._over(map(self._path, self.snapshot.paths), list(self._delta.files.values()))
 
-    def knows(self, path: VaultPath) -> bool:
+    def has_file(self, path: VaultPath) -> bool:
         """Whether there is such a file."""
         return path.text in self._delta.files or (
             path.text in self.snapshot.ids and path.text not in self._delta.stale
@@ -91,12 +91,12 @@ class StoredIndex(VaultIndex):
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
         here = [path for path in self._delta.files.values() if path.is_note and path.within(folder)]
         texts = self.snapshot.paths[self._below(folder)]
-        return self._over(map(self._path, filter(is_note_text, texts)), here)
+        return self._over(map(self._path, filter(is_note_path, texts)), here)
 
     def note_count(self, folder: VaultPath) -> int:
         prefix = f"{folder.text}/" if folder.text else ""
         return sum(
-            1 for text in self.file_texts() if is_note_text(text) and text.startswith(prefix)
+            1 for text in self.file_paths() if is_note_path(text) and text.startswith(prefix)
         )
 
     def facts(self, path: VaultPath) -> Facts:
@@ -114,48 +114,53 @@ class StoredIndex(VaultIndex):
         below = map(self._path, (text for text in texts if text.startswith(prefix)))
         return self._delta.over(below, self._delta.tagged(key, folder))
 
-    def naming(self, name: str) -> list[VaultPath]:
+    def files_linking_name(self, name: str) -> list[VaultPath]:
         paths = self.snapshot.paths
-        texts = sorted({paths[file] for _, row in self.snapshot.naming(name) for file in row})
-        return self._delta.over(map(self._path, texts), self._delta.naming(name))
+        texts = sorted(
+            {paths[file] for _, row in self.snapshot.files_linking_name(name) for file in row}
+        )
+        return self._delta.over(map(self._path, texts), self._delta.files_linking_name(name))
 
-    def named(self, name: str) -> list[VaultPath]:
+    def files_named(self, name: str) -> list[VaultPath]:
         return self._delta.over(
-            map(self._path, sorted(self.snapshot.named(name))), self._delta.named(name)
+            map(self._path, sorted(self.snapshot.files_named(name))), self._delta.files_named(name)
         )
 
     def bases(self) -> list[VaultPath]:
         if self._bases is None:
             self._bases = sorted(
-                self._path(text) for text in self.file_texts() if text.lower().endswith(BASE)
+                self._path(text) for text in self.file_paths() if text.lower().endswith(BASE)
             )
         return self._bases
 
-    def referring(self) -> list[VaultPath]:
-        return self._delta.over(map(self._path, self.snapshot.referring), self._delta.referring())
+    def notes_with_references(self) -> list[VaultPath]:
+        return self._delta.over(
+            map(self._path, self.snapshot.notes_with_references),
+            self._delta.notes_with_references(),
+        )
 
-    def linking(self, path: VaultPath) -> list[VaultPath]:
-        if any(True for name in (".", "..") for _ in self.snapshot.naming(name)):
-            return super().linking(path)
-        texts = map(self._path, sorted(self.linking_texts(path)))
+    def backlinks(self, path: VaultPath) -> list[VaultPath]:
+        if any(True for name in (".", "..") for _ in self.snapshot.files_linking_name(name)):
+            return super().backlinks(path)
+        texts = map(self._path, sorted(self.backlink_paths(path)))
         name = file_name(path)
         here = {
             source
             for ending in (name, ".", "..")
-            for source in self._delta.naming(ending)
+            for source in self._delta.files_linking_name(ending)
             if self._means(source, path)
         }
         return sorted({*texts, *here})
 
-    def figures(self) -> IndexFigures:
+    def counts(self) -> IndexCounts:
         """What there is, counted. All links are resolved in one pass, name by name: most need no more than a look into one dictionary."""
         snapshot, delta = self.snapshot, self._delta
-        texts = list(self.file_texts())
+        texts = list(self.file_paths())
         names = {link_key(text.rpartition("/")[2]) for text in texts}
         files: dict[str, list[str]] = {}
         for text in texts:
             files.setdefault(name_key(text), []).append(text)
-        named = LinksByName(lambda name: map(self._path, files.get(name, ())))
+        files_named = LinksByName(lambda name: map(self._path, files.get(name, ())))
         stale = {snapshot.ids[text] for text in delta.stale if text in snapshot.ids}
         links = [
             (target, [file for file in row if file not in stale] if stale else row)
@@ -165,10 +170,10 @@ class StoredIndex(VaultIndex):
         for target, row in links:
             total += len(row)
             if "/" in target or is_relative(target):
-                same = named.is_same_everywhere(target)
+                same = files_named.is_same_everywhere(target)
                 here = [self._path(snapshot.paths[file]) for file in (row[:1] if same else row)]
                 lost += (len(row) if same else 1) * sum(
-                    1 for source in here if named.resolve(target, source) is None
+                    1 for source in here if files_named.resolve(target, source) is None
                 )
             elif (key := link_key(target)) not in names and f"{key}.md" not in names:
                 lost += len(row)
@@ -176,16 +181,18 @@ class StoredIndex(VaultIndex):
         for text, facts in delta.facts.items():
             total += len(facts.targets)
             lost += sum(
-                1 for target in facts.targets if named.resolve(target, delta.files[text]) is None
+                1
+                for target in facts.targets
+                if files_named.resolve(target, delta.files[text]) is None
             )
             tags.update(map(tag_key, facts.tags))
-        return IndexFigures(sum(map(is_note_text, texts)), len(texts), total, lost, len(tags))
+        return IndexCounts(sum(map(is_note_path, texts)), len(texts), total, lost, len(tags))
 
-    def linking_texts(self, path: VaultPath) -> set[str]:
+    def backlink_paths(self, path: VaultPath) -> set[str]:
         """The paths of the files, but `path` itself and those that changed since the snapshot, with a link that leads to `path`."""
         found: set[int] = set()
         paths = self.snapshot.paths
-        for target, row in self.snapshot.naming(file_name(path)):
+        for target, row in self.snapshot.files_linking_name(file_name(path)):
             if not self._links.is_same_everywhere(target):
                 found.update(
                     file for file in row if self.resolve(target, self._path(paths[file])) == path
@@ -210,7 +217,7 @@ class StoredIndex(VaultIndex):
     def names(self) -> NameFinder:
         return _Names(self.snapshot, self._delta)
 
-    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         stale = self._delta.stale
         wanted = self._holding([needle for needle in needles if needle is not None])
         paths, below = self.snapshot.paths, self._below(folder)
@@ -219,18 +226,18 @@ class StoredIndex(VaultIndex):
             if wanted is None
             else [paths[file] for file in sorted(wanted) if below.start <= file < below.stop]
         )
-        texts = (text for text in found if is_note_text(text) and text not in stale)
+        texts = (text for text in found if is_note_path(text) and text not in stale)
         here = sorted(
             path for path in self._delta.files.values() if path.is_note and path.within(folder)
         )
         merged = heapq.merge(map(self._path, texts), here) if here else map(self._path, texts)
-        return (NoteText(path, self._read(path)) for path in merged)
+        return (NoteContent(path, self._read(path)) for path in merged)
 
-    def with_changes(self, changed: Changed) -> StoredIndex:
+    def with_changes(self, changed: SnapshotChanges) -> StoredIndex:
         """The next state of the same snapshot."""
         return StoredIndex(self.snapshot, changed, self._store, self.packs)
 
-    def file_texts(self) -> Iterator[str]:
+    def file_paths(self) -> Iterator[str]:
         """The path of every file, in no order."""
         stale = self._delta.stale
         yield from (

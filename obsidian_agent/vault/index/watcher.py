@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.errors import ObsidianAgentError, PathRefused
-from obsidian_agent.vault.index.index import KnownPaths
+from obsidian_agent.vault.index.index import PathCache
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -57,7 +57,7 @@ class VaultWatcher:
         self._heard = set[str]()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="vault-watcher", daemon=True)
-        self._path = KnownPaths()
+        self._path = PathCache()
         self._comparing = False
 
     def start(self) -> None:
@@ -82,9 +82,9 @@ class VaultWatcher:
             self._comparing = True
             threading.Thread(target=self._compare, name="vault-compare", daemon=True).start()
 
-    def take_in(self, paths: list[VaultPath]) -> None:
+    def update_paths(self, paths: list[VaultPath]) -> None:
         """Look at a few files of which it is known that they changed."""
-        self._keeper.look_at(paths)
+        self._keeper.update_paths(paths)
         self._on_change()
 
     def _run(self) -> None:
@@ -156,7 +156,7 @@ class VaultWatcher:
                 unsettled = True
                 self._compare()
             elif paths:
-                self.take_in(paths)
+                self.update_paths(paths)
 
     def _files(self, natives: set[str]) -> list[VaultPath] | None:
         """The files behind some events; None when folders are among them, whose files have no events of their own."""
@@ -167,7 +167,7 @@ class VaultWatcher:
                 path = self._path(self._text(native))
             except PathRefused:
                 continue
-            known = latest is not None and latest.knows(path)
+            known = latest is not None and latest.has_file(path)
             if os.path.isdir(native) or not (known or os.path.lexists(native)):
                 return None
             found.append(path)

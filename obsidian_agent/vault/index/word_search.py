@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
-from obsidian_agent.vault.index.index import NoteText, VaultIndex
+from obsidian_agent.vault.index.index import NoteContent, VaultIndex
 from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -47,16 +47,16 @@ class _Counted:
     first: int
 
 
-def words_of(query: str) -> list[str]:
+def query_words(query: str) -> list[str]:
     """The words of a query, case-folded, each once."""
     return list(dict.fromkeys(_WORD.findall(query.casefold())))
 
 
-def ranked(
+def rank_notes(
     index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable[[], bool] = lambda: False
 ) -> list[RankedNote]:
     """The notes below a folder that answer a query, best first. Notes that cannot be read are left out."""
-    words = words_of(query)
+    words = query_words(query)
     if not words:
         return []
     needles = [needle for word in words if (needle := folded_needle(word)) is not None]
@@ -71,7 +71,7 @@ def ranked(
 
 
 def _all_counted(
-    texts: Iterator[NoteText], patterns: Sequence[re.Pattern[str]], cancelled: Callable[[], bool]
+    texts: Iterator[NoteContent], patterns: Sequence[re.Pattern[str]], cancelled: Callable[[], bool]
 ) -> dict[str, _Counted]:
     found: dict[str, _Counted] = {}
     for path, data in texts:

@@ -41,7 +41,7 @@ from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import Edit, apply, decode
-from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
+from obsidian_agent.vault.views.view import VaultEntry, VaultView, find_conflict
 
 _ROOT_NOTE: Final = paths.parse("address of Obsidian", PathUse.READ)
 """A place in the root of the vault."""
@@ -96,19 +96,19 @@ class FileMoves:
         return found
 
 
-def moves_of_rename(view: VaultView, entry: Entry, target: VaultPath) -> FileMoves:
+def moves_of_rename(view: VaultView, entry: VaultEntry, target: VaultPath) -> FileMoves:
     """The moves that a rename of a file or folder is; a file in the way of a file is replaced by it."""
     moved = {path: path.rebased(entry.path, target) for path in _files(view, entry)}
-    twin = None if entry.kind == "folder" else in_the_way(view, target, entry.path)
+    twin = None if entry.kind == "folder" else find_conflict(view, target, entry.path)
     return FileMoves(moved) if twin is None else FileMoves(moved, replaced={twin: target})
 
 
-def moves_of_delete(view: VaultView, entry: Entry) -> FileMoves:
+def moves_of_delete(view: VaultView, entry: VaultEntry) -> FileMoves:
     """The moves that a deletion is."""
     return FileMoves(removed=frozenset(_files(view, entry)))
 
 
-def _files(view: VaultView, entry: Entry) -> list[VaultPath]:
+def _files(view: VaultView, entry: VaultEntry) -> list[VaultPath]:
     if entry.kind == "file":
         return [entry.path]
     return [below.path for below in view.walk(entry.path) if below.kind == "file"]
@@ -119,7 +119,7 @@ class LinksAfter(LinksByName):
 
     def __init__(self, index: VaultIndex, moves: FileMoves) -> None:
         def named(name: str) -> Iterator[VaultPath]:
-            yield from (path for path in index.named(name) if path not in moves.gone)
+            yield from (path for path in index.files_named(name) if path not in moves.gone)
             yield from moves.coming.get(name, ())
 
         super().__init__(named)
@@ -180,10 +180,14 @@ class LinkChanges:
         found = {
             source.text: source
             for name in (*moves.names, ".", "..")
-            for source in self._index.naming(name)
+            for source in self._index.files_linking_name(name)
         }
         found.update(
-            {source.text: source for source in self._index.referring() if self._refers(source)}
+            {
+                source.text: source
+                for source in self._index.notes_with_references()
+                if self._refers(source)
+            }
         )
         found.update({path.text: path for path in moves.moved})
         gone = {path.text for path in moves.gone}

@@ -20,13 +20,13 @@ from obsidian_agent.vault.filesystem.store import (
     not_a_folder,
 )
 from obsidian_agent.vault.index.index import (
-    NOTHING,
+    NO_FACTS,
     Facts,
-    NoteText,
+    NoteContent,
     VaultIndex,
-    facts_of,
-    holds_facts,
+    has_facts,
     read_note,
+    scan_facts,
     tag_key,
     tag_within,
 )
@@ -42,7 +42,7 @@ from obsidian_agent.vault.paths.path import (
     trash_path,
 )
 from obsidian_agent.vault.paths.rules import PLAIN
-from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, nearest
+from obsidian_agent.vault.views.view import FileStat, VaultEntry, VaultView, sorted_twins
 
 T = TypeVar("T")
 
@@ -108,10 +108,10 @@ class DiskView(VaultView):
             self._closed
         )
 
-    def locate(self, path: VaultPath) -> Entry | None:
+    def locate(self, path: VaultPath) -> VaultEntry | None:
         """See `VaultView.locate`. PathRefused for a link that leads out of the vault, to a protected name or nowhere."""
         if path.is_root:
-            return Entry(ROOT, "folder")
+            return VaultEntry(ROOT, "folder")
         found = self._item(path)
         if found is None:
             return None
@@ -120,7 +120,7 @@ class DiskView(VaultView):
             if item.link:
                 raise self._link_refusal(real)
             return None
-        return Entry(real, item.kind)
+        return VaultEntry(real, item.kind)
 
     def twin(self, path: VaultPath) -> VaultPath | None:
         """See `VaultView.twin`. PathRefused for what would be behind a link that is not followed."""
@@ -132,7 +132,7 @@ class DiskView(VaultView):
         if path.is_root:
             return [ROOT]
         key, folders = collision_key(path.name), self._twins_of_folder(path.parent)
-        return nearest(
+        return sorted_twins(
             path,
             (
                 from_disk(folder, name)
@@ -164,12 +164,12 @@ class DiskView(VaultView):
         shared = (info.st_dev, info.st_ino) if info.st_nlink > 1 else None
         return FileStat(info.st_size, info.st_mtime_ns / 1e6, born_ns / 1e6, shared)
 
-    def children(self, folder: VaultPath) -> list[Entry]:
+    def children(self, folder: VaultPath) -> list[VaultEntry]:
         return sorted(
             self._entries(self._listing(self._existing_folder(folder))), key=attrgetter("path.text")
         )
 
-    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+    def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
         """See `VaultView.walk`. A link to a folder is an entry, what is behind it is not; neither is what this user may not read."""
         listings = self._listings_below(self._existing_folder(folder))
         return iter(
@@ -306,10 +306,10 @@ class DiskView(VaultView):
                 if item.kind == "folder" and not item.link
             )
 
-    def _entries(self, listing: _Listing) -> Iterator[Entry]:
+    def _entries(self, listing: _Listing) -> Iterator[VaultEntry]:
         for name, item in listing.items.items():
             if item.kind != "other":
-                yield Entry(from_disk(listing.path, name), item.kind)
+                yield VaultEntry(from_disk(listing.path, name), item.kind)
 
     def _listing_if_allowed(self, folder: VaultPath) -> _Listing:
         """The listing of a folder met on a walk: empty (and counted) where it may not be read, empty when it is gone by now."""
@@ -402,28 +402,28 @@ class ScanIndex(VaultIndex):
     def _naming(self) -> dict[str, list[VaultPath]]:
         return _grouped(
             (key, path)
-            for path in filter(holds_facts, self._files)
+            for path in filter(has_facts, self._files)
             for key in set(map(target_name, self.facts(path).targets))
         )
 
-    def naming(self, name: str) -> list[VaultPath]:
+    def files_linking_name(self, name: str) -> list[VaultPath]:
         return self._naming.get(name, [])
 
     @cached_property
     def _named(self) -> dict[str, list[VaultPath]]:
         return _grouped((file_name(path), path) for path in self._files)
 
-    def named(self, name: str) -> list[VaultPath]:
+    def files_named(self, name: str) -> list[VaultPath]:
         return self._named.get(name, [])
 
     def bases(self) -> list[VaultPath]:
         return [path for path in self._files if path.suffix == BASE]
 
-    def referring(self) -> list[VaultPath]:
+    def notes_with_references(self) -> list[VaultPath]:
         return [path for path in self._files if self.facts(path).references]
 
-    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
-        return (NoteText(path, read_note(self._view, path)) for path in self.notes(folder))
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
+        return (NoteContent(path, read_note(self._view, path)) for path in self.notes(folder))
 
     def text(self, path: VaultPath) -> bytes | Problem:
         return read_note(self._view, path)
@@ -432,13 +432,13 @@ class ScanIndex(VaultIndex):
         return ((alias, path) for path in self.notes(ROOT) for alias in self.facts(path).aliases)
 
     def _scanned(self, path: VaultPath) -> Facts:
-        if not holds_facts(path):
-            return NOTHING
+        if not has_facts(path):
+            return NO_FACTS
         try:
-            return facts_of(path, self._view.read(path))
+            return scan_facts(path, self._view.read(path))
         except VaultError as error:
             self._problems[path.text] = error.problem()
-            return NOTHING
+            return NO_FACTS
 
 
 def _grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:

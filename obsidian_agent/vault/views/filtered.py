@@ -9,10 +9,10 @@ from obsidian_agent import budget
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.filesystem.store import missing
-from obsidian_agent.vault.index.index import NOTHING, Facts, NoteText, VaultIndex
+from obsidian_agent.vault.index.index import NO_FACTS, Facts, NoteContent, VaultIndex
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.views.view import Entry, FileStat, VaultView
+from obsidian_agent.vault.views.view import FileStat, VaultEntry, VaultView
 
 
 class FilteredView(VaultView):
@@ -25,11 +25,11 @@ class FilteredView(VaultView):
     def __init__(
         self,
         inner: VaultView,
-        denied: Callable[[VaultPath], bool],
+        is_denied: Callable[[VaultPath], bool],
         real: Callable[[VaultPath], VaultPath],
     ) -> None:
         self.inner = inner
-        self.denied = denied
+        self.is_denied = is_denied
         self._real = real
         self._known = {ROOT.text: False}  # a vault of which everything is hidden is empty
         self._index: VaultIndex | None = None
@@ -40,12 +40,12 @@ class FilteredView(VaultView):
             self._index = FilteredIndex(self.inner.index, self)
         return self._index
 
-    def hidden(self, path: VaultPath) -> bool:
+    def is_hidden(self, path: VaultPath) -> bool:
         """Whether it is hidden, or leads to something that is."""
         known = self._known.get(path.text)
         if known is None:
             known = self._known[path.text] = (
-                self.denied(path)
+                self.is_denied(path)
                 or self._leads_to_hidden(path)
                 or path.text in self._emptied_folders
             )
@@ -57,7 +57,7 @@ class FilteredView(VaultView):
         used, left = set[str](), {ROOT.text}
         for entry in budget.checked(self.inner.walk(ROOT)):
             if entry.kind == "file":
-                folders = used if self.denied(entry.path) else left
+                folders = used if self.is_denied(entry.path) else left
                 above = entry.path.parent
                 while above.text not in folders:
                     folders.add(above.text)
@@ -66,16 +66,16 @@ class FilteredView(VaultView):
                         break
         return frozenset(used - left)
 
-    def _is_listed(self, entry: Entry) -> bool:
-        return not self.denied(entry.path) and (
+    def _is_listed(self, entry: VaultEntry) -> bool:
+        return not self.is_denied(entry.path) and (
             entry.kind == "file" or entry.path.text not in self._emptied_folders
         )
 
-    def locate(self, path: VaultPath) -> Entry | None:
-        return None if self.hidden(path) else self.inner.locate(path)
+    def locate(self, path: VaultPath) -> VaultEntry | None:
+        return None if self.is_hidden(path) else self.inner.locate(path)
 
     def twins(self, path: VaultPath) -> Sequence[VaultPath]:
-        return [twin for twin in self.inner.twins(path) if not self.hidden(twin)]
+        return [twin for twin in self.inner.twins(path) if not self.is_hidden(twin)]
 
     def read(self, path: VaultPath) -> bytes:
         budget.check()
@@ -86,24 +86,24 @@ class FilteredView(VaultView):
         self._refuse(path)
         return self.inner.stat(path)
 
-    def children(self, folder: VaultPath) -> list[Entry]:
+    def children(self, folder: VaultPath) -> list[VaultEntry]:
         self._refuse(folder)
         return [entry for entry in self.inner.children(folder) if self._is_listed(entry)]
 
-    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+    def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
         self._refuse(folder)
         return (
             entry for entry in budget.checked(self.inner.walk(folder)) if self._is_listed(entry)
         )
 
     def origin(self, path: VaultPath) -> VaultPath | None:
-        return None if self.hidden(path) else self.inner.origin(path)
+        return None if self.is_hidden(path) else self.inner.origin(path)
 
     def current(self, origin: VaultPath) -> VaultPath | None:
-        return None if self.hidden(origin) else self.inner.current(origin)
+        return None if self.is_hidden(origin) else self.inner.current(origin)
 
     def is_link(self, path: VaultPath) -> bool:
-        return not self.hidden(path) and self.inner.is_link(path)
+        return not self.is_hidden(path) and self.inner.is_link(path)
 
     def real(self, path: VaultPath) -> VaultPath:
         return self.inner.real(path)
@@ -117,7 +117,7 @@ class FilteredView(VaultView):
         return self.inner.trash_names()
 
     def _refuse(self, path: VaultPath) -> None:
-        if self.hidden(path):
+        if self.is_hidden(path):
             raise missing(path)
 
     def _leads_to_hidden(self, path: VaultPath) -> bool:
@@ -125,7 +125,7 @@ class FilteredView(VaultView):
             real = self._real(path)
         except VaultError:
             return False  # a link to nowhere or out of the vault: the view below says what it says of those
-        return real.text != path.text and self.denied(real)
+        return real.text != path.text and self.is_denied(real)
 
 
 class FilteredIndex(VaultIndex):
@@ -142,50 +142,50 @@ class FilteredIndex(VaultIndex):
         return {
             text: problem
             for text, problem in found.items()
-            if not self._view.hidden(parse(text, PathUse.READ))
+            if not self._view.is_hidden(parse(text, PathUse.READ))
         }
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
-        return (path for path in self._inner.notes(folder) if not self._view.denied(path))
+        return (path for path in self._inner.notes(folder) if not self._view.is_denied(path))
 
     def files(self) -> Iterator[VaultPath]:
-        return (path for path in self._inner.files() if not self._view.denied(path))
+        return (path for path in self._inner.files() if not self._view.is_denied(path))
 
     def facts(self, path: VaultPath) -> Facts:
-        return NOTHING if self._view.hidden(path) else self._inner.facts(path)
+        return NO_FACTS if self._view.is_hidden(path) else self._inner.facts(path)
 
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
         return self._left(self._inner.tagged(tag, folder))
 
-    def naming(self, name: str) -> list[VaultPath]:
-        return self._left(self._inner.naming(name))
+    def files_linking_name(self, name: str) -> list[VaultPath]:
+        return self._left(self._inner.files_linking_name(name))
 
-    def named(self, name: str) -> list[VaultPath]:
-        return self._left(self._inner.named(name))
+    def files_named(self, name: str) -> list[VaultPath]:
+        return self._left(self._inner.files_named(name))
 
     def bases(self) -> list[VaultPath]:
         return self._left(self._inner.bases())
 
-    def referring(self) -> list[VaultPath]:
-        return self._left(self._inner.referring())
+    def notes_with_references(self) -> list[VaultPath]:
+        return self._left(self._inner.notes_with_references())
 
-    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         return (
             note
             for note in budget.checked(self._inner.texts(folder, *needles))
-            if not self._view.hidden(note.path)
+            if not self._view.is_hidden(note.path)
         )
 
     def text(self, path: VaultPath) -> bytes | Problem:
-        return self._inner.text(path) if not self._view.hidden(path) else missing(path).problem()
+        return self._inner.text(path) if not self._view.is_hidden(path) else missing(path).problem()
 
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
         return (
-            (alias, path) for alias, path in self._inner.aliases() if not self._view.hidden(path)
+            (alias, path) for alias, path in self._inner.aliases() if not self._view.is_hidden(path)
         )
 
     def _left(self, paths: Iterable[VaultPath]) -> list[VaultPath]:
-        return [path for path in paths if not self._view.hidden(path)]
+        return [path for path in paths if not self._view.is_hidden(path)]
 
 
 class TextlessView(FilteredView):
@@ -197,7 +197,7 @@ class TextlessView(FilteredView):
             self._index = TextlessIndex(self.inner.index, self)
         return self._index
 
-    def locate(self, path: VaultPath) -> Entry | None:
+    def locate(self, path: VaultPath) -> VaultEntry | None:
         return self.inner.locate(path)
 
     def twins(self, path: VaultPath) -> Sequence[VaultPath]:
@@ -205,12 +205,12 @@ class TextlessView(FilteredView):
 
     def read(self, path: VaultPath) -> bytes:
         data = self.inner.read(path)
-        return b"" if self.hidden(path) else data
+        return b"" if self.is_hidden(path) else data
 
-    def children(self, folder: VaultPath) -> list[Entry]:
+    def children(self, folder: VaultPath) -> list[VaultEntry]:
         return self.inner.children(folder)
 
-    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+    def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
         return self.inner.walk(folder)
 
     def origin(self, path: VaultPath) -> VaultPath | None:
@@ -235,8 +235,8 @@ class TextlessIndex(FilteredIndex):
     def files(self) -> Iterator[VaultPath]:
         return self._inner.files()
 
-    def named(self, name: str) -> list[VaultPath]:
-        return self._inner.named(name)
+    def files_named(self, name: str) -> list[VaultPath]:
+        return self._inner.files_named(name)
 
     def text(self, path: VaultPath) -> bytes | Problem:
-        return b"" if self._view.hidden(path) else self._inner.text(path)
+        return b"" if self._view.is_hidden(path) else self._inner.text(path)

@@ -40,13 +40,19 @@ from obsidian_agent.vault.views.changes import (
 )
 from obsidian_agent.vault.views.overlay_entries import (
     HashedBase,
-    Node,
     OverlayEntries,
+    OverlayNode,
     Rollback,
     StructureLog,
 )
 from obsidian_agent.vault.views.overlay_index import OverlayIndex
-from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, in_the_way, nearest
+from obsidian_agent.vault.views.view import (
+    FileStat,
+    VaultEntry,
+    VaultView,
+    find_conflict,
+    sorted_twins,
+)
 
 
 class OverlayVault(VaultView):
@@ -75,7 +81,7 @@ class OverlayVault(VaultView):
             self._index = OverlayIndex(self.before.view, self._entries, self)
         return self._index
 
-    def locate(self, path: VaultPath) -> Entry | None:
+    def locate(self, path: VaultPath) -> VaultEntry | None:
         node = self._entries.get(path)
         if node is not None:
             return node.entry
@@ -94,7 +100,7 @@ class OverlayVault(VaultView):
         )
         return next((found for twin in twins if (found := self._entry(twin)) is not None), None)
 
-    def _entry(self, path: VaultPath) -> Entry | None:
+    def _entry(self, path: VaultPath) -> VaultEntry | None:
         """The entry of this very spelling."""
         node = self._entries.get(path)
         return node.entry if node is not None else self.before.view.locate(path)
@@ -133,7 +139,7 @@ class OverlayVault(VaultView):
 
     def twins(self, path: VaultPath) -> list[VaultPath]:
         old = (twin for twin in self.before.view.twins(path) if self._entries.untouched(twin))
-        return nearest(path, [*old, *self._entries.twins(path)])
+        return sorted_twins(path, [*old, *self._entries.twins(path)])
 
     def read(self, path: VaultPath) -> bytes:
         budget.check()
@@ -161,7 +167,7 @@ class OverlayVault(VaultView):
         )
         return FileStat(len(node.content or b""), self._now_ms, created)
 
-    def children(self, folder: VaultPath) -> list[Entry]:
+    def children(self, folder: VaultPath) -> list[VaultEntry]:
         entry = self.locate(folder)
         if entry is None:
             raise _not_found(folder)
@@ -176,7 +182,7 @@ class OverlayVault(VaultView):
             key=attrgetter("path.text"),
         )
 
-    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+    def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
         folder = self._spelled(folder)
         there = self.before.view.walk(folder) if self.before.is_folder(folder) else ()
         old = (entry for entry in there if self._entries.untouched(entry.path))
@@ -211,7 +217,7 @@ class OverlayVault(VaultView):
     def trash_names(self) -> Collection[str]:
         return self.before.trash_names().union(self._trashed)
 
-    def created_here(self, path: VaultPath) -> bool:
+    def was_created_here(self, path: VaultPath) -> bool:
         """Whether an earlier step of this plan made a file whose path equals `path` in NFC and case folding."""
         return self._entries.created(path)
 
@@ -267,7 +273,8 @@ class OverlayVault(VaultView):
             )
         path = self._in_existing_spelling(change.path, instance)
         self._entries.put(
-            Node(path, "file", None, change.content, instance, frozenset({instance})), new=True
+            OverlayNode(path, "file", None, change.content, instance, frozenset({instance})),
+            new=True,
         )
 
     def _modify(self, change: ModifyFile, instance: int) -> None:
@@ -303,7 +310,7 @@ class OverlayVault(VaultView):
             self.before.hash_of(entry.path)
             writers = frozenset({instance})
             self._entries.put(
-                Node(entry.path, "file", entry.path, change.content, instance, writers)
+                OverlayNode(entry.path, "file", entry.path, change.content, instance, writers)
             )
         else:
             self._entries.put(
@@ -322,7 +329,7 @@ class OverlayVault(VaultView):
         target = change.new_path
         if target.text == entry.path.text:
             return
-        twin = in_the_way(self, target, entry.path)
+        twin = find_conflict(self, target, entry.path)
         if twin is not None:
             if self._place(twin) == self._place(entry.path):
                 message = (
@@ -361,21 +368,21 @@ class OverlayVault(VaultView):
         writers = node.writers if node else frozenset()
         self._entries.drop(path)
         self._entries.put(
-            Node(target, "file", origin, content, instance, writers), new=origin is None
+            OverlayNode(target, "file", origin, content, instance, writers), new=origin is None
         )
 
     def _move_folder(self, path: VaultPath, target: VaultPath, instance: int) -> None:
         below, origin = list(self.walk(path)), self.origin(path)
         self._log.add(self._move_of(path, target, origin, folder=True), instance)
         self._log.folder_moved(path, target, origin)
-        for entry in [Entry(path, "folder"), *below]:
+        for entry in [VaultEntry(path, "folder"), *below]:
             node = self._entries.get(entry.path)
             origin = node.origin if node else entry.path
             content = node.content if node else None
             writers = node.writers if node else frozenset()
             moved = entry.path.rebased(path, target)
             self._entries.drop(entry.path)
-            self._entries.put(Node(moved, entry.kind, origin, content, instance, writers))
+            self._entries.put(OverlayNode(moved, entry.kind, origin, content, instance, writers))
 
     def _delete(self, path: VaultPath, instance: int) -> None:
         entry = self.locate(path)
@@ -423,7 +430,7 @@ class OverlayVault(VaultView):
         )
         return Move(path, target, folder, before, trash, inventory)
 
-    def _forget_new_folder(self, folder: VaultPath, below: list[Entry]) -> bool:
+    def _forget_new_folder(self, folder: VaultPath, below: list[VaultEntry]) -> bool:
         """Take a folder that this plan made, and that nothing of the vault went through, out of the books instead of trashing it."""
         inside = [folder, *(entry.path for entry in below)]
         if any(self.origin(path) is not None for path in inside) or self._log.went_through(folder):
@@ -458,7 +465,7 @@ class OverlayVault(VaultView):
         parent = self._make_folders(folder.parent, instance)
         made = folder.rebased(folder.parent, parent)
         self._log.add(MakeDir(made), instance)
-        self._entries.put(Node(made, "folder", None, None, instance))
+        self._entries.put(OverlayNode(made, "folder", None, None, instance))
         return made
 
     # --- the result ------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from obsidian_agent.vault.views.changes import (
     OwnedOperation,
     content_hash,
 )
-from obsidian_agent.vault.views.view import Entry, EntryKind, VaultView
+from obsidian_agent.vault.views.view import EntryKind, VaultEntry, VaultView
 
 _KEPT_BYTES: Final = 8 << 20
 """Contents that are kept: enough for a plan of ordinary size, and nothing beside a large one."""
@@ -84,7 +84,7 @@ class HashedBase:
 
     def is_folder(self, path: VaultPath) -> bool:
         """Whether the base has a folder of this very spelling."""
-        return self.view.locate(path) == Entry(path, "folder")
+        return self.view.locate(path) == VaultEntry(path, "folder")
 
     def trash_names(self) -> frozenset[str]:
         """The collision keys of the names taken in the trash."""
@@ -144,7 +144,7 @@ def _restore(table: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class OverlayNode:
     """An entry that is not in the base under this path: new, changed or moved here. `content` None means the bytes at `origin`."""
 
     path: VaultPath
@@ -156,9 +156,9 @@ class Node:
     """Instances whose changes are in `content`; it is written with the operations of `touched`."""
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> VaultEntry:
         """The entry as a view shows it."""
-        return Entry(self.path, self.kind)
+        return VaultEntry(self.path, self.kind)
 
 
 class OverlayEntries:
@@ -166,9 +166,9 @@ class OverlayEntries:
 
     def __init__(self, rollback: Rollback) -> None:
         self._rollback = rollback
-        self._nodes: dict[str, Node] = {}
-        self._children: dict[str, dict[str, Node]] = {}
-        self._twins: dict[str, dict[str, Node]] = {}
+        self._nodes: dict[str, OverlayNode] = {}
+        self._children: dict[str, dict[str, OverlayNode]] = {}
+        self._twins: dict[str, dict[str, OverlayNode]] = {}
         self._removed: dict[str, None] = {}
         self._created: dict[str, None] = {}
         self._current: dict[str, VaultPath | None] = {}
@@ -176,11 +176,11 @@ class OverlayEntries:
         """Every path that was put, altered or dropped, in order, some more than once: read on from where you were."""
 
     @property
-    def nodes(self) -> Collection[Node]:
+    def nodes(self) -> Collection[OverlayNode]:
         """All entries that differ, in no order that means something."""
         return self._nodes.values()
 
-    def get(self, path: VaultPath) -> Node | None:
+    def get(self, path: VaultPath) -> OverlayNode | None:
         """The entry at `path`, if it differs from the base."""
         return self._nodes.get(path.text)
 
@@ -188,7 +188,7 @@ class OverlayEntries:
         """The entries whose paths equal `path` in NFC and case folding."""
         return (node.path for node in self._twins.get(path.key, {}).values())
 
-    def inside(self, folder: VaultPath) -> Collection[Node]:
+    def inside(self, folder: VaultPath) -> Collection[OverlayNode]:
         """The entries directly in a folder."""
         return self._children.get(folder.text, {}).values()
 
@@ -212,7 +212,7 @@ class OverlayEntries:
         """Where what the base has at `origin` is now; None: nowhere."""
         return self._current.get(origin.text, origin)
 
-    def put(self, node: Node, *, new: bool = False) -> None:
+    def put(self, node: OverlayNode, *, new: bool = False) -> None:
         """Enter an entry; `new` when it is a file that the plan makes."""
         text, path, rollback = node.path.text, node.path, self._rollback
         rollback.append(self.touched, path)
@@ -238,7 +238,7 @@ class OverlayEntries:
             rollback.put(self._current, origin.text, None)
         rollback.put(self._removed, path.text, None)
 
-    def _group(self, groups: dict[str, dict[str, Node]], key: str) -> dict[str, Node]:
+    def _group(self, groups: dict[str, dict[str, OverlayNode]], key: str) -> dict[str, OverlayNode]:
         if key not in groups:
             self._rollback.put(groups, key, {})
         return groups[key]
@@ -267,7 +267,7 @@ class StructureLog:
             moves.append(FolderMove(origin, target))
         self._rollback.replace(self.folder_moves, moves)
 
-    def deleted(self, entries: Iterable[tuple[Entry, VaultPath | None]], files: int) -> None:
+    def deleted(self, entries: Iterable[tuple[VaultEntry, VaultPath | None]], files: int) -> None:
         """An entry went to the trash: itself first, then what is below it, each with where it was at the start (None: new);
         `files` of them are files. What had been moved into it from elsewhere goes with it and is noted by its old path."""
         noted: list[VaultPath] = []

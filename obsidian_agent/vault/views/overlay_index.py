@@ -9,14 +9,14 @@ from operator import attrgetter
 from obsidian_agent import budget
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.index import (
-    NOTHING,
+    NO_FACTS,
     Delta,
     Facts,
-    NoteText,
+    NoteContent,
     VaultIndex,
-    facts_of,
-    holds_facts,
+    has_facts,
     read_note,
+    scan_facts,
     tag_key,
 )
 from obsidian_agent.vault.index.name_search import NameFinder
@@ -25,7 +25,7 @@ from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.overlay_entries import OverlayEntries
-from obsidian_agent.vault.views.view import Entry, VaultView
+from obsidian_agent.vault.views.view import VaultEntry, VaultView
 
 
 class OverlayIndex(VaultIndex):
@@ -72,13 +72,13 @@ class OverlayIndex(VaultIndex):
         below = self._below.tagged(tag, folder) if self._was_there(folder) else []
         return delta.over(below, delta.tagged(tag_key(tag), folder))
 
-    def naming(self, name: str) -> list[VaultPath]:
+    def files_linking_name(self, name: str) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(self._below.naming(name), delta.naming(name))
+        return delta.over(self._below.files_linking_name(name), delta.files_linking_name(name))
 
-    def named(self, name: str) -> list[VaultPath]:
+    def files_named(self, name: str) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(self._below.named(name), delta.named(name))
+        return delta.over(self._below.files_named(name), delta.files_named(name))
 
     def bases(self) -> list[VaultPath]:
         delta = self._followed()
@@ -86,20 +86,22 @@ class OverlayIndex(VaultIndex):
             self._below.bases(), [path for path in delta.files.values() if path.suffix == BASE]
         )
 
-    def referring(self) -> list[VaultPath]:
+    def notes_with_references(self) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(self._below.referring(), delta.referring())
+        return delta.over(self._below.notes_with_references(), delta.notes_with_references())
 
-    def linking(self, path: VaultPath) -> list[VaultPath]:
+    def backlinks(self, path: VaultPath) -> list[VaultPath]:
         delta = self._followed()
         if file_name(path) in delta.names_changed:
-            return super().linking(path)
+            return super().backlinks(path)
         name = file_name(path)
-        naming = {source for ending in (name, ".", "..") for source in delta.naming(ending)}
-        here = [source for source in naming if self._means(source, path)]
-        return delta.over(self._below.linking(path), here)
+        files_linking_name = {
+            source for ending in (name, ".", "..") for source in delta.files_linking_name(ending)
+        }
+        here = [source for source in files_linking_name if self._means(source, path)]
+        return delta.over(self._below.backlinks(path), here)
 
-    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         delta = self._followed()
         old = (
             (
@@ -111,7 +113,7 @@ class OverlayIndex(VaultIndex):
             else ()
         )
         here = sorted(path for path in delta.files.values() if path.is_note and path.within(folder))
-        new = (NoteText(path, read_note(self._view, path)) for path in here)
+        new = (NoteContent(path, read_note(self._view, path)) for path in here)
         return budget.checked(heapq.merge(old, new, key=attrgetter("path.text")))
 
     def text(self, path: VaultPath) -> bytes | Problem:
@@ -152,7 +154,7 @@ class OverlayIndex(VaultIndex):
             there = _holds_file(self._view, path)
             self._note_name(path, there=there)
             if there:
-                self._delta.learn(path, *self._looked_at(path))
+                self._delta.update(path, *self._looked_at(path))
             else:
                 self._delta.forget(path)
         return self._delta
@@ -168,16 +170,16 @@ class OverlayIndex(VaultIndex):
         self._links.forget(file_name(path))
 
     def _looked_at(self, path: VaultPath) -> tuple[Facts, Problem | None]:
-        if not holds_facts(path):
-            return NOTHING, None
+        if not has_facts(path):
+            return NO_FACTS, None
         node = self._entries.get(path)
         origin = node.origin if node is not None and node.content is None else None
         if origin is not None and origin.suffix == path.suffix:
             return self._below.facts(origin), self._below.problems.get(origin.text)
         try:
-            return facts_of(path, self._view.read(path)), None
+            return scan_facts(path, self._view.read(path)), None
         except VaultError as error:
-            return NOTHING, error.problem()
+            return NO_FACTS, error.problem()
 
     def _was_there(self, folder: VaultPath) -> bool:
         """Whether the folder is one of the vault below: only then its index can be asked about it."""
@@ -187,4 +189,4 @@ class OverlayIndex(VaultIndex):
 
 def _holds_file(view: VaultView, path: VaultPath) -> bool:
     """Whether there is a file of this very spelling."""
-    return view.locate(path) == Entry(path, "file")
+    return view.locate(path) == VaultEntry(path, "file")

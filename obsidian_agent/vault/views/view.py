@@ -25,7 +25,7 @@ class FileStat:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class VaultEntry:
     """A file or folder as listed, its path spelled as on disk."""
 
     path: VaultPath
@@ -44,7 +44,7 @@ class VaultView(Protocol):
         """The index of what this view shows, made when it is first asked for."""
         ...
 
-    def locate(self, path: VaultPath) -> Entry | None:
+    def locate(self, path: VaultPath) -> VaultEntry | None:
         """The entry at `path` under the spelling it has in the vault, or None. The root ("") is a folder."""
         ...
 
@@ -66,11 +66,11 @@ class VaultView(Protocol):
         """Size and times of a file. A file that the overlay has written has the frozen time of the preview."""
         ...
 
-    def children(self, folder: VaultPath) -> list[Entry]:
+    def children(self, folder: VaultPath) -> list[VaultEntry]:
         """Direct entries of a folder, sorted by path text. NOT_A_FOLDER for a file, FILE_NOT_FOUND when missing."""
         ...
 
-    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+    def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
         """Every entry below a folder, files and folders, sorted by path text within the whole walk."""
         ...
 
@@ -99,19 +99,19 @@ class VaultView(Protocol):
         ...
 
 
-def named(view: VaultView, name: str, kind: EntryKind | None = None) -> Entry | None:
+def locate_by_name(view: VaultView, name: str, kind: EntryKind | None = None) -> VaultEntry | None:
     """Return the entry of this kind that a user names; a note may go without `.md`. Raises `PathRefused`."""
     path = parse(name, PathUse.READ)
     entries = (view.locate(path), view.locate(parse(f"{path.text}.md", PathUse.READ)))
     return next((each for each in entries if each is not None and kind in (None, each.kind)), None)
 
 
-def in_the_way(view: VaultView, target: VaultPath, moving: VaultPath) -> VaultPath | None:
+def find_conflict(view: VaultView, target: VaultPath, moving: VaultPath) -> VaultPath | None:
     """What has the name that `moving` is to get, or one that some disk takes for it; None: nothing but `moving` itself."""
     return next((twin for twin in view.twins(target) if twin != moving), None)
 
 
-def nearest(path: VaultPath, found: Iterable[VaultPath]) -> list[VaultPath]:
+def sorted_twins(path: VaultPath, found: Iterable[VaultPath]) -> list[VaultPath]:
     """Other spellings of a path in the order of `VaultView.twins`."""
     return sorted(
         found, key=lambda other: (other.text != path.text, other.nfc != path.nfc, other.text)

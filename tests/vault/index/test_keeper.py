@@ -18,7 +18,7 @@ from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index import keeper as index_keeper
 from obsidian_agent.vault.index.index import VaultIndex, tag_key
-from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
+from obsidian_agent.vault.index.keeper import SNAPSHOT_NAME, IndexKeeper
 from obsidian_agent.vault.index.snapshot_file import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
 from obsidian_agent.vault.index.text_search import folded_needle
@@ -121,11 +121,11 @@ def said(index: VaultIndex) -> dict[str, Any]:
             for tag in TAGS
             for folder in folders
         },
-        "naming": {name: [path.text for path in index.naming(name)] for name in names},
-        "referring": [path.text for path in index.referring()],
-        "named": {name: [path.text for path in index.named(name)] for name in names},
+        "naming": {name: [path.text for path in index.files_linking_name(name)] for name in names},
+        "referring": [path.text for path in index.notes_with_references()],
+        "named": {name: [path.text for path in index.files_named(name)] for name in names},
         "links": {path.text: index.links(path) for path in files},
-        "linking": {path.text: [source.text for source in index.linking(path)] for path in files},
+        "linking": {path.text: [source.text for source in index.backlinks(path)] for path in files},
         "texts": {
             (query, folder.text): [
                 path.text
@@ -148,7 +148,7 @@ def said(index: VaultIndex) -> dict[str, Any]:
 @pytest.fixture
 def settled(monkeypatch):
     """Times of files count at once, so that tests need not wait for clocks."""
-    monkeypatch.setattr("obsidian_agent.vault.index.build.SETTLED_NS", 0)
+    monkeypatch.setattr("obsidian_agent.vault.index.build.STABLE_NS", 0)
 
 
 LAW = settings(
@@ -166,7 +166,7 @@ def assert_true(stored: StoredIndex, store: VaultStore) -> None:
     links = [(target, path) for path in files for target in scanned.facts(path).targets]
     lost = sum(1 for target, path in links if scanned.resolve(target, path) is None)
     tags = {tag_key(tag) for path in files for tag in scanned.facts(path).tags}
-    assert stored.figures() == (
+    assert stored.counts() == (
         sum(path.is_note for path in files),
         len(files),
         len(links),
@@ -197,7 +197,7 @@ def test_the_stored_index_says_what_reading_everything_says(
         assert_true(again, store)
         for path in list(again.files()):
             os.unlink(folder / path.text)
-            keeper.look_at([path])
+            keeper.update_paths([path])
         assert_true(keeper.refresh(), store)
 
 
@@ -212,7 +212,7 @@ VAULT = {"a.md": b"[[b]] #x", "b.md": b"", "Sub/c.md": b"[[a]]"}
 
 
 def linking(index: VaultIndex, path: str) -> list[str]:
-    return [source.text for source in index.linking(parse(path, PathUse.READ))]
+    return [source.text for source in index.backlinks(parse(path, PathUse.READ))]
 
 
 def test_an_edit_that_leaves_size_and_times_of_change_is_seen(tmp_path):
@@ -230,11 +230,11 @@ def test_one_changed_file_is_looked_at_alone(tmp_path):
     keeper.refresh()
     (folder / "new.md").write_bytes(b"[[a]]")
     (folder / "b.md").unlink()
-    unseen = keeper.look_at([parse("new.md", PathUse.READ)])
+    unseen = keeper.update_paths([parse("new.md", PathUse.READ)])
     assert unseen is not None
     assert linking(unseen, "a.md") == ["Sub/c.md", "new.md"]
     assert "b.md" in [path.text for path in unseen.files()]
-    seen = keeper.look_at([parse("b.md", PathUse.READ)])
+    seen = keeper.update_paths([parse("b.md", PathUse.READ)])
     assert seen is not None
     assert "b.md" not in [path.text for path in seen.files()]
     assert linking(unseen, "a.md") == ["Sub/c.md", "new.md"], "a state in use does not change"
@@ -244,7 +244,7 @@ def test_one_changed_file_is_looked_at_alone(tmp_path):
 def test_a_damaged_index_is_built_again(tmp_path, harm):
     keeper, _ = keeper_of(tmp_path, VAULT)
     whole = said(keeper.refresh())
-    file = tmp_path / "state" / FILE
+    file = tmp_path / "state" / SNAPSHOT_NAME
     data = file.read_bytes()
     match harm:
         case "cut":
@@ -265,7 +265,7 @@ def test_a_damaged_index_is_built_again(tmp_path, harm):
 
 
 def test_a_start_reads_no_note_that_is_as_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr("obsidian_agent.vault.index.build.SETTLED_NS", 0)
+    monkeypatch.setattr("obsidian_agent.vault.index.build.STABLE_NS", 0)
     keeper, _ = keeper_of(tmp_path, VAULT)
     whole = said(keeper.refresh())
     again, _ = keeper_of(tmp_path, VAULT)
@@ -273,8 +273,8 @@ def test_a_start_reads_no_note_that_is_as_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(VaultStore, "read", lambda _, path, limit=0: read.append(path.text))
     assert said(again.refresh()) == whole
     assert read == []
-    assert (again.status.kept, again.status.read) == (3, 0)
-    assert (keeper.status.kept, keeper.status.read) == (0, 3)
+    assert (again.status.reused, again.status.read) == (3, 0)
+    assert (keeper.status.reused, keeper.status.read) == (0, 3)
 
 
 def test_without_a_place_for_it_the_index_lives_in_memory(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.index.name_search import NameSearch, folded, search_parts
+from obsidian_agent.vault.index.name_search import NameSearch, fold_name, search_parts
 
 PATHS = [
     "Work/Budget 2022.md",
@@ -75,7 +75,7 @@ def test_the_first_hits_are_the_first_of_all(paths, query, limit):
 @given(some_paths, st.text(st.sampled_from("abc\u00c9"), min_size=1, max_size=3))
 def test_every_path_that_holds_the_query_is_a_hit(paths, query):
     hits = {hit.path for hit in NameSearch(paths).search(query).hits}
-    assert {path for path in paths if folded(query) in folded(path)} <= hits
+    assert {path for path in paths if fold_name(query) in fold_name(path)} <= hits
 
 
 ALIASES = [

@@ -16,7 +16,7 @@ from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.disk import DiskView
-from obsidian_agent.vault.views.view import Entry, VaultView
+from obsidian_agent.vault.views.view import VaultEntry, VaultView
 
 Build = Callable[[Sequence[Sequence[str]]], None]
 
@@ -33,13 +33,13 @@ def view(store: VaultStore) -> DiskView:
     return DiskView(store)
 
 
-def texts(entries: Sequence[Entry]) -> list[str]:
+def texts(entries: Sequence[VaultEntry]) -> list[str]:
     return [entry.path.text for entry in entries]
 
 
 def test_it_is_a_vault_view(view: DiskView) -> None:
     checked: VaultView = view
-    assert checked.locate(ROOT) == Entry(ROOT, "folder")
+    assert checked.locate(ROOT) == VaultEntry(ROOT, "folder")
 
 
 # --- one entry ----------------------------------------------------------------------------------------------------------------
@@ -47,8 +47,8 @@ def test_it_is_a_vault_view(view: DiskView) -> None:
 
 def test_locate_finds_exact_names_only(view: DiskView, build: Build) -> None:
     build([["file", "Notes/A.md"]])
-    assert view.locate(at("Notes/A.md")) == Entry(at("Notes/A.md"), "file")
-    assert view.locate(at("Notes")) == Entry(at("Notes"), "folder")
+    assert view.locate(at("Notes/A.md")) == VaultEntry(at("Notes/A.md"), "file")
+    assert view.locate(at("Notes")) == VaultEntry(at("Notes"), "folder")
     for text in ("Notes/a.md", "notes/A.md", "Notes/B.md", "Nope/x.md", "Notes/A.md/x"):
         assert view.locate(at(text)) is None
 
@@ -247,7 +247,7 @@ def test_links_are_listed_once_and_loops_end(view: DiskView, build: Build) -> No
         "Real",
         "Real/n.md",
     ]
-    assert view.locate(at("Alias")) == Entry(at("Alias"), "folder")
+    assert view.locate(at("Alias")) == VaultEntry(at("Alias"), "folder")
     assert texts(view.children(at("Alias"))) == ["Alias/n.md"]
     assert view.read(at("Alias/n.md")) == b"content of Real/n.md\n"
     assert view.stat(at("Alias.md")).size == view.stat(at("Real/n.md")).size

@@ -83,14 +83,14 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
     assert [note.path for note in index.texts(ROOT, None)] == [x, diary]
     assert index.resolve("diary", x) == diary, "the hidden one of that name is no candidate"
     assert index.resolve("secret", x) is None
-    assert index.linking(x) == []
-    assert index.linking(diary) == [x]
+    assert index.backlinks(x) == []
+    assert index.backlinks(diary) == [x]
     assert [each for each in index.files() if each.text.startswith("Private")] == []
     assert index.facts(path("Private/diary.md")).tags == ()
     assert index.facts(path("alias.md")).tags == ()
-    assert index.named(file_name(diary)) == [diary]
+    assert index.files_named(file_name(diary)) == [diary]
     assert index.bases() == []
-    assert index.referring() == []
+    assert index.notes_with_references() == []
     assert not [text for text in index.problems if "Private" in text]
 
 

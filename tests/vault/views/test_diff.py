@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.views.changes import DIFFLIB_LIMIT, unified_diff
+from obsidian_agent.vault.views.diff import DIFFLIB_LIMIT, unified_diff
 
 
 def apply(old: bytes, diff: str, folder: Path) -> bytes:
