@@ -18,7 +18,7 @@ from obsidian_agent.cli.session_factory import chosen_model, find_vault, wiring_
 if TYPE_CHECKING:
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.tui.app import ObsidianAgentApp
-    from obsidian_agent.tui.backend import Opened
+    from obsidian_agent.tui.backend import BackendParts
 
 
 def arguments(commands: Commands) -> None:
@@ -45,8 +45,8 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
         first_start=not (options.offline or chosen_model(options)),
     )
     asyncio.run(_run(app))
-    if app.unopened is not None:
-        raise app.unopened
+    if app.open_error is not None:
+        raise app.open_error
     return Exit(app.return_code or 0)
 
 
@@ -79,7 +79,7 @@ def app_over(
     )
 
 
-def opened(wiring: Wiring) -> Opened:
+def opened(wiring: Wiring) -> BackendParts:
     """Open everything that the app displays. May block."""
     from obsidian_agent.bootstrap import (
         app_socket,
@@ -87,11 +87,11 @@ def opened(wiring: Wiring) -> Opened:
         build_session,
         build_threads,
     )
-    from obsidian_agent.tui.backend import Opened
+    from obsidian_agent.tui.backend import BackendParts
 
     session = build_session(wiring)
     threads = build_threads(wiring, session)
-    return Opened(
+    return BackendParts(
         session,
         threads,
         build_app_services(wiring, session, threads),

@@ -20,8 +20,8 @@ from textual.worker import Worker, WorkerState
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.bindings import bindings, unknown_ids
-from obsidian_agent.tui.driver import outliving_its_terminal
+from obsidian_agent.tui.bindings import bindings, unknown_ids_message
+from obsidian_agent.tui.driver import with_hangup_detection
 from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
@@ -74,7 +74,7 @@ class Palette(Provider):
         screen = cast(MainScreen, self.screen)
         app = self.app
         for command in screen.commands():
-            if not command.needs:
+            if not command.requires_argument:
                 yield PaletteEntry(
                     command.title,
                     f"{command.help} · /{command.name}",
@@ -138,7 +138,7 @@ class ObsidianAgentApp(App[None]):
         self._first_start = first_start
         self._asking = asyncio.Lock()
         self.keyboard = Keyboard(self)
-        self.unopened: BaseException | None = None
+        self.open_error: BaseException | None = None
         """Why there was nothing to show; the app has ended then."""
         wanted = _full_name(theme)
         self.theme = wanted if wanted in self.available_themes else DARK
@@ -151,7 +151,7 @@ class ObsidianAgentApp(App[None]):
         return screen
 
     def get_driver_class(self) -> type[Driver]:
-        return outliving_its_terminal(
+        return with_hangup_detection(
             super().get_driver_class(), lambda: self.call_later(self.hang_up)
         )
 
@@ -178,7 +178,7 @@ class ObsidianAgentApp(App[None]):
         try:
             await self.backend.open()
         except Exception as error:
-            self.unopened = error
+            self.open_error = error
             self.exit(return_code=1)
             return
         self._setting_changed("keymap")
@@ -201,8 +201,8 @@ class ObsidianAgentApp(App[None]):
                 )
         elif name == "keymap":
             self.set_keymap(current.keymap)
-            self.main.renew_keys()
-            if problem := unknown_ids(current.keymap):
+            self.main.refresh_keys()
+            if problem := unknown_ids_message(current.keymap):
                 self.main.say("bad", problem)
 
     async def on_event(self, event: events.Event) -> None:
@@ -211,14 +211,14 @@ class ObsidianAgentApp(App[None]):
             isinstance(event, events.Key | events.Paste)
             and not event.is_forwarded
             and self.screen_stack
-            and self.keyboard.take(event)
+            and self.keyboard.intercept(event)
         ):
             return
         await super().on_event(event)
 
     async def push_screen_wait(self, screen: Screen[Any] | str, *, mode: str | None = None) -> Any:
         """As Textual's, but never while somebody is typing."""
-        if not self.keyboard.opens:
+        if not self.keyboard.has_just_acted:
             await self.keyboard.pause()
         return await super().push_screen_wait(screen, mode=mode)
 
@@ -300,7 +300,7 @@ class ObsidianAgentApp(App[None]):
         self.main.action_cancel()
 
     async def action_quit(self) -> None:
-        if not self.main.stream.writing:
+        if not self.main.stream.is_writing:
             await self._exit_when_written()
             return
 
@@ -326,7 +326,7 @@ class ObsidianAgentApp(App[None]):
 
     async def _exit_when_written(self, code: int = 0) -> None:
         """Let the current file and every thread be written, then end."""
-        await self.main.stream.written()
+        await self.main.stream.wait_until_written()
         if self.backend.is_open:
             await self.backend.parts.threads.close()
         self.exit(return_code=code)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class BackendParts:
     """A vault's session and threads, what the program can tell of itself, the person's settings, and the socket for others' proposals."""
 
     session: Session
@@ -33,11 +33,11 @@ class Opened:
 class Backend:
     """Opens a vault once. A key that needs a part of it earlier waits for it and is not lost."""
 
-    def __init__(self, vault: str, opening: Callable[[], Opened]) -> None:
+    def __init__(self, vault: str, opening: Callable[[], BackendParts]) -> None:
         """`vault`: its name. `opening` may block; what it raises is raised to everybody who needs a part."""
         self.vault = vault
         self._opening = opening
-        self._opened: Future[Opened] = Future()
+        self._opened: Future[BackendParts] = Future()
         self._begun = False
 
     @property
@@ -50,11 +50,11 @@ class Backend:
         await asyncio.wrap_future(self._begin())
 
     @property
-    def parts(self) -> Opened:
+    def parts(self) -> BackendParts:
         """Everything; waits until it is open."""
         return self._begin().result()
 
-    def _begin(self) -> Future[Opened]:
+    def _begin(self) -> Future[BackendParts]:
         if not self._begun:
             self._begun = True
             self._opened.set_running_or_notify_cancel()  # who stops waiting does not cancel it for all

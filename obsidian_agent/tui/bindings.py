@@ -17,7 +17,7 @@ from obsidian_agent.dataclass import dataclass, replace
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-PLACES: dict[str, str] = {
+CONTEXTS: dict[str, str] = {
     "app": "Everywhere",
     "main": "Main screen",
     "threads": "Conversations",
@@ -56,7 +56,7 @@ PLACES: dict[str, str] = {
 class Key:
     """One key: `keys` as Textual names them, comma-separated; `label` for the footer, `help` for the help screen and docs/keys.md.
 
-    The id begins with the place where the key counts, one of `PLACES`.
+    The id begins with the place where the key counts, one of `CONTEXTS`.
     """
 
     id: str
@@ -542,18 +542,18 @@ HELP = replace(BY_ID["app.help"], action="app.help", footer=False).binding()
 """For modal screens: Textual lets no key of the app through to them."""
 
 
-def in_force(node: DOMNode, key_id: str) -> str:
+def current_keys(node: DOMNode, key_id: str) -> str:
     """The keys of an entry as the app of this node has them, comma-separated."""
     keymap = node.app._keymap  # Textual gives it back nowhere else
     return keymap.get(key_id, BY_ID[key_id].keys)
 
 
-def shown(node: DOMNode, key_id: str) -> str:
+def key_label(node: DOMNode, key_id: str) -> str:
     """The first key of an entry as people read it, as the app of this node has it."""
-    return readable(in_force(node, key_id).split(",")[0]).replace("Escape", "Esc")
+    return format_keys(current_keys(node, key_id).split(",")[0]).replace("Escape", "Esc")
 
 
-def unknown_ids(keymap: Mapping[str, str]) -> str:
+def unknown_ids_message(keymap: Mapping[str, str]) -> str:
     """What to say about entries of a keymap that name no key; "" when all do."""
     unknown = [key_id for key_id in keymap if key_id not in BY_ID]
     if not unknown:
@@ -569,7 +569,7 @@ def unknown_ids(keymap: Mapping[str, str]) -> str:
     )
 
 
-def readable(keys: str) -> str:
+def format_keys(keys: str) -> str:
     """Keys as people write them: `ctrl+j,shift+enter` becomes `Ctrl+J or Shift+Enter`."""
     return " or ".join(
         "+".join(
@@ -588,10 +588,10 @@ def markdown() -> str:
         "Every key has an id by which it can be given another key. Letters act only in the pane that has the focus: "
         "typing in the message never approves anything.",
     ]
-    for place, title in PLACES.items():
+    for place, title in CONTEXTS.items():
         parts += ["", f"## {title}", "", "| key | does | id |", "|---|---|---|"]
         parts += [
-            f"| {readable(key.keys)} | {key.help} | `{key.id}` |"
+            f"| {format_keys(key.keys)} | {key.help} | `{key.id}` |"
             for key in KEYS
             if key.place == place
         ]

@@ -23,14 +23,14 @@ class Command:
     help: str
     action: str
     hint: str = ""
-    needs: bool = False
+    requires_argument: bool = False
 
 
 _CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S | re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class CommandCall:
     """A message that calls a command; `command` is None when there is none of this name."""
 
     name: str
@@ -38,7 +38,7 @@ class Called:
     rest: str
 
 
-def called(message: str, commands: Sequence[Command]) -> Called | None:
+def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
     """Return the call in `/name …`, or in a message that is the bare name of a command; None for any other message.
 
     A path that begins with a slash is no call.
@@ -46,16 +46,16 @@ def called(message: str, commands: Sequence[Command]) -> Called | None:
     text = message.strip()
     by_name = {command.name: command for command in commands}
     bare = by_name.get(text.casefold())
-    if bare is not None and not bare.needs:
-        return Called(bare.name, bare, "")
+    if bare is not None and not bare.requires_argument:
+        return CommandCall(bare.name, bare, "")
     match = _CALL.fullmatch(text)
     if match is None or not match.group(1):
         return None
     name, rest = match.group(1).casefold(), (match.group(2) or "").strip()
-    return Called(name, by_name.get(name), rest)
+    return CommandCall(name, by_name.get(name), rest)
 
 
-def starting_with(text: str, commands: Sequence[Command]) -> list[Command]:
+def completions(text: str, commands: Sequence[Command]) -> list[Command]:
     """The commands that a text which is being typed may become."""
     if not re.fullmatch(r"/[a-z]*", text):
         return []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from textual.driver import Driver
 
 
-def outliving_its_terminal(driver: type[Driver], gone: Callable[[], object]) -> type[Driver]:
+def with_hangup_detection(driver: type[Driver], gone: Callable[[], object]) -> type[Driver]:
     """A driver that says, from a thread, that its terminal is gone, and draws into nothing from then on.
 
     In Textual's own an error ends the thread that draws, and whoever draws waits for it for good (textual/drivers/_writer_thread.py: 30 pieces

@@ -28,10 +28,10 @@ BREATH = 64
 class EventsArrived(Message):
     """A batch of events of the turn or run that is going on, in order. `dropped`: how often the stream had left something behind."""
 
-    def __init__(self, events: Sequence[AgentEvent], dropped: int) -> None:
+    def __init__(self, events: Sequence[AgentEvent], generation: int) -> None:
         super().__init__()
         self.events = tuple(events)
-        self.dropped = dropped
+        self.generation = generation
 
 
 class WorkEnded(Message):
@@ -43,7 +43,7 @@ class WorkEnded(Message):
         self.cancelled = cancelled
 
 
-def merged(events: Sequence[AgentEvent]) -> list[AgentEvent]:
+def merge_text(events: Sequence[AgentEvent]) -> list[AgentEvent]:
     """The same events, streamed text that belongs together in one."""
     from obsidian_agent.agent.events import TextDelta
 
@@ -73,11 +73,11 @@ class EventStream:
         self._idle = asyncio.Event()
         self._idle.set()
         self._epoch = 0
-        self.dropped = 0
+        self.generation = 0
         """How often what was going on was left behind: events that were delivered before are not to be shown any more."""
 
     @property
-    def writing(self) -> bool:
+    def is_writing(self) -> bool:
         """Whether a plan is being applied right now."""
         return self._cancel_run is not None
 
@@ -103,7 +103,7 @@ class EventStream:
             if epoch == self._epoch:
                 self._flush()
 
-    def give_up(self) -> None:
+    def keep_text_only(self) -> None:
         """Deliver what was said so far and nothing of the turn after it: a plan that comes too late must not appear."""
         from obsidian_agent.agent.events import TextDelta
 
@@ -111,11 +111,11 @@ class EventStream:
         self._flush()
         self._epoch += 1
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Leave behind what is being followed."""
         self._pending.clear()
         self._epoch += 1
-        self.dropped += 1
+        self.generation += 1
 
     async def execute(self, plans: Plans, preview: Preview, by: ApprovedBy) -> None:
         """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""
@@ -130,7 +130,7 @@ class EventStream:
             self._cancel_run = None
             self._idle.set()
 
-    async def written(self) -> None:
+    async def wait_until_written(self) -> None:
         """Wait until nothing is being written."""
         await self._idle.wait()
 

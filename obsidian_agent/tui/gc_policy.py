@@ -8,12 +8,12 @@ import time
 NEVER = 1_000_000
 """Passes of the middle generation after which a full one would come by itself."""
 
-STILL_SECONDS = 2.0
+IDLE_SECONDS = 2.0
 """So long nothing has been typed before a full pass."""
 
 
 class GcPolicy:
-    """While it is on, full passes happen in `tidy` only; young objects are collected as ever."""
+    """While it is on, full passes happen in `collect_if_idle` only; young objects are collected as ever."""
 
     def __init__(self) -> None:
         self._before: tuple[int, int, int] | None = None
@@ -30,16 +30,16 @@ class GcPolicy:
             gc.set_threshold(*self._before)
             self._before = None
 
-    def touched(self) -> None:
+    def record_input(self) -> None:
         """The person is doing something."""
         self._touched_at = time.monotonic()
 
-    def tidy(self) -> bool:
+    def collect_if_idle(self) -> bool:
         """A full pass, if one is due and nobody is typing; says whether there was one."""
         if (
             not gc.isenabled()
             or gc.get_count()[2] == 0
-            or time.monotonic() - self._touched_at < STILL_SECONDS
+            or time.monotonic() - self._touched_at < IDLE_SECONDS
         ):
             return False
         gc.collect()

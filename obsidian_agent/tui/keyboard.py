@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from textual import events
 from textual.widgets import Input, TextArea
 
-from obsidian_agent.tui.bindings import readable
+from obsidian_agent.tui.bindings import format_keys
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.prompt import Prompt
 
@@ -83,21 +83,21 @@ class Keyboard:
 
     # --- what happens on the screen -------------------------------------------------------------------------------------------
 
-    def appeared(self) -> None:
+    def mark_appeared(self) -> None:
         """Something that keys answer came onto the screen, by itself."""
         self._quiet_from = self.clock()
 
     def screen_changed(self) -> None:
         """Another screen is on top; what a key opened or closed just now counts as asked for."""
-        if not self.opens:
-            self.appeared()
+        if not self.has_just_acted:
+            self.mark_appeared()
 
-    def sent(self) -> None:
+    def mark_sent(self) -> None:
         """The last key sent a message: nobody is typing, and what comes next comes by itself."""
         if self._doing == "deciding":
             self._doing = "waiting"
 
-    def used(self) -> None:
+    def mark_action(self) -> None:
         """The last key did something: what opens now is what it asked for."""
         self._doing, self._last = "deciding", self.clock()
 
@@ -107,13 +107,13 @@ class Keyboard:
             await asyncio.sleep(rest)
 
     @property
-    def opens(self) -> bool:
+    def has_just_acted(self) -> bool:
         """Whether a screen that opens now was asked for by the last key."""
         return self._doing == "deciding" and self.clock() - self._last < AT_ONCE
 
     # --- keys -----------------------------------------------------------------------------------------------------------------
 
-    def take(self, event: events.Key | events.Paste) -> bool:
+    def intercept(self, event: events.Key | events.Paste) -> bool:
         """Look at what was typed before anybody gets it. True: it was typed on, or its letters went to the message; nobody else gets it."""
         now = self.clock() - self.age(event)
         field = self._focused_field()
@@ -159,7 +159,7 @@ class Keyboard:
         """Whether the key may do something to what is on the screen. Keys of the app and the main screen only go elsewhere."""
         bound = self._app.screen.active_bindings.get(event.key)
         if event.key == "escape" and bound is not None and self._app.screen is self._main:
-            return self._panes.may_close(bound.node)
+            return self._panes.closes_with_escape(bound.node)
         if event.key in _MOVING:
             return False
         if bound is not None:
@@ -171,7 +171,7 @@ class Keyboard:
         panes = self._panes
         return (
             event.is_printable
-            and panes.work.answers(event.key)
+            and panes.work.binds(event.key)
             and not (self._doing == "typing" and now - self._last < PAUSE)
             and (now - self._quiet_from < PAUSE or panes.work.plan.is_growing)
             and not self._main.query_one(Prompt).text
@@ -187,7 +187,7 @@ class Keyboard:
         self._quiet_from = self._last = now
         if now - self._noticed >= NOTICE_SECONDS:
             self._noticed = now
-            key = readable(event.key).replace("Escape", "Esc")
+            key = format_keys(event.key).replace("Escape", "Esc")
             self._app.notify(
                 f"“{key}” came too early and did nothing. Look first, then press {key} again.",
                 timeout=NOTICE_SECONDS,

@@ -84,7 +84,7 @@ class ChangeRow:
 PlanRow = SectionRow | RemarkRow | MoreRow | StepRow | ChangeRow
 
 
-def rows_of(
+def build_rows(
     preview: Preview, plan: ActionPlan, disabled: frozenset[str], unfolded: frozenset[str]
 ) -> list[PlanRow]:
     """All rows. `plan` has all its steps, `disabled` are the ids of those that are left out, `unfolded` the titles of open sections."""
@@ -195,17 +195,17 @@ def deletions(changes: Iterable[NetChange]) -> list[str]:
     """Safe names of what is deleted, in quotes, folders with the number of files that go with them."""
     return [
         f"“{terminal_text.line(change.path.text)}”"
-        + (f" with {files_in_words(change.files)}" if change.files else "")
+        + (f" with {file_count(change.files)}" if change.files else "")
         for change in changes
         if change.kind == "delete"
     ]
 
 
-def does_something(preview: Preview) -> bool:
+def has_effect(preview: Preview) -> bool:
     """Whether any step would run: not when all are switched off or skipped."""
     return any(instance.state == "ready" for instance in preview.instances)
 
 
-def files_in_words(count: int) -> str:
+def file_count(count: int) -> str:
     """`1 file`, `1,200 files`."""
     return f"{count:,} file{'s' if count != 1 else ''}"

@@ -81,7 +81,7 @@ def sent_lines(entries: Sequence[Mapping[str, Any]], thread_id: str | None) -> l
     return lines
 
 
-def record_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """The record, newest first: number, time and kind of each entry, and what else it says."""
     from obsidian_agent.agent.privacy.record import entry_text
 
@@ -100,7 +100,7 @@ def gauge(use: Use, width: int = 20) -> str:
     return f"{'█' * filled}{'░' * (width - filled)} {use.share:.0%}"
 
 
-def outlook_lines(outlook: RequestPreview | None) -> list[Line]:
+def request_lines(outlook: RequestPreview | None) -> list[Line]:
     """What a message would send, with its size and price, and then all of it."""
     if outlook is None:
         return [("No model is chosen: nothing is sent anywhere. /model chooses one.", "$quiet")]
@@ -188,7 +188,7 @@ def _usage(turns: Sequence[TokensUsed]) -> list[Line]:
     return lines
 
 
-def usage_in_a_line(turns: Sequence[TokensUsed]) -> str:
+def usage_summary(turns: Sequence[TokensUsed]) -> str:
     """The last turn and the whole conversation: `5,200 in · 240 out · $0.0123 · conversation $0.0340`."""
     from obsidian_agent.agent.usage import total
 
@@ -202,7 +202,7 @@ def usage_in_a_line(turns: Sequence[TokensUsed]) -> str:
     return f"{last.prompt:,} in · {last.completion:,} out{price}{so_far if len(turns) > 1 else ''}"
 
 
-def kept_lines(kept: Sequence[Kept]) -> list[Line]:
+def cache_lines(kept: Sequence[Kept]) -> list[Line]:
     """What is kept ready, and where."""
     return [
         line
@@ -237,7 +237,7 @@ def plugin_lines(found: FoundPlugins) -> list[Line]:
     return [*lines, (f"{age}. Installing is done in Obsidian.", "$quiet")]
 
 
-def result_in_words(result: ExecutionResult) -> str:
+def describe_result(result: ExecutionResult) -> str:
     """What happened, in words: `Created 10 files, modified 1 file.`"""
     effects = result.effects
     parts = [
@@ -261,7 +261,7 @@ def result_in_words(result: ExecutionResult) -> str:
     return " ".join(sentences)
 
 
-def step_in_words(step: StepOutcome) -> str:
+def describe_step(step: StepOutcome) -> str:
     """Return a step with its outcome: `◐ Tag the notes: partly applied, 120 of 390 changes`."""
     words = f"{STEP_SIGNS[step.state][0]} {step.text}: {step.state}"
     if step.state != "partly applied":

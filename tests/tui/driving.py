@@ -23,7 +23,7 @@ from obsidian_agent.cli.app import opened
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.providers.keys import KeyStore
 from obsidian_agent.tui.app import ObsidianAgentApp
-from obsidian_agent.tui.backend import Backend, Opened
+from obsidian_agent.tui.backend import Backend, BackendParts
 from obsidian_agent.tui.keyboard import age
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.widgets.panes import Panes
@@ -255,7 +255,8 @@ def build_fake_app(
         build_app_services(wiring, real, threads), keys=KeyStore(place / "keys.toml", lambda: None)
     )
     return ObsidianAgentApp(
-        Backend(session.name, lambda: Opened(real, threads, services, wiring.settings)), theme=theme
+        Backend(session.name, lambda: BackendParts(real, threads, services, wiring.settings)),
+        theme=theme,
     )
 
 
@@ -287,7 +288,7 @@ async def driving_real(
 ) -> AsyncIterator[Driver]:
     """Run the app as the command line builds it, over a vault on disk. Never with the keyring of whoever runs this."""
 
-    def opening() -> Opened:
+    def opening() -> BackendParts:
         parts = opened(wiring)
         return replace(
             parts,

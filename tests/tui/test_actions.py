@@ -278,7 +278,7 @@ async def test_the_open_note_of_a_form_is_the_one_that_it_displayed(tmp_path: Pa
         app.app.screen.query_one("#field-1").value = "Broth"  # type: ignore[attr-defined]
         await app.settle()
         assert "Recipes/Soup.md" in app.screen()
-        app.panes.show_live(Focus("Ideas.md"))
+        app.panes.show_obsidian_focus(Focus("Ideas.md"))
         await app.press("ctrl+s")
         await app.settle()
         assert app.app.screen is app.main

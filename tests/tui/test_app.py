@@ -666,7 +666,7 @@ async def test_quitting_while_writing_asks_first() -> None:
 async def test_a_long_conversation_is_pruned() -> None:
     async with driving() as app:
         for number in range(230):
-            app.panes.chat.transcript.say("note", f"Entry {number}")
+            app.panes.chat.transcript.add_entry("note", f"Entry {number}")
         await app.settle()
         assert len(app.panes.chat.transcript.children) <= 200
         assert "Entry 229" in app.screen()

@@ -13,7 +13,7 @@ from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.services.plans import Plans
-from obsidian_agent.tui.commands import called, starting_with
+from obsidian_agent.tui.commands import completions, parse_call
 from obsidian_agent.tui.screens.dialogs import Report
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
@@ -257,7 +257,7 @@ def test_names_are_unique_and_can_be_written() -> None:
     names = [command.name for command in COMMANDS]
     assert len(names) == len(set(names))
     assert all(name.isalpha() and name.islower() for name in names)
-    assert all(command.hint for command in COMMANDS if command.needs)
+    assert all(command.hint for command in COMMANDS if command.requires_argument)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_names_are_unique_and_can_be_written() -> None:
     ],
 )
 def test_a_command_is_called(message: str, name: str, known: bool, rest: str) -> None:
-    found = called(message, COMMANDS)
+    found = parse_call(message, COMMANDS)
     assert found is not None
     assert (found.name, found.command is not None, found.rest) == (name, known, rest)
 
@@ -279,19 +279,19 @@ def test_a_command_is_called(message: str, name: str, known: bool, rest: str) ->
     "message", ["", "/", "hello", "/Projects/Garden.md is old", "a /sent", "/sent/it", "//"]
 )
 def test_other_messages_are_messages(message: str) -> None:
-    assert called(message, COMMANDS) is None
+    assert parse_call(message, COMMANDS) is None
 
 
 def test_what_is_typed_is_completed() -> None:
-    assert [command.name for command in starting_with("/", COMMANDS)] == [
+    assert [command.name for command in completions("/", COMMANDS)] == [
         command.name for command in COMMANDS
     ]
-    assert [command.name for command in starting_with("/se", COMMANDS)][:4] == [
+    assert [command.name for command in completions("/se", COMMANDS)][:4] == [
         "selection",
         "sent",
         "settings",
         "set",
     ]
-    assert "threads" in [command.name for command in starting_with("/ad", COMMANDS)]
-    assert starting_with("/sent now", COMMANDS) == []
-    assert starting_with("text", COMMANDS) == []
+    assert "threads" in [command.name for command in completions("/ad", COMMANDS)]
+    assert completions("/sent now", COMMANDS) == []
+    assert completions("text", COMMANDS) == []

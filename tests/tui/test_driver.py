@@ -20,7 +20,7 @@ import pytest
 
 from obsidian_agent.cli.app import _run
 from obsidian_agent.tui.app import ObsidianAgentApp
-from obsidian_agent.tui.driver import outliving_its_terminal
+from obsidian_agent.tui.driver import with_hangup_detection
 from support import MakeVault
 
 SILENT = b"\t"
@@ -153,7 +153,7 @@ def test_what_is_drawn_after_the_end_leads_nowhere_and_fails_nobody() -> None:
         def __init__(self) -> None:
             self._file: IO[str] = os.fdopen(its, "w")
 
-    driver = cast("Any", outliving_its_terminal)(Driver, lambda: told.append(None))()
+    driver = cast("Any", with_hangup_detection)(Driver, lambda: told.append(None))()
     os.close(ours)
     for _ in range(2):
         driver._file.write("words")

@@ -105,7 +105,7 @@ async def test_nothing_that_comes_after_giving_up_is_shown() -> None:
     turn = asyncio.create_task(stream.follow(slow()))
     for _ in range(10):
         await asyncio.sleep(0)
-    stream.give_up()
+    stream.keep_text_only()
     go.set()
     await turn
     assert screen.events == [TextDelta("said")]
@@ -119,16 +119,16 @@ async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does()
     task = asyncio.create_task(stream.execute(session, sample_preview(plan_of()), "person"))
     for _ in range(10):
         await asyncio.sleep(0)
-    assert stream.writing
+    assert stream.is_writing
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert stream.writing
+    assert stream.is_writing
     assert stream.cancel_run() is True
     assert stream.cancel_run() is False
     assert session.gate is not None
     session.gate.set()
-    await stream.written()
+    await stream.wait_until_written()
     finished = screen.events[-1]
     assert isinstance(finished, RunFinished)
     assert finished.result.status == "cancelled"

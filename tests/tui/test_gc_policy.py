@@ -13,11 +13,11 @@ def test_full_passes_happen_when_nobody_types_and_only_then() -> None:
     try:
         assert gc.get_threshold()[2] == NEVER
         gc.collect(1)
-        policy.touched()
-        assert not policy.tidy()
+        policy.record_input()
+        assert not policy.collect_if_idle()
         policy._touched_at = 0.0
-        assert policy.tidy()
-        assert not policy.tidy(), "nothing is due"
+        assert policy.collect_if_idle()
+        assert not policy.collect_if_idle(), "nothing is due"
     finally:
         policy.stop()
         if not was_on:

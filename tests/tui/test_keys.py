@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 import obsidian_agent.tui
 from obsidian_agent.config import LiveSettings, Settings
-from obsidian_agent.tui.bindings import BY_ID, KEYS, PLACES, bindings, readable
+from obsidian_agent.tui.bindings import BY_ID, CONTEXTS, KEYS, bindings, format_keys
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.help import Help, keys_page
@@ -33,7 +33,7 @@ def test_ids_are_unique() -> None:
 
 
 def test_no_key_means_two_things_in_one_place() -> None:
-    for place in PLACES:
+    for place in CONTEXTS:
         keys = [single for key in KEYS if key.place == place for single in key.keys.split(",")]
         assert len(keys) == len(set(keys)), place
 
@@ -44,7 +44,7 @@ def test_keys_that_terminals_cannot_tell_apart_are_not_used() -> None:
 
 
 def test_every_binding_can_be_rebound_and_explains_itself() -> None:
-    for place in PLACES:
+    for place in CONTEXTS:
         for binding in bindings(place):
             assert isinstance(binding, Binding)
             assert binding.id
@@ -52,8 +52,8 @@ def test_every_binding_can_be_rebound_and_explains_itself() -> None:
 
 
 def test_keys_read_as_people_write_them() -> None:
-    assert readable("ctrl+j,shift+enter") == "Ctrl+J or Shift+Enter"
-    assert readable("a") == "a"
+    assert format_keys("ctrl+j,shift+enter") == "Ctrl+J or Shift+Enter"
+    assert format_keys("a") == "a"
 
 
 def test_every_binding_of_the_program_comes_from_the_table() -> None:

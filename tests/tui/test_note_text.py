@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
-from obsidian_agent.tui.widgets.note import PIECE, NoteText, utf16_length
+from obsidian_agent.tui.widgets.note import PIECE, DisplayedNote, utf16_length
 
 texts = st.text(st.sampled_from("ab \t\n\r\x1b\u202e👍é\u0301"), max_size=50)
 
@@ -19,7 +19,7 @@ def test_a_selection_is_the_text_between_its_positions(
     text: str, data: st.DataObject, piece: int
 ) -> None:
     with patch("obsidian_agent.tui.widgets.note.PIECE", piece):
-        note = NoteText.of(text)
+        note = DisplayedNote.of(text)
     rows = st.integers(0, len(note.shown) - 1)
 
     def place() -> tuple[int, int]:
@@ -49,18 +49,18 @@ def test_a_selection_is_the_text_between_its_positions(
 
 
 def test_columns_are_utf16_units() -> None:
-    note = NoteText.of("a👍b\n")
+    note = DisplayedNote.of("a👍b\n")
     assert note.position((0, 2)) == EditorPosition(0, 3)
     assert utf16_length("👍") == 2
 
 
 def test_backwards_selections_are_turned_around() -> None:
-    note = NoteText.of("one\ntwo\n")
+    note = DisplayedNote.of("one\ntwo\n")
     assert note.selection((1, 2), (0, 1)) == note.selection((0, 1), (1, 2))
 
 
 def test_the_screen_gets_safe_text_and_the_selection_real_text() -> None:
-    note = NoteText.of("a\x1b[2Jb")
+    note = DisplayedNote.of("a\x1b[2Jb")
     assert note.screen == "a␛[2Jb"
     selection = note.selection((0, 0), (0, len(note.screen)))
     assert selection is not None
@@ -68,7 +68,9 @@ def test_the_screen_gets_safe_text_and_the_selection_real_text() -> None:
 
 
 def test_a_long_line_is_shown_in_rows_that_do_not_tear_characters_apart() -> None:
-    note = NoteText.of("one\n" + "x" * (PIECE - 1) + "e\u0301" * 2 + "👩\u200d💻" * PIECE + "\nend")
+    note = DisplayedNote.of(
+        "one\n" + "x" * (PIECE - 1) + "e\u0301" * 2 + "👩\u200d💻" * PIECE + "\nend"
+    )
     assert max(len(line.text) for line in note.shown) <= PIECE
     assert not any(
         note.source[1][start] in "\u0301\u200d💻" for line, start in note.places if line == 1
@@ -85,6 +87,6 @@ def test_a_long_line_is_shown_in_rows_that_do_not_tear_characters_apart() -> Non
 
 
 def test_long_notes_are_cut_and_counted() -> None:
-    note = NoteText.of("x\n" * 60_000)
+    note = DisplayedNote.of("x\n" * 60_000)
     assert len(note.source) == 50_000
     assert note.left_out > 0

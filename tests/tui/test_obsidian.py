@@ -92,7 +92,7 @@ async def test_the_selection_can_be_left_out_and_follows_the_person(
         await driver.until(lambda: "sel 3 lines" in chip(driver))
         await driver.press("ctrl+t")
         assert "not sent" in chip(driver)
-        assert driver.panes.attention()[1] is None
+        assert driver.panes.editor_focus()[1] is None
         await driver.press("ctrl+t")
         await driver.press("ctrl+o", *"day", "enter", "x")
         assert "Obsidian" not in chip(driver)
@@ -134,7 +134,7 @@ async def test_without_an_obsidian_nothing_is_shown_of_one(
     async with app(folder, tmp_path) as driver:
         await driver.press("ctrl+o", *"day", "enter", "x")
         assert "Obsidian" not in driver.screen()
-        assert driver.panes.attention()[0] == "Day.md"
+        assert driver.panes.editor_focus()[0] == "Day.md"
 
 
 async def test_a_plan_with_a_command_in_it_is_asked_about_twice(

@@ -22,7 +22,7 @@ def test_problems_come_first_and_deletions_lead_the_files() -> None:
         errors=(Problem("X", "Wrong."),),
         flags=(Flag("shrink", "It loses text.", "B.md"),),
     )
-    rows = plan_rows.rows_of(preview, plan, frozenset(), frozenset())
+    rows = plan_rows.build_rows(preview, plan, frozenset(), frozenset())
     assert [row.title for row in rows if isinstance(row, SectionRow)] == [
         "Errors (1)",
         "Please notice (1)",
@@ -43,9 +43,9 @@ def test_many_remarks_are_folded_until_asked_for() -> None:
     preview = preview_of(
         plan, ALL, warnings=tuple(Problem("X", f"Warning {number}.") for number in range(50))
     )
-    folded = plan_rows.rows_of(preview, plan, frozenset(), frozenset())
+    folded = plan_rows.build_rows(preview, plan, frozenset(), frozenset())
     assert [row.hidden for row in folded if isinstance(row, MoreRow)] == [45]
-    unfolded = plan_rows.rows_of(preview, plan, frozenset(), frozenset({"Please notice"}))
+    unfolded = plan_rows.build_rows(preview, plan, frozenset(), frozenset({"Please notice"}))
     assert sum(isinstance(row, RemarkRow) for row in unfolded) == 50
 
 
@@ -63,7 +63,7 @@ def test_steps_know_their_calls_and_switches() -> None:
         )
         for number in range(3)
     ]
-    rows = plan_rows.rows_of(
+    rows = plan_rows.build_rows(
         preview_of(plan, ALL, instances=tuple(instances)), plan, frozenset({"links"}), frozenset()
     )
     steps = {row.step.id: row for row in rows if isinstance(row, StepRow)}

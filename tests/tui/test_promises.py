@@ -15,7 +15,7 @@ from obsidian_agent.agent.events import AgentEvent, PlanReady, PreviewReady, Tex
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.tui import event_stream
-from obsidian_agent.tui.backend import Backend, Opened
+from obsidian_agent.tui.backend import Backend, BackendParts
 from obsidian_agent.tui.event_stream import EventsArrived
 from obsidian_agent.tui.screens.dialogs import Confirm
 from tui.driving import driving
@@ -57,11 +57,11 @@ async def test_whatever_ends_the_app_waits_for_the_file_that_is_being_written(by
         assert "Stopping after the current file" in app.screen()
         session.gate.set()
         await app.gone()
-        assert not app.main.stream.writing
+        assert not app.main.stream.is_writing
 
 
 async def test_quitting_while_the_vault_is_being_opened_leaves_it_to_be_opened() -> None:
-    gate, opened = threading.Event(), cast("Opened", object())
+    gate, opened = threading.Event(), cast("BackendParts", object())
     backend = Backend("vault", lambda: opened if gate.wait(60) else opened)
     waits = asyncio.create_task(backend.open())
     await asyncio.sleep(0)
@@ -111,7 +111,7 @@ async def test_events_of_a_conversation_that_was_left_are_not_shown_in_the_next(
         app.prompt.text = "slow question"
         await app.pilot.press("enter")
         await said(app, "First of slow question.")
-        late = EventsArrived([TextDelta("Too late.")], app.main.stream.dropped)
+        late = EventsArrived([TextDelta("Too late.")], app.main.stream.generation)
         await app.press("ctrl+n")
         app.main.post_message(late)  # it was on its way when the conversation was left
         await app.settle()

@@ -16,7 +16,7 @@ from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
 from obsidian_agent.tui.screens.threads import age, insertion
-from obsidian_agent.tui.widgets.transcript import Cited, entries_of, look_in_words
+from obsidian_agent.tui.widgets.transcript import Citations, describe_lookup, transcript_entries
 from tui.fakes import vault_path
 
 BAD = "x\x1b[2J"
@@ -58,12 +58,12 @@ def test_the_ledger_newest_first_and_harmless() -> None:
 
 
 def test_what_would_be_sent() -> None:
-    assert "No model" in text(report_lines.outlook_lines(None))
+    assert "No model" in text(report_lines.request_lines(None))
     item = ShareItem(vault_path("Diary.md"), Level.TEXT, 1, 1)
     question = ShareRequest("", "files", "", "", {}, (item,), "p", "a")
     use = Use(1000, system=300, history=200, reply=100, known=False)
     said = text(
-        report_lines.outlook_lines(
+        report_lines.request_lines(
             RequestPreview(
                 "p/m",
                 "https://a",
@@ -85,7 +85,7 @@ def test_what_would_be_sent() -> None:
     ):
         assert words in said
     assert "\x1b" not in said
-    assert "not known" in text(report_lines.outlook_lines(RequestPreview("p", "", "", use, None)))
+    assert "not known" in text(report_lines.request_lines(RequestPreview("p", "", "", use, None)))
     assert report_lines.gauge(Use(100, system=250), 4) == "████ 250%"
 
 
@@ -106,9 +106,9 @@ def test_statistics() -> None:
     ):
         assert words in said
     assert "no model was asked" in said
-    assert report_lines.usage_in_a_line(turns[:1]) == "1,000 in · 50 out · $0.0100"
-    assert "conversation $0.0100" in report_lines.usage_in_a_line(turns[:2])
-    assert report_lines.kept_lines([Kept("Index", "3 files", "/state/x")]) == [
+    assert report_lines.usage_summary(turns[:1]) == "1,000 in · 50 out · $0.0100"
+    assert "conversation $0.0100" in report_lines.usage_summary(turns[:2])
+    assert report_lines.cache_lines([Kept("Index", "3 files", "/state/x")]) == [
         ("Index: 3 files", "$foreground"),
         ("  /state/x", "$quiet"),
     ]
@@ -151,7 +151,7 @@ def test_a_kept_conversation_is_told_again() -> None:
         ThreadEntry("failed", "No."),
         ThreadEntry("person", "Lost", state="unsent"),
     ]
-    entries = entries_of(said)
+    entries = transcript_entries(said)
     assert [(entry.speaker, entry.text) for entry in entries] == [
         ("you", "Hi"),
         ("note", "Search the notes: “x” – to see"),
@@ -163,14 +163,14 @@ def test_a_kept_conversation_is_told_again() -> None:
         ("you", "Lost"),
         ("note", "This was not sent."),
     ]
-    assert entries[3].cited == Cited(("A.md", BAD), ("B.md",))
+    assert entries[3].cited == Citations(("A.md", BAD), ("B.md",))
     assert entries[0].at is not None
     assert entries[2].at is None
     assert (
-        look_in_words("Read files", {"filePaths": ["A/B.md", "C.md", "D.md", "E.md"]}, "")
+        describe_lookup("Read files", {"filePaths": ["A/B.md", "C.md", "D.md", "E.md"]}, "")
         == "Read files: B.md, C.md, D.md and 1 more"
     )
-    assert look_in_words("List", {"recursive": True}, "") == "List"
+    assert describe_lookup("List", {"recursive": True}, "") == "List"
 
 
 def test_ages() -> None:

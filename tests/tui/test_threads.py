@@ -16,7 +16,7 @@ from obsidian_agent.threads.manager import ThreadManager
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.screens.threads import Turns as TurnList
 from obsidian_agent.tui.widgets.row_list import ChoiceList
-from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, Entry
+from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, EntryWidget
 from tui.driving import Driver, driving
 from tui.fakes import plan_of, sample_preview
 
@@ -201,7 +201,7 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
 
 async def _look_back(driver: Driver) -> None:
     transcript = driver.panes.chat.transcript
-    assert len(transcript.query(Entry)) == AT_ONCE
+    assert len(transcript.query(EntryWidget)) == AT_ONCE
     assert "Remark 9." not in driver.transcript()
     assert "Remark 49." in driver.transcript()
     transcript.query_one(Earlier).action_open()

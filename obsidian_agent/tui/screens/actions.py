@@ -14,7 +14,7 @@ from textual.widgets import Input
 from obsidian_agent import terminal_text
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.action_search import Action, ranked
-from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.screens.dialogs import Confirm, Finder
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.values_form import ValuesForm
@@ -118,7 +118,7 @@ class Actions(Finder):
             found = [choices[each.key] for each in actions if each.subject == subject]
             rows += [subject, *found] if found else []
         if not self._macros:
-            hint = f" Nothing is saved yet. After a run, {shown(self, 'result.save')} saves its plan as an action."
+            hint = f" Nothing is saved yet. After a run, {key_label(self, 'result.save')} saves its plan as an action."
             rows += [SAVED, hint]
         return rows
 
@@ -159,7 +159,7 @@ class Actions(Finder):
             self.run_flow("saved", partial(work, choice.key.removeprefix(MACRO)))
         else:
             self.problem(
-                f"This one comes with the program. Those that you save ({shown(self, 'result.save')} after a run) can be changed."
+                f"This one comes with the program. Those that you save ({key_label(self, 'result.save')} after a run) can be changed."
             )
 
     async def _rename(self, name: str) -> None:

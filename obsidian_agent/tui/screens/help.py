@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent.tui import bindings, commands
-from obsidian_agent.tui.bindings import KEYS, PLACES, in_force, readable
+from obsidian_agent.tui.bindings import CONTEXTS, KEYS, current_keys, format_keys
 from obsidian_agent.tui.screens.dialogs import Modal
 
 KEYS_WIDTH = 24
@@ -41,11 +41,11 @@ class Help(Modal[None]):
         intro = "You see every file and every line first; nothing is written before you approve, and all of it can be undone."
         parts: list[tuple[str, str]] = [(f"{intro}\n", "$quiet")]
         room = max(width - KEYS_WIDTH - 1, 16)
-        for place, title in PLACES.items():
+        for place, title in CONTEXTS.items():
             parts.append((f"\n{title}\n", "bold"))
             for key in KEYS:
                 if key.place == place:
-                    parts += _row(readable(in_force(self, key.id)), key.help, room)
+                    parts += _row(format_keys(current_keys(self, key.id)), key.help, room)
         parts.append(("\nCommands, written as a message\n", "bold"))
         for command in _commands():
             called = f"/{command.name}" + (f" {command.hint}" if command.hint else "")

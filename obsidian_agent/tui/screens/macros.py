@@ -18,7 +18,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.services.fields import Field
-from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.actions import MACRO, Actions
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
@@ -343,7 +343,7 @@ class Candidates(Modal[Picked]):
         self._candidates = tuple(candidates[:SHOWN])
 
     def body(self) -> ComposeResult:
-        leave = f"{shown(self, 'dialog.close')}, then {shown(self, 'main.saved')} has everything."
+        leave = f"{key_label(self, 'dialog.close')}, then {key_label(self, 'main.saved')} has everything."
         self.hint = f"Nothing runs yet: what is missing is asked, then the plan is previewed. None of these? {leave}"
         if self._message:
             yield Static(Content(terminal_text.folded(self._message, 4)), markup=False)

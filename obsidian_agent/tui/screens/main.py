@@ -15,8 +15,8 @@ from textual.widgets import Footer
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings
-from obsidian_agent.tui.commands import Command, called
-from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merged
+from obsidian_agent.tui.commands import Command, parse_call
+from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merge_text
 from obsidian_agent.tui.gc_policy import GcPolicy
 from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.json_editor import PlanEditor
@@ -174,8 +174,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             from obsidian_agent.tui.screens.router import Router
 
             self._router = Router(self.turn, self.panes, self)
-        if message.dropped == self.stream.dropped:
-            for event in merged(message.events):
+        if message.generation == self.stream.generation:
+            for event in merge_text(message.events):
                 self._router.show(event)
 
     @on(WorkEnded)
@@ -185,16 +185,16 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def _tidy(self) -> None:
         """Every so often: put away what nobody uses."""
         if self.turn.phase == "idle":
-            self._gc_policy.tidy()
+            self._gc_policy.collect_if_idle()
             self.threads.evict_idle()
 
-    @on(ChatPane.Typed)
+    @on(ChatPane.Edited)
     def _typed(self) -> None:
-        self._gc_policy.touched()
+        self._gc_policy.record_input()
         self.suggest_completions()
         self.suggest_actions()
 
-    @on(Prompt.FormWanted)
+    @on(Prompt.FormRequested)
     def _form_wanted(self) -> None:
         self.open_form()
 
@@ -210,12 +210,12 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     @on(Looked)
     def _looked(self, message: Looked) -> None:
-        self.query_one(TopBar).connected(obsidian=message.live is not None)
-        self.panes.show_live(message.live)
+        self.query_one(TopBar).show_connection(obsidian=message.live is not None)
+        self.panes.show_obsidian_focus(message.live)
 
     @on(AgentMoved)
     def _agent_moved(self, message: AgentMoved) -> None:
-        self.query_one(TopBar).name_agent_state(message.state.name, message.state.state)
+        self.query_one(TopBar).show_agent_state(message.state.name, message.state.state)
         if message.state.alarm is not None:
             self.say("bad", message.state.alarm.message)
 
@@ -236,11 +236,11 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         """What goes on, or the pane in front, has changed."""
         if self.is_mounted:
             bar = self.query_one(TopBar)
-            bar.mark(
+            bar.mark_tabs(
                 self.panes.front,
                 waiting=self.turn.pending is not None and self.turn.phase == "idle",
             )
-            bar.name_conversation(self.thread.title)
+            bar.show_title(self.thread.title)
             seen = (self.thread.id, self.turn.phase)
             if self.backend.is_open:
                 if seen != self._seen and seen[1] == "idle":
@@ -257,16 +257,16 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     def take(self, text: str) -> None:
         """What becomes of a message that was sent: a command, a turn, or a remark on why it is neither."""
-        selection, no_text = self.panes.attention()[1], no_selection(self.key("main.open"))
-        if (call := called(text, self.commands())) is not None:
+        selection, no_text = self.panes.editor_focus()[1], no_selection(self.key("main.open"))
+        if (call := parse_call(text, self.commands())) is not None:
             if call.command is None:
                 self.hint(f"There is no command /{call.name}. /help lists all.")
-            elif call.command.needs and not call.rest:
+            elif call.command.requires_argument and not call.rest:
                 self.hint(f"Write it as /{call.command.name} {call.command.hint}.")
             else:
                 self.hint("")
                 self.panes.chat.prompt.accept()
-                self.keyboard.used()
+                self.keyboard.mark_action()
                 self.run_command(call.command, call.rest)
         elif not text or not self.is_idle():
             return
@@ -282,7 +282,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             self._say(text)
 
     def _say(self, text: str) -> None:
-        self.keyboard.sent()
+        self.keyboard.mark_sent()
         self.say("you", text)
         self.freeze_focus()
         self.turn.send(text)
@@ -298,8 +298,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         last = next(
             (
                 text
-                for text in reversed(self.panes.chat.prompt.said)
-                if called(text, self.commands()) is None
+                for text in reversed(self.panes.chat.prompt.sent_messages)
+                if parse_call(text, self.commands()) is None
             ),
             None,
         )
@@ -383,8 +383,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def _cancel_requested(self) -> None:
         self.turn.cancel()
 
-    @on(ResultPane.Wanted)
-    def _result_wanted(self, message: ResultPane.Wanted) -> None:
+    @on(ResultPane.Requested)
+    def _result_wanted(self, message: ResultPane.Requested) -> None:
         run_id, applied = message.result.run_id, self.turn.last
         match message.what:
             case "undo":

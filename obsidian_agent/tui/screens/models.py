@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Modal, Pick, Secret
 from obsidian_agent.tui.screens.reports import ReportActions
@@ -180,7 +180,7 @@ class ModelActions(ReportActions, SettingActions):
             return
         if found.offer is None:
             actions = f"what you say is looked for among the actions, and {self.key('main.saved')} has them all"
-            self.panes.chat.tell_without_model(
+            self.panes.chat.set_model_notice(
                 f"No model is chosen: {actions}. /key and /model use a service."
             )
             return
@@ -234,7 +234,7 @@ class FirstStart(Modal[str]):
         super().__init__(title)
 
     def body(self) -> ComposeResult:
-        settings, close = shown(self, "main.settings"), shown(self, "dialog.close")
+        settings, close = key_label(self, "main.settings"), key_label(self, "dialog.close")
         self.hint = f"Nothing is downloaded. /model and the settings ({settings}) change it at any time. {close}: asked again at the next start."
         yield ChoiceList(
             [

@@ -56,7 +56,7 @@ class ReportActions(Workspace):
             "Nothing is installed",
             "search_plugins",
             "WORDS",
-            needs=True,
+            requires_argument=True,
         ),
     )
 
@@ -77,7 +77,7 @@ class ReportActions(Workspace):
     async def action_show_record(self) -> None:
         """Every entry of the record, newest first; letters find the ones that hold them."""
         entries = await asyncio.to_thread(self.services.ledger.record.entries)
-        rows = report_lines.record_rows(entries)
+        rows = report_lines.audit_rows(entries)
         self.app.push_screen(
             Pick("The record of this vault", rows, empty=" Nothing was done and nothing was sent.")
         )
@@ -107,7 +107,7 @@ class ReportActions(Workspace):
             await asyncio.to_thread(self.threads.evict_idle)
         self._report(
             "What is kept ready",
-            report_lines.kept_lines(await asyncio.to_thread(self.services.kept)),
+            report_lines.cache_lines(await asyncio.to_thread(self.services.kept)),
         )
 
     @work(group="report", exclusive=True, exit_on_error=False)
@@ -117,7 +117,7 @@ class ReportActions(Workspace):
         found = await self.services.preview_request(
             self.thread.id, draft or self.panes.chat.prompt.text
         )
-        self._report("What would be sent", report_lines.outlook_lines(found))
+        self._report("What would be sent", report_lines.request_lines(found))
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_search_plugins(self, query: str) -> None:
@@ -152,7 +152,7 @@ class ReportActions(Workspace):
         thread_id, line = self.thread.id, self.panes.chat.usage
         model = await asyncio.to_thread(self.services.model_of, thread_id)
         # Textual loses the change of a width while it lays the screen out for another one.
-        self.call_after_refresh(self.query_one(TopBar).name_planner, model or "offline planner")
+        self.call_after_refresh(self.query_one(TopBar).show_planner, model or "offline planner")
         turns, _ = await asyncio.to_thread(self.services.usage, thread_id)
         if not turns or not model:
             line.show("", "")
@@ -164,7 +164,7 @@ class ReportActions(Workspace):
         if thread_id == self.thread.id:
             gauge = f"ctx {report_lines.gauge(outlook.use, 8)}" if outlook is not None else ""
             line.show(
-                report_lines.usage_in_a_line(turns),
+                report_lines.usage_summary(turns),
                 gauge,
                 full=outlook is not None and outlook.use.full,
             )

@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.tui.widgets.transcript import Cited, look_in_words
+from obsidian_agent.tui.widgets.transcript import Citations, describe_lookup
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
@@ -87,13 +87,13 @@ class Router:
                 chat.transcript.end_stream(keep=False)
                 self._answer = StreamedAnswer()
                 why = event.problems[0].sentence if event.problems else "no plan in it"
-                chat.transcript.say(
+                chat.transcript.add_entry(
                     "note",
                     f"The answer was no valid plan: {why} Asking again ({event.attempt} of {event.attempts}).",
                 )
             case Answer():
                 chat.transcript.end_stream(event.text)
-                chat.transcript.cite(Cited(event.sources, event.also_sent))
+                chat.transcript.cite(Citations(event.sources, event.also_sent))
             case NeedsInput():
                 chat.transcript.end_stream(keep=False)
                 self._view.ask(event)
@@ -140,27 +140,29 @@ class Router:
                 if event.tool == PROPOSE_PLAN:
                     activity.start("Checking the plan")
                     return
-                transcript.say("note", look_in_words(event.purpose, dict(event.args), event.why))
+                transcript.add_entry(
+                    "note", describe_lookup(event.purpose, dict(event.args), event.why)
+                )
                 activity.start("Looking around")
             case ToolCallFinished():
                 if event.problem is not None:
-                    transcript.say("note", event.problem.sentence)
+                    transcript.add_entry("note", event.problem.sentence)
                 activity.start("Thinking")
             case ShareRequested():
                 activity.start("Waiting for your answer")
             case ShareDecided():
                 if event.decision.args is not None:
-                    transcript.say("note", "You changed the arguments; looking again.")
+                    transcript.add_entry("note", "You changed the arguments; looking again.")
                     activity.start("Looking around")
                     return
                 if event.request.text:
-                    transcript.say(
+                    transcript.add_entry(
                         "note", "Allowed." if event.decision.scope != "no" else "Not allowed."
                     )
                     activity.start("Thinking")
                     return
                 sent, asked = len(event.decision.chosen(event.request)), len(event.request.items)
-                transcript.say(
+                transcript.add_entry(
                     "note",
                     f"Sent {sent} of {asked} to {event.request.provider}."
                     if sent
@@ -168,11 +170,11 @@ class Router:
                 )
                 activity.start("Thinking")
             case Notice():
-                transcript.say("bad" if event.alarm else "note", event.problem.sentence)
+                transcript.add_entry("bad" if event.alarm else "note", event.problem.sentence)
             case TokensUsed():
                 activity.tokens(event.prompt + event.completion)
             case RoundsUsedUp():
-                transcript.say(
+                transcript.add_entry(
                     "note",
                     f"{event.rounds} rounds of looking around without an answer. Say anything to let it go on.",
                 )

@@ -150,7 +150,7 @@ class SettingActions(Workspace):
             "Without a value: back to its default",
             "change_setting",
             "NAME [VALUE]",
-            needs=True,
+            requires_argument=True,
         ),
     )
 
@@ -174,11 +174,11 @@ class SettingActions(Workspace):
         self.session.settings_changed()
         self.session.warm_up()
 
-    def renew_keys(self) -> None:
+    def refresh_keys(self) -> None:
         """Say the keys that are in force now."""
-        self.panes.chat.renew_welcome()
-        self.panes.note.renew_keys()
-        self.panes.work.renew_keys()
+        self.panes.chat.refresh_welcome()
+        self.panes.note.refresh_keys()
+        self.panes.work.refresh_keys()
 
 
 def grouped(rows: Sequence[SettingRow]) -> list[Row]:

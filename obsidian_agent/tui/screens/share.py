@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.report_lines import Line
 from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrapped
 from obsidian_agent.tui.widgets.note import OutsideRequested
@@ -91,7 +91,7 @@ class Share(Modal["ShareDecision"]):
             if self._request.folder
             else "the whole vault"
         )
-        allows = f"{shown(self, 'share.folder')} allows {folder}, as much of each file as here."
+        allows = f"{key_label(self, 'share.folder')} allows {folder}, as much of each file as here."
         self.hint = f"{allows} What holds for the conversation ends with the program."
         if self._about:
             yield _about(self._about)
@@ -215,7 +215,7 @@ class AllowTool(Modal["ShareDecision"]):
 
     def body(self) -> ComposeResult:
         lasting = (
-            f"{shown(self, 'share.once')} accepts them until they change. "
+            f"{key_label(self, 'share.once')} accepts them until they change. "
             if self._request.kind == "tools"
             else ""
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from textual import work
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.commands import starting_with
+from obsidian_agent.tui.commands import completions
 from obsidian_agent.tui.screens.macros import MacroActions
 from obsidian_agent.tui.widgets.prompt import MOST, Suggestion
 
@@ -42,7 +42,7 @@ class SuggestionActions(MacroActions):
         chat = self.panes.chat
         before = chat.prompt.before_cursor
         commands = (
-            starting_with(before, self.commands()) if chat.prompt.cursor_location[0] == 0 else []
+            completions(before, self.commands()) if chat.prompt.cursor_location[0] == 0 else []
         )
         if commands and not (len(commands) == 1 and before[1:] == commands[0].name):
             chat.suggestions.offer(
@@ -52,7 +52,7 @@ class SuggestionActions(MacroActions):
                         len(before),
                         each.title,
                         f"/{each.name}",
-                        not each.needs,
+                        not each.requires_argument,
                     )
                     for each in commands
                 ],
@@ -98,7 +98,7 @@ class SuggestionActions(MacroActions):
         """The message has changed, or what is going on."""
         if not self._text:
             self._seen_text = ""
-            self.panes.chat.offer(())
+            self.panes.chat.show_likely(())
         elif not self._looking and self._text != self._seen_text:
             self._looking = True
             self._keep_suggesting()
@@ -116,7 +116,7 @@ class SuggestionActions(MacroActions):
                 except ObsidianAgentError:
                     found = ()  # what is wrong is said when the message is sent
                 if text == self._text:
-                    self.panes.chat.offer([each.title for each in found])
+                    self.panes.chat.show_likely([each.title for each in found])
                     self._seen_text = text
         finally:
             self._looking = False

@@ -110,7 +110,7 @@ class Tasks(Modal[TaskRequest]):
         self.run_flow("tasks", self._reload)
 
     async def _reload(self) -> None:
-        rows = await asyncio.to_thread(rows_of, self._threads, self._of_thread)
+        rows = await asyncio.to_thread(build_rows, self._threads, self._of_thread)
         if self.is_attached:
             listing = self.query_one(TaskList)
             listing.set_rows(rows, listing.cursor)
@@ -162,7 +162,7 @@ class Tasks(Modal[TaskRequest]):
             self.dismiss(TaskRequest(what, row))
 
 
-def rows_of(
+def build_rows(
     threads: ThreadManager, thread_id: str
 ) -> Sequence[str | TaskPlan | StepLine | ConversationTask]:
     """The plans of a conversation, newest first, with their steps, then its tasks. May block."""

@@ -24,7 +24,7 @@ from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.turn.controller import Pending
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
-from obsidian_agent.tui.widgets.transcript import entries_of
+from obsidian_agent.tui.widgets.transcript import transcript_entries
 
 if TYPE_CHECKING:
     from textual.signal import Signal
@@ -264,7 +264,7 @@ class ThreadActions(Workspace):
             "Give it a title",
             "rename_thread",
             "TITLE",
-            needs=True,
+            requires_argument=True,
         ),
         Command(
             "rewind",
@@ -326,7 +326,7 @@ class ThreadActions(Workspace):
         if not self._leave(thread_id):
             return
         transcript = self.panes.chat.transcript
-        transcript.retell(entries_of(chat.state.entries))
+        transcript.load_entries(transcript_entries(chat.state.entries))
         pending = self.waiting.pop(thread_id, None)
         self.turn.take_up(pending)
         if chat.running:
@@ -356,7 +356,7 @@ class ThreadActions(Workspace):
         self.waiting.pop(thread_id, None)
         self.turn.let_go()
         self.turn.take_up(None)
-        self.panes.chat.transcript.retell(entries_of(chat.state.entries))
+        self.panes.chat.transcript.load_entries(transcript_entries(chat.state.entries))
         self._offer_plan(chat)
         if self.turn.pending is None:
             self.panes.go("chat")

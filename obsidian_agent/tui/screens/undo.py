@@ -15,7 +15,7 @@ from textual.widgets import Button, Static
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import JournalError, ObsidianAgentError
-from obsidian_agent.tui.bindings import binding, bindings, shown
+from obsidian_agent.tui.bindings import binding, bindings, key_label
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
 from obsidian_agent.tui.screens.workspace import Workspace
@@ -509,7 +509,7 @@ class Conflicts(Modal[ConflictChoices]):
         self._load_diff = load_diff
 
     def body(self) -> ComposeResult:
-        self.hint = f"Everything else was restored. {shown(self, 'list.choose')} shows what restoring would change."
+        self.hint = f"Everything else was restored. {key_label(self, 'list.choose')} shows what restoring would change."
         yield ConflictList(self._conflicts)
 
     def on_mount(self) -> None:

@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.log import current, report
-from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.screens.dialogs import Modal
 
 
@@ -23,7 +23,7 @@ class Unexpected(Modal[None]):
 
     def body(self) -> ComposeResult:
         file = current()
-        self.hint = f"{f'Details are in {file}. ' if file else ''}The report ({shown(self, 'error.copy')}) names no notes, paths or keys."
+        self.hint = f"{f'Details are in {file}. ' if file else ''}The report ({key_label(self, 'error.copy')}) names no notes, paths or keys."
         rows = self._report.split("\n")
         yield Static(
             Content.styled(terminal_text.block("\n".join(rows[:1] + rows[1:2])), "$quiet"),

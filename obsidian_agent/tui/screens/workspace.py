@@ -12,7 +12,7 @@ from textual.worker import Worker, WorkerState
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.bindings import shown
+from obsidian_agent.tui.bindings import key_label
 from obsidian_agent.tui.event_stream import EventsArrived, EventStream
 from obsidian_agent.tui.turn.controller import TurnController
 from obsidian_agent.tui.turn.thread import CurrentThread
@@ -60,9 +60,9 @@ class Workspace(Screen[None]):
         self.signals = signals
         self.backend = backend
         self.keyboard = keyboard
-        self.panes = Panes(self._diff, keyboard.appeared)
+        self.panes = Panes(self._diff, keyboard.mark_appeared)
         self.stream = EventStream(
-            lambda batch: self.post_message(EventsArrived(batch, self.stream.dropped))
+            lambda batch: self.post_message(EventsArrived(batch, self.stream.generation))
         )
         self.thread = CurrentThread(backend, ask)
         self.turn = TurnController(backend, self.stream, self.thread, self)
@@ -96,13 +96,13 @@ class Workspace(Screen[None]):
 
     def key(self, key_id: str) -> str:
         """A key in force, as people read it."""
-        return shown(self, key_id)
+        return key_label(self, key_id)
 
     # --- what actions do --------------------------------------------------------------------------------------------------------
 
     def say(self, speaker: Speaker, text: str) -> None:
         """An entry in the conversation."""
-        self.panes.chat.transcript.say(speaker, text)
+        self.panes.chat.transcript.add_entry(speaker, text)
 
     def hint(self, text: str) -> None:
         """A short remark above the message box; "" takes it away."""
@@ -127,7 +127,7 @@ class Workspace(Screen[None]):
 
     def freeze_focus(self) -> None:
         """Tell the session what the person looks at, right before a turn."""
-        self.session.vault.set_focus(*self.panes.attention())
+        self.session.vault.set_focus(*self.panes.editor_focus())
 
     def vault_changed(self) -> None:
         """Files changed: show the open note as it is now."""
@@ -205,7 +205,7 @@ class Workspace(Screen[None]):
 
     def show_stopping(self) -> None:
         """The run stops after the current file."""
-        self.panes.work.progress.cancelling()
+        self.panes.work.progress.show_cancelling()
 
     def end_run(self, result: ExecutionResult | None) -> None:
         """The run is over; without a result the plan is shown again."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.event_stream import WorkEnded
-from obsidian_agent.tui.plan_rows import counts, does_something
-from obsidian_agent.tui.report_lines import result_in_words
+from obsidian_agent.tui.plan_rows import counts, has_effect
+from obsidian_agent.tui.report_lines import describe_result
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -202,7 +202,7 @@ class TurnController:
                 return True
             case "planning":
                 self._thread.cancel()
-                self._stream.give_up()
+                self._stream.keep_text_only()
                 if self._worker is not None:
                     self._worker.cancel()
                 # A worker that has not begun yet ends without a word.
@@ -215,7 +215,7 @@ class TurnController:
     def let_go(self) -> None:
         """Leave what is on the screen: a turn goes on without it. Not while a plan is being applied."""
         if self.phase == "planning":
-            self._stream.drop()
+            self._stream.discard()
             if self._worker is not None:
                 self._worker.cancel()
             self._token += 1
@@ -399,7 +399,7 @@ class TurnController:
         pending = self.pending
         if self.phase != "idle" or pending is None or pending.preview is not preview:
             return
-        if not (preview.valid and does_something(preview)):
+        if not (preview.valid and has_effect(preview)):
             return
         self.last, self.pending = pending, None
         self.stage = "run"
@@ -443,7 +443,7 @@ class TurnController:
 
         self.stage = "result"
         self._view.end_run(result)
-        self._view.say("good" if result.success else "bad", result_in_words(result))
+        self._view.say("good" if result.success else "bad", describe_result(result))
         self._view.vault_changed()
         applied = self.last
         if applied is None:

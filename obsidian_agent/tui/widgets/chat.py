@@ -13,7 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import shown
+from obsidian_agent.tui.bindings import key_label
 from obsidian_agent.tui.widgets.prompt import Likely, Prompt, Suggestions
 from obsidian_agent.tui.widgets.transcript import Transcript
 
@@ -74,7 +74,7 @@ class Activity(Static):
             parts.append(f"{self._tokens:,} tokens")
         elif self._characters:
             parts.append(f"{self._characters:,} characters")
-        parts.append(f"{shown(self, 'main.cancel')} cancels")
+        parts.append(f"{key_label(self, 'main.cancel')} cancels")
         self.update(
             Content.assemble(
                 (f"{sign} ", "$primary"),
@@ -106,7 +106,7 @@ class SelectionChip(Static):
                 head,
                 (f" · {name}", "$quiet"),
                 (
-                    f"  {shown(self, 'main.selection').replace('Ctrl+', '^').lower()} {'off' if use else 'on'}",
+                    f"  {key_label(self, 'main.selection').replace('Ctrl+', '^').lower()} {'off' if use else 'on'}",
                     "$quiet",
                 ),
             )
@@ -146,14 +146,14 @@ class Welcome(Static):
     def draw(self) -> None:
         """Say it with the keys that are in force."""
         keys = (
-            (shown(self, "main.open"), "open a note, to select in it"),
-            (shown(self, "main.saved"), "all actions, yours among them"),
-            (shown(self, "main.history"), "history and undo"),
-            (shown(self, "main.threads"), "earlier conversations"),
-            (shown(self, "main.pane"), "next pane"),
+            (key_label(self, "main.open"), "open a note, to select in it"),
+            (key_label(self, "main.saved"), "all actions, yours among them"),
+            (key_label(self, "main.history"), "history and undo"),
+            (key_label(self, "main.threads"), "earlier conversations"),
+            (key_label(self, "main.pane"), "next pane"),
             ("/", "commands"),
             ("@", "notes to send along"),
-            (shown(self, "app.help"), "all keys"),
+            (key_label(self, "app.help"), "all keys"),
         )
         lines = [
             piece
@@ -189,10 +189,10 @@ class ChatPane(Vertical):
         yield Likely()
 
     _hint_ends_with_work = False
-    without_model = ""
+    model_notice = ""
     """What a new conversation says on top, while nobody has chosen a model."""
 
-    class Typed(Message):
+    class Edited(Message):
         """The message that is being written has changed."""
 
     def on_mount(self) -> None:
@@ -201,7 +201,7 @@ class ChatPane(Vertical):
 
     def welcome(self) -> None:
         """The beginning of a new conversation."""
-        self.transcript.mount(Welcome(self.without_model))
+        self.transcript.mount(Welcome(self.model_notice))
 
     @property
     def transcript(self) -> Transcript:
@@ -236,21 +236,21 @@ class ChatPane(Vertical):
     def suggestions(self) -> Suggestions:
         return self.query_one(Suggestions)
 
-    def tell_without_model(self, words: str) -> None:
+    def set_model_notice(self, words: str) -> None:
         """What a new conversation says while nobody has chosen a model."""
-        self.without_model = words
-        self.renew_welcome()
+        self.model_notice = words
+        self.refresh_welcome()
 
-    def renew_welcome(self) -> None:
+    def refresh_welcome(self) -> None:
         """Say it as it is now: other keys, no model."""
         for welcome in self.query(Welcome):
-            welcome.without = self.without_model
+            welcome.without = self.model_notice
             welcome.draw()
 
-    def offer(self, titles: Sequence[str]) -> None:
+    def show_likely(self, titles: Sequence[str]) -> None:
         """What the message may mean, under it."""
         self.query_one(Likely).show(titles)
-        self.prompt.may_be_action = bool(titles)
+        self.prompt.has_likely_action = bool(titles)
 
     @property
     def usage(self) -> UsageLine:
@@ -259,7 +259,7 @@ class ChatPane(Vertical):
     def on_text_area_changed(self) -> None:
         if self.prompt.text:  # an empty box is one that was just sent, and the remark is about that
             self.hint("")
-        self.post_message(self.Typed())
+        self.post_message(self.Edited())
 
     def on_suggestions_accepted(self, event: Suggestions.Accepted) -> None:
         event.stop()

@@ -1,6 +1,6 @@
 """The note pane: a note to read and to select in. What is selected here is the selection of the next turn.
 
-`NoteText` is a note as shown and as it is: safe lines for the screen, and the way back to positions as Obsidian counts them.
+`DisplayedNote` is a note as shown and as it is: safe lines for the screen, and the way back to positions as Obsidian counts them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from textual.widgets.text_area import Selection as Marked
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.terminal_text import DisplayLine
-from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.bindings import bindings, key_label
 
 if TYPE_CHECKING:
     from obsidian_agent.tools.core.tool import EditorPosition, Selection
@@ -101,11 +101,11 @@ class NoteArea(TextArea):
             tab_behavior="focus",
             id="note-area",
         )
-        self.note = NoteText.of("")
+        self.note = DisplayedNote.of("")
         self._frontmatter_end = 0
         self._styles: dict[str, Style] = {}
 
-    def load(self, note: NoteText) -> None:
+    def load(self, note: DisplayedNote) -> None:
         """Show a note from its top. Where lines are shown in pieces their numbers would be wrong: there are none then."""
         lines = [line.text.rstrip() for line in note.shown[:401]]
         closing = lines.index("---", 1) if lines[0] == "---" and "---" in lines[1:] else 0
@@ -189,7 +189,7 @@ class NotePane(Vertical):
         yield Static("", id="note-empty", markup=False)
 
     def on_mount(self) -> None:
-        self.renew_keys()
+        self.refresh_keys()
 
     async def complete(self) -> None:
         """Add what nobody sees before a note is open."""
@@ -210,7 +210,7 @@ class NotePane(Vertical):
             else 0
         )
         self.path = path
-        note = NoteText.of(text)
+        note = DisplayedNote.of(text)
         self.area.load(note)
         self.area.move_cursor((note.row_of(max(0, at)), 0), center=line is not None)
         self._show_parts()
@@ -219,7 +219,7 @@ class NotePane(Vertical):
     def close(self) -> None:
         """Show no note."""
         self.path = None
-        self.area.load(NoteText.of(""))
+        self.area.load(DisplayedNote.of(""))
         self._show_parts()
         self.post_message(self.FocusChanged())
 
@@ -246,9 +246,9 @@ class NotePane(Vertical):
     def on_text_area_selection_changed(self) -> None:
         self.post_message(self.FocusChanged())
 
-    def renew_keys(self) -> None:
+    def refresh_keys(self) -> None:
         """Say how a note is opened with the key that is in force."""
-        opening = f"{shown(self, 'main.open')} opens one by a few letters of its name."
+        opening = f"{key_label(self, 'main.open')} opens one by a few letters of its name."
         words = (
             f"No note is open.\n\n{opening}\nWhat you select in it goes along with your message."
         )
@@ -284,7 +284,7 @@ Location = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class NoteText:
+class DisplayedNote:
     """The lines of a note without their ends (LF, CRLF and CR end a line, as in Obsidian's editor), and the rows that show them."""
 
     source: tuple[str, ...]
@@ -296,7 +296,7 @@ class NoteText:
     """Lines at the end that are not shown because the note is too long for a screen."""
 
     @classmethod
-    def of(cls, text: str) -> NoteText:
+    def of(cls, text: str) -> DisplayedNote:
         """Split and make safe."""
         lines = _LINE_END.split(text[:MAX_CHARACTERS])
         rest = text[MAX_CHARACTERS:].count("\n") + max(len(lines) - MAX_LINES, 0)

@@ -17,7 +17,7 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import KEYS, in_force, shown
+from obsidian_agent.tui.bindings import KEYS, current_keys, key_label
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NotePane
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -99,7 +99,7 @@ class Panes(Horizontal):
         self.front = pane
         self.call_after_refresh(self._focus)
 
-    def may_close(self, pane: DOMNode) -> bool:
+    def closes_with_escape(self, pane: DOMNode) -> bool:
         """Return True if Esc in this pane would close a result or reject a complete plan."""
         work = self.work
         match work.stage:
@@ -141,7 +141,7 @@ class Panes(Horizontal):
 
     # --- what the person looks at ---------------------------------------------------------------------------------------------
 
-    def attention(self) -> tuple[str | None, Selection | None, EditorPosition | None]:
+    def editor_focus(self) -> tuple[str | None, Selection | None, EditorPosition | None]:
         """The note that was looked at last, here or in Obsidian, its selection unless switched off, and the cursor."""
         path, selection, cursor = self.note.path, self.note.selection(), self.note.cursor()
         if self._outside is not None:
@@ -152,7 +152,7 @@ class Panes(Horizontal):
             )
         return path, selection if self.use_selection else None, cursor
 
-    def show_live(self, live: Focus | None) -> None:
+    def show_obsidian_focus(self, live: Focus | None) -> None:
         """The person looks at this in Obsidian now; None: it cannot be asked any more."""
         self._live = live
         self._outside = live if live is not None and live.active_file is not None else None
@@ -239,7 +239,7 @@ class TopBar(Horizontal):
         yield Static("◈ Obsidian", id="obsidian", markup=False)
         yield Static("", id="planner", markup=False)
 
-    def name_planner(self, name: str) -> None:
+    def show_planner(self, name: str) -> None:
         """Who answers the next message."""
         self._planner = name
         state = self._agents.get(name)
@@ -247,12 +247,12 @@ class TopBar(Horizontal):
             Content(terminal_text.shortened(f"{name} {state}" if state else name, 80))
         )
 
-    def name_agent_state(self, name: str, state: str) -> None:
+    def show_agent_state(self, name: str, state: str) -> None:
         """How the agent of this name stands that looks around by itself."""
         self._agents[name] = state
-        self.name_planner(self._planner)
+        self.show_planner(self._planner)
 
-    def name_conversation(self, title: str) -> None:
+    def show_title(self, title: str) -> None:
         """The title of the conversation on the screen."""
         self.query_one("#conversation", Static).update(Content(terminal_text.shortened(title, 80)))
 
@@ -264,11 +264,11 @@ class TopBar(Horizontal):
             told, layout=len(told) != len(str(place.content))
         )  # as wide as before: the screen need not be laid out anew
 
-    def connected(self, *, obsidian: bool) -> None:
+    def show_connection(self, *, obsidian: bool) -> None:
         """Whether an Obsidian with the companion runs beside."""
         self.query_one("#obsidian").display = obsidian
 
-    def mark(self, active: str, *, waiting: bool) -> None:
+    def mark_tabs(self, active: str, *, waiting: bool) -> None:
         """Which pane has the focus, and whether a plan waits for a decision elsewhere."""
         for tab in self.query(PaneTab):
             tab.set_class(tab.pane == active, "-active")
@@ -294,9 +294,9 @@ class Idle(Static):
                 ("No plan yet", "bold $foreground"),
                 "\n\nSay in the message what should change.\nHere you then see every file and every line of it,\n",
                 "before anything is written.\n\n",
-                (shown(self, "plan.approve"), "$primary bold"),
+                (key_label(self, "plan.approve"), "$primary bold"),
                 "  approves and applies it\n",
-                (shown(self, "result.undo"), "$primary bold"),
+                (key_label(self, "result.undo"), "$primary bold"),
                 "  undoes it afterwards",
             )
         )
@@ -332,10 +332,12 @@ class WorkPane(ContentSwitcher):
         """What is in front."""
         return cast("Stage", self.current)
 
-    def answers(self, key: str) -> bool:
+    def binds(self, key: str) -> bool:
         """Return True if the keys in force give `key` a meaning of its own in the current stage."""
         return any(
-            key in in_force(self, each.id).split(",") for each in KEYS if each.place == self.stage
+            key in current_keys(self, each.id).split(",")
+            for each in KEYS
+            if each.place == self.stage
         )
 
     @property
@@ -355,7 +357,7 @@ class WorkPane(ContentSwitcher):
         self._appeared()
         self.current = stage
 
-    def renew_keys(self) -> None:
+    def refresh_keys(self) -> None:
         """Other keys are in force."""
         self.query_one(Idle).draw()
-        self.plan.renew_keys()
+        self.plan.refresh_keys()

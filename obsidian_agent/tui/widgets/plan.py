@@ -17,7 +17,7 @@ from textual.worker import Worker
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import plan_rows
-from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.plan_rows import (
     CHANGE_WORDS,
     ChangeRow,
@@ -26,7 +26,7 @@ from obsidian_agent.tui.plan_rows import (
     RemarkRow,
     SectionRow,
     StepRow,
-    files_in_words,
+    file_count,
 )
 from obsidian_agent.tui.widgets.diff import Detail, Diff, parse_diff
 from obsidian_agent.tui.widgets.note import OutsideRequested
@@ -135,7 +135,7 @@ class PlanPane(Vertical):
         if not self.preview.valid:
             count = len(self.preview.errors)
             return f"Cannot be approved: {count} error{'s' if count != 1 else ''}."
-        if not plan_rows.does_something(self.preview):
+        if not plan_rows.has_effect(self.preview):
             return "Nothing to do."
         return None
 
@@ -144,10 +144,10 @@ class PlanPane(Vertical):
             return
         listing = self.query_one(PlanList)
         before = _identity(listing.current) if keep_cursor else None
-        rows = plan_rows.rows_of(self.preview, self._plan, self._disabled, self._unfolded)
+        rows = plan_rows.build_rows(self.preview, self._plan, self._disabled, self._unfolded)
         listing.set_rows(rows, _start(rows, before))
 
-    def renew_keys(self) -> None:
+    def refresh_keys(self) -> None:
         """Other keys are in force."""
         if self.preview is not None:
             self._draw_frame()
@@ -180,9 +180,9 @@ class PlanPane(Vertical):
         if obstacle is None:
             status = Content.assemble(
                 ("✓ Ready. ", "$success bold"),
-                (shown(self, "plan.approve"), "$primary bold"),
+                (key_label(self, "plan.approve"), "$primary bold"),
                 " approve   ",
-                (shown(self, "plan.reject"), "$primary bold"),
+                (key_label(self, "plan.reject"), "$primary bold"),
                 " reject",
             )
         else:
@@ -333,7 +333,7 @@ def _with_its_files(change: NetChange) -> str:
     if not change.folder:
         return ""
     return (
-        f" The folder goes with {plan_rows.files_in_words(change.files)} in it."
+        f" The folder goes with {plan_rows.file_count(change.files)} in it."
         if change.files
         else " The folder is empty."
     )
@@ -394,7 +394,8 @@ class PlanList(VirtualList[PlanRow]):
                 )
             case MoreRow():
                 return Content.styled(
-                    f" … {row.hidden:,} more, {shown(self, 'list.choose')} shows them", "$primary"
+                    f" … {row.hidden:,} more, {key_label(self, 'list.choose')} shows them",
+                    "$primary",
                 )
             case StepRow():
                 return _step(row)
@@ -431,7 +432,7 @@ def _change(row: ChangeRow, width: int) -> Content:
     room = max(width - 10, 12)
     if change.new_path is None:
         whole = (
-            f"  folder, {files_in_words(change.files)}"
+            f"  folder, {file_count(change.files)}"
             if change.folder and change.kind == "delete"
             else ""
         )

@@ -16,7 +16,7 @@ from textual.widgets import Input, Static, TextArea
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.tui.bindings import bindings, shown
+from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 
@@ -54,7 +54,7 @@ class Prompt(TextEntry):
     BINDING_GROUP_TITLE = "Message"
     BINDINGS = bindings("prompt")
 
-    class FormWanted(Message):
+    class FormRequested(Message):
         """The form of the first action under the message is wanted."""
 
     class Sent(Message):
@@ -81,7 +81,7 @@ class Prompt(TextEntry):
         )
         self.suggestions: Suggestions | None = None
         """The list that this box steers."""
-        self.may_be_action = False
+        self.has_likely_action = False
         """Whether there is an action under the message."""
         self._said: list[str] = []
         self._at = 0
@@ -109,11 +109,12 @@ class Prompt(TextEntry):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tab goes to the next pane where it opens nothing."""
         return action != "form" or (
-            self.may_be_action and not (self.suggestions is not None and self.suggestions.display)
+            self.has_likely_action
+            and not (self.suggestions is not None and self.suggestions.display)
         )
 
     def action_form(self) -> None:
-        self.post_message(self.FormWanted())
+        self.post_message(self.FormRequested())
 
     def action_newline(self) -> None:
         self.insert("\n")
@@ -130,7 +131,7 @@ class Prompt(TextEntry):
         self.replace(suggestion.insert, (row, max(0, column - suggestion.length)), (row, column))
 
     @property
-    def said(self) -> Sequence[str]:
+    def sent_messages(self) -> Sequence[str]:
         """What was sent, commands too; the last one last."""
         return self._said
 
@@ -254,7 +255,7 @@ class Likely(Static):
         parts = [(f"  ·  {word}", "$quiet") for word in words[1:]]
         self.update(
             Content.assemble(
-                (f"{shown(self, 'prompt.complete')} ", "$primary"),
+                (f"{key_label(self, 'prompt.complete')} ", "$primary"),
                 (words[0], "$foreground"),
                 *parts,
             )

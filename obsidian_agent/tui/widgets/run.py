@@ -15,8 +15,8 @@ from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.tui.bindings import bindings, shown
-from obsidian_agent.tui.report_lines import result_in_words, step_in_words
+from obsidian_agent.tui.bindings import bindings, key_label
+from obsidian_agent.tui.report_lines import describe_result, describe_step
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.row_list import VirtualList
@@ -180,7 +180,7 @@ class ProgressPane(Vertical):
 
     # --- drawing --------------------------------------------------------------------------------------------------------------
 
-    def cancelling(self) -> None:
+    def show_cancelling(self) -> None:
         """The person asked to stop; the current file is finished first."""
         self._cancelling = True
         self._draw()
@@ -211,7 +211,7 @@ class ProgressPane(Vertical):
             )
         return Content.assemble(
             (" · ".join(parts), "$quiet"),
-            (f"   {shown(self, 'run.cancel')}", "$primary bold"),
+            (f"   {key_label(self, 'run.cancel')}", "$primary bold"),
             (" stops after the current file", "$quiet"),
         )
 
@@ -292,7 +292,7 @@ class ResultPane(Vertical):
     BINDING_GROUP_TITLE = "Result"
     BINDINGS = bindings("result")
 
-    class Wanted(Message):
+    class Requested(Message):
         """The person wants something done with the result: undo, save or close."""
 
         def __init__(self, what: str, result: ExecutionResult) -> None:
@@ -318,7 +318,7 @@ class ResultPane(Vertical):
         problems += [_problem_row("warning", problem) for problem in result.warnings]
         self._draw(
             (word, style),
-            result_in_words(result),
+            describe_result(result),
             [
                 *problems,
                 *_step_rows_unless_applied(result.steps),
@@ -358,7 +358,8 @@ class ResultPane(Vertical):
         words += ["opens the note"] if any(row.path is not None for row in rows) else []
         self.query_one("#result-status", Static).update(
             Content.assemble(
-                (shown(self, "list.choose"), "$primary bold"), (f" {', '.join(words)}", "$quiet")
+                (key_label(self, "list.choose"), "$primary bold"),
+                (f" {', '.join(words)}", "$quiet"),
             )
             if words
             else ""
@@ -397,7 +398,7 @@ class ResultPane(Vertical):
 
     def _want(self, what: str) -> None:
         if self.result is not None:
-            self.post_message(self.Wanted(what, self.result))
+            self.post_message(self.Requested(what, self.result))
 
 
 def _problem_row(word: str, problem: Problem) -> ResultRow:
@@ -408,7 +409,7 @@ def _problem_row(word: str, problem: Problem) -> ResultRow:
 
 def step_rows(steps: Sequence[StepOutcome]) -> list[ResultRow]:
     """Return a row for each step, with its outcome."""
-    return [ResultRow("step", step_in_words(step)) for step in steps]
+    return [ResultRow("step", describe_step(step)) for step in steps]
 
 
 def _step_rows_unless_applied(steps: Sequence[StepOutcome]) -> list[ResultRow]:

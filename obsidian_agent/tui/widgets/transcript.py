@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class Citations:
     """Vault paths of what an answer rests on, and of what else the model was shown."""
 
     sources: tuple[str, ...]
@@ -45,10 +45,10 @@ class TranscriptEntry:
     text: str
     at: datetime | None = None
     mark: str = ""
-    cited: Cited | None = None
+    cited: Citations | None = None
 
 
-def entries_of(said: Sequence[ThreadEntry]) -> list[TranscriptEntry]:
+def transcript_entries(said: Sequence[ThreadEntry]) -> list[TranscriptEntry]:
     """Everything that was said, in order."""
     return [entry for each in said for entry in _entries(each)]
 
@@ -66,7 +66,7 @@ def _entries(said: ThreadEntry) -> list[TranscriptEntry]:
             answer = [
                 TranscriptEntry("agent", said.text, at)
             ]  # one that was cut off says so itself
-            cited = Cited(_paths(said.data.get("sources")), _paths(said.data.get("besides")))
+            cited = Citations(_paths(said.data.get("sources")), _paths(said.data.get("besides")))
             return answer + (
                 [TranscriptEntry("note", "", at, cited=cited)]
                 if cited.sources or cited.besides
@@ -76,7 +76,7 @@ def _entries(said: ThreadEntry) -> list[TranscriptEntry]:
             return [
                 TranscriptEntry(
                     "note",
-                    look_in_words(
+                    describe_lookup(
                         said.text, said.data.get("args"), str(said.data.get("why") or "")
                     ),
                     at,
@@ -108,7 +108,7 @@ def _paths(value: object) -> tuple[str, ...]:
     )
 
 
-def look_in_words(purpose: str, args: object, why: str) -> str:
+def describe_lookup(purpose: str, args: object, why: str) -> str:
     """What a model looks at: `Search the text of notes: “Japan” – to find what you wrote`."""
     given = (
         [value for name, value in args.items() if name not in ("limit", "offset")]
@@ -148,12 +148,12 @@ _NOTE_STYLES: dict[Speaker, str] = {"note": "$quiet", "good": "$success", "bad":
 _NOTE_SIGNS: dict[Speaker, str] = {"note": "·", "good": "✓", "bad": "✗"}
 
 
-class Entry(Static):
+class EntryWidget(Static):
     """One thing said. Its content is made once and never changes."""
 
     DEFAULT_CSS = """
-    Entry { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; }
-    Entry.-you { background: $panel; border-left: outer $primary; padding: 0 1; }
+    EntryWidget { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; }
+    EntryWidget.-you { background: $panel; border-left: outer $primary; padding: 0 1; }
     """
 
     def __init__(self, speaker: Speaker, body: Content, *, at: datetime | None = None) -> None:
@@ -342,14 +342,14 @@ class Transcript(VerticalScroll):
     def on_mount(self) -> None:
         self.anchor()
 
-    def say(self, speaker: Speaker, text: str, *, mark: str = "") -> None:
+    def add_entry(self, speaker: Speaker, text: str, *, mark: str = "") -> None:
         """Add an entry of plain text; an agent's text is Markdown. A `mark` below says that it is not whole."""
         entry = TranscriptEntry(speaker, text, datetime.now(), mark)
         self._entries.append(entry)
         self.mount(_widget_of(entry))
         self._prune()
 
-    def cite(self, cited: Cited) -> None:
+    def cite(self, cited: Citations) -> None:
         """List below an answer what it rests on, if it rests on anything."""
         if cited.sources or cited.besides:
             entry = TranscriptEntry("note", "", datetime.now(), cited=cited)
@@ -362,7 +362,7 @@ class Transcript(VerticalScroll):
         """What the agent said last, as Markdown; "" when it said nothing."""
         return next((told.text for told in reversed(self._entries) if told.speaker == "agent"), "")
 
-    def retell(self, told: Sequence[TranscriptEntry]) -> None:
+    def load_entries(self, told: Sequence[TranscriptEntry]) -> None:
         """Show a kept conversation instead of this one; only its end is drawn."""
         self.clear()
         self._entries = list(told)
@@ -421,7 +421,7 @@ class Transcript(VerticalScroll):
         if streaming is not None:
             streaming.remove()
         if keep and text.strip():
-            self.say("agent", text, mark=mark)
+            self.add_entry("agent", text, mark=mark)
 
     def clear(self) -> None:
         """Take everything away."""
@@ -435,14 +435,16 @@ class Transcript(VerticalScroll):
         if surplus < AT_ONCE // 2 or self.max_scroll_y - self.scroll_y > self.size.height:
             return
         gone = [child for child in self.children[:surplus] if child is not self._streaming]
-        self._first += sum(isinstance(child, Entry | Streaming | Sources) for child in gone)
+        self._first += sum(
+            isinstance(child, EntryWidget | Streaming | SourceList) for child in gone
+        )
         self.remove_children(gone)
         self.mount(Earlier(self._first), before=0)
 
 
-def _widget_of(entry: TranscriptEntry) -> Entry | Sources:
+def _widget_of(entry: TranscriptEntry) -> EntryWidget | SourceList:
     if entry.cited is not None:
-        return Sources(entry.cited)
+        return SourceList(entry.cited)
     body = (
         markdown_text.render(entry.text)
         if entry.speaker == "agent"
@@ -450,7 +452,7 @@ def _widget_of(entry: TranscriptEntry) -> Entry | Sources:
     )
     if entry.mark:
         body = Content.assemble(body, (f"\n╌ {entry.mark}", "$warning"))
-    return Entry(entry.speaker, body, at=entry.at)
+    return EntryWidget(entry.speaker, body, at=entry.at)
 
 
 def _with_head(speaker: Speaker, body: Content, at: datetime) -> Content:
@@ -502,19 +504,19 @@ class Source(Static, can_focus=True):
         self.action_open()
 
 
-class Sources(Vertical):
+class SourceList(Vertical):
     """The notes that an answer rests on, and apart from them what else the model was shown."""
 
     DEFAULT_CSS = """
-    Sources { height: auto; margin: 0 1 1 1; }
-    Sources > .-head { height: 1; padding: 0 2; color: $quiet; }
+    SourceList { height: auto; margin: 0 1 1 1; }
+    SourceList > .-head { height: 1; padding: 0 2; color: $quiet; }
     """
 
-    def __init__(self, cited: Cited) -> None:
+    def __init__(self, cited: Citations) -> None:
         super().__init__(*_lines(cited))
 
 
-def _lines(cited: Cited) -> Iterator[Widget]:
+def _lines(cited: Citations) -> Iterator[Widget]:
     for title, paths, rests in (
         ("Sources", cited.sources, True),
         ("Also sent, and not named in the answer", cited.besides, False),
