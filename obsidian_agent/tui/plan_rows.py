@@ -178,7 +178,7 @@ def step_detail(step: Step, preview: Preview) -> str:
     return terminal_text.block("\n".join([*reasons[:20], *more, *([""] if reasons else []), text]))
 
 
-def counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
+def change_counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
     """What happens to how many, dangerous things first, as (kind, words): `("delete", "3 deleted")`."""
     found = Counter(change.kind for change in changes)
     words = {

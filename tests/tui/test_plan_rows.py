@@ -72,7 +72,7 @@ def test_steps_know_their_calls_and_switches() -> None:
 
 
 def test_counts_put_deletions_first() -> None:
-    assert plan_rows.counts(ALL) == [
+    assert plan_rows.change_counts(ALL) == [
         ("delete", "1 deleted"),
         ("rename", "1 renamed"),
         ("modify", "1 edited"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.event_stream import WorkEnded
-from obsidian_agent.tui.plan_rows import counts, has_effect
+from obsidian_agent.tui.plan_rows import change_counts, has_effect
 from obsidian_agent.tui.report_lines import describe_result
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ class TurnController:
         )
         if first_time:
             words = (
-                ", ".join(text for _, text in counts(preview.change_set.changes))
+                ", ".join(text for _, text in change_counts(preview.change_set.changes))
                 or "no file changes"
             )
             self._view.say("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")

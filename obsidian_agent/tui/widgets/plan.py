@@ -161,7 +161,7 @@ class PlanPane(Vertical):
             (f"{terminal_text.folded(preview.plan.goal, GOAL_LINES)}\n", "bold"),
             (RISK_WORDS[risk], f"{RISK_STYLES[risk]} bold"),
         ]
-        for kind, words in plan_rows.counts(changes):
+        for kind, words in plan_rows.change_counts(changes):
             parts += [(" · ", "$quiet"), (words, KIND_STYLES[kind])]
         notices = len(preview.flags) + len(preview.warnings)
         if notices:
