@@ -386,7 +386,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     @on(ResultPane.Requested)
     def _result_wanted(self, message: ResultPane.Requested) -> None:
         run_id, applied = message.result.run_id, self.turn.last
-        match message.what:
+        match message.action:
             case "undo":
                 self.undo(run_id)
             case "save":

@@ -293,11 +293,11 @@ class ResultPane(Vertical):
     BINDINGS = bindings("result")
 
     class Requested(Message):
-        """The person wants something done with the result: undo, save or close."""
+        """An action on the result is requested: undo, save or close."""
 
-        def __init__(self, what: str, result: ExecutionResult) -> None:
+        def __init__(self, action: str, result: ExecutionResult) -> None:
             super().__init__()
-            self.what = what
+            self.action = action
             self.result = result
 
     def __init__(self) -> None:
@@ -388,17 +388,17 @@ class ResultPane(Vertical):
             self.post_message(OutsideRequested(row.path))
 
     def action_undo(self) -> None:
-        self._want("undo")
+        self._request("undo")
 
     def action_save_action(self) -> None:
-        self._want("save")
+        self._request("save")
 
     def action_close(self) -> None:
-        self._want("close")
+        self._request("close")
 
-    def _want(self, what: str) -> None:
+    def _request(self, action: str) -> None:
         if self.result is not None:
-            self.post_message(self.Requested(what, self.result))
+            self.post_message(self.Requested(action, self.result))
 
 
 def _problem_row(word: str, problem: Problem) -> ResultRow:
