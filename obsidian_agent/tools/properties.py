@@ -388,7 +388,7 @@ class RenameTagInput(ToolModel):
 @tool("vault.renameTag", Risk.WRITES)
 def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Rename a tag everywhere, in properties and text; nested tags follow."""
-    rename = TagRename.checked(args.from_, args.to)
+    rename = TagRename.parse(args.from_, args.to)
     index = ctx.view.index
     files: list[ChangedFile] = []
     changes: list[ModifyFile] = []

@@ -131,9 +131,11 @@ def _warnings(ctx: ToolContext, moves: FileMoves, path: VaultPath) -> tuple[Prob
     for source in changes.sources():
         redirects = changes.of_source(source).values()
         where = (moves.moved.get(source) or source).text
-        if any(change.now is None for change in redirects):
+        if any(change.unedited is None for change in redirects):
             lost.append(where)
-        if any(change.now is not None and change.now != change.wanted for change in redirects):
+        if any(
+            change.unedited is not None and change.unedited != change.after for change in redirects
+        ):
             redirected.append(where)
     problems = []
     if lost:

@@ -255,7 +255,7 @@ def _link(index: VaultIndex, source: VaultPath, link: Link) -> MetadataLink:
     return MetadataLink(
         target=link.target,
         subpath=link.subpath,
-        text=link.shown,
+        text=link.display_text,
         kind=link.kind,
         line=link.line,
         path=None if target is None else target.text,

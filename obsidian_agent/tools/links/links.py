@@ -76,7 +76,7 @@ def _sorted_items(
 
 
 def _item(path: str, link: Link) -> LinkItem:
-    return LinkItem(path=path, line=link.line, kind=link.kind, text=link.shown)
+    return LinkItem(path=path, line=link.line, kind=link.kind, text=link.display_text)
 
 
 def _links(view: VaultView, path: VaultPath) -> tuple[Link, ...]:

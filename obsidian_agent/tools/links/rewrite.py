@@ -364,7 +364,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
                 else converter.wiki(link, _separator(_line_before(data, link)))
             )
             if written is None or link.form == "table":
-                unchanged.append(link.shown)
+                unchanged.append(link.display_text)
             else:
                 edits.append(Edit(link.start, link.end, written.encode()))
     content = apply(data, edits)
@@ -396,7 +396,7 @@ class _Converter:
 
     def markdown(self, link: Link) -> str | None:
         """Return the link as `[text](destination)`, or `None` if its text does not fit into one."""
-        label = link.display if link.display is not None else link.shown
+        label = link.display if link.display is not None else link.display_text
         if _UNSAFE_LABEL.search(label):
             return None
         file = self._index.resolve(link.target, self._source) if link.target else None

@@ -38,7 +38,8 @@ from obsidian_agent.tools.text.lines import (
 )
 from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.lines import Task, tasks
+from obsidian_agent.vault.markdown.lines import tasks
+from obsidian_agent.vault.markdown.model import NoteTask
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import encode, split_lines
 from obsidian_agent.vault.views.changes import ModifyFile
@@ -193,7 +194,7 @@ def _state(status: str) -> str:
     return "cancelled" if status == "-" else "open"
 
 
-def _tasks(text: str, heading: str | None) -> Iterator[Task]:
+def _tasks(text: str, heading: str | None) -> Iterator[NoteTask]:
     """Return the tasks of a text, or of the section of the first heading with that text.
 
     Raise MARKER_NOT_FOUND if the heading does not exist.
@@ -303,7 +304,7 @@ def _selected_lines(args: MarkTasksInput, text: str) -> frozenset[int] | None:
     )
 
 
-def _matching_lines(query: str, among: Sequence[Task], blocks: Blocks) -> list[int]:
+def _matching_lines(query: str, among: Sequence[NoteTask], blocks: Blocks) -> list[int]:
     """Return the lines of the tasks with exactly this text, ignoring case.
 
     If there are none, return those that contain it (`Blocks.holding`).

@@ -57,7 +57,7 @@ class References(NamedTuple):
     """False if the note is too long to distinguish code from text. It must not be edited then."""
 
 
-NONE: Final = References()
+NO_REFERENCES: Final = References()
 
 
 def references_in(data: bytes) -> References:
@@ -67,7 +67,7 @@ def references_in(data: bytes) -> References:
         (lowered := data.lower()).find(b"href") >= 0 or lowered.find(b"src") >= 0
     )
     if not labels and not attributes and not _URI_SCHEME.search(data):
-        return NONE
+        return NO_REFERENCES
     note = _Note(data.decode(errors="replace"))
     candidates = (*note.candidates(attributes=attributes), *note.uris())
     if not candidates or len(note.text) > MAX_PARSED:

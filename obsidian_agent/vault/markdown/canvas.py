@@ -29,7 +29,7 @@ _DEEPEST: Final = 200
 _DECODER: Final = JSONDecoder()
 
 
-class Place(NamedTuple):
+class JsonValue(NamedTuple):
     """A value and its characters in the text, quotes included. `value` is a str, a dict or list of places, or None for all the rest."""
 
     value: Any
@@ -41,7 +41,7 @@ class NotJson(ValueError):
     """The text is no JSON document, or is nested too deeply."""
 
 
-def parse(text: str) -> Place:
+def parse(text: str) -> JsonValue:
     """The document of a text. Raises NotJson."""
     start = _skip(text, 1 if text.startswith("\ufeff") else 0)
     place = _value(text, start, 0)
@@ -55,7 +55,7 @@ def _skip(text: str, at: int) -> int:
     return blanks.end() if blanks else at
 
 
-def _value(text: str, at: int, depth: int) -> Place:
+def _value(text: str, at: int, depth: int) -> JsonValue:
     if depth > _DEEPEST:
         raise NotJson("It is nested too deeply.")
     opening = text[at : at + 1]
@@ -68,24 +68,24 @@ def _value(text: str, at: int, depth: int) -> Place:
     plain = _PLAIN.match(text, at)
     if plain is None:
         raise NotJson(f"There is no value at character {at}.")
-    return Place(None, at, plain.end())
+    return JsonValue(None, at, plain.end())
 
 
-def _string(text: str, at: int) -> Place:
+def _string(text: str, at: int) -> JsonValue:
     if text[at : at + 1] != '"':
         raise NotJson(f"A string was expected at character {at}.")
     try:
         value, end = _DECODER.raw_decode(text, at)
     except ValueError as error:
         raise NotJson(str(error)) from error
-    return Place(value, at, end)
+    return JsonValue(value, at, end)
 
 
-def _object(text: str, start: int, depth: int) -> Place:
-    members: dict[str, Place] = {}
+def _object(text: str, start: int, depth: int) -> JsonValue:
+    members: dict[str, JsonValue] = {}
     at = _skip(text, start + 1)
     if text.startswith("}", at):
-        return Place(members, start, at + 1)
+        return JsonValue(members, start, at + 1)
     while True:
         key = _string(text, at)
         at = _skip(text, key.end)
@@ -95,21 +95,21 @@ def _object(text: str, start: int, depth: int) -> Place:
         members[key.value] = member
         at = _skip(text, member.end)
         if text.startswith("}", at):
-            return Place(members, start, at + 1)
+            return JsonValue(members, start, at + 1)
         at = _comma(text, at)
 
 
-def _array(text: str, start: int, depth: int) -> Place:
-    items: list[Place] = []
+def _array(text: str, start: int, depth: int) -> JsonValue:
+    items: list[JsonValue] = []
     at = _skip(text, start + 1)
     if text.startswith("]", at):
-        return Place(items, start, at + 1)
+        return JsonValue(items, start, at + 1)
     while True:
         item = _value(text, at, depth + 1)
         items.append(item)
         at = _skip(text, item.end)
         if text.startswith("]", at):
-            return Place(items, start, at + 1)
+            return JsonValue(items, start, at + 1)
         at = _comma(text, at)
 
 
@@ -215,7 +215,7 @@ def _file_link(card: FileCard) -> Link:
     )
 
 
-def _text_card(node: str, text: str, card: Place, places: _Offsets) -> TextCard:
+def _text_card(node: str, text: str, card: JsonValue, places: _Offsets) -> TextCard:
     note = scan_text(card.value)
     if not note.links:
         return TextCard(node, card.value, note, ())
@@ -258,7 +258,7 @@ class _Offsets:
 class _Inner:
     """From bytes of a decoded JSON string to bytes of the file, where escapes are longer."""
 
-    def __init__(self, text: str, card: Place, places: _Offsets) -> None:
+    def __init__(self, text: str, card: JsonValue, places: _Offsets) -> None:
         base = places.bytes_at(card.start + 1)
         pieces: list[tuple[int, int]] = []
         position = card.start + 1
@@ -284,18 +284,18 @@ class _Inner:
         return self._written[piece] + offset - self._decoded[piece]
 
 
-def _nodes(document: Place) -> list[dict[str, Place]]:
+def _nodes(document: JsonValue) -> list[dict[str, JsonValue]]:
     nodes = document.value.get("nodes") if isinstance(document.value, dict) else None
     listed: list[Any] = nodes.value if nodes is not None and isinstance(nodes.value, list) else []
     return [node.value for node in listed if isinstance(node.value, dict)]
 
 
-def _text_of(node: dict[str, Place], key: str) -> Place | None:
+def _text_of(node: dict[str, JsonValue], key: str) -> JsonValue | None:
     place = node.get(key)
     return place if place is not None and isinstance(place.value, str) and place.value else None
 
 
-def _text(node: dict[str, Place], key: str) -> str:
+def _text(node: dict[str, JsonValue], key: str) -> str:
     place = _text_of(node, key)
     return "" if place is None else place.value
 

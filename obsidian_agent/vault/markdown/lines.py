@@ -14,6 +14,7 @@ from typing import NamedTuple
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+from obsidian_agent.vault.markdown.model import NoteTask
 from obsidian_agent.vault.text import BOM
 
 ITEM = expression(r"(?P<marker>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+|$)(?P<rest>.*)", re.DOTALL)
@@ -460,16 +461,7 @@ class Bullet:
     checked: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A list item with a checkbox: its text, the one character in the checkbox, and its line from 1."""
-
-    text: str
-    status: str
-    line: int
-
-
-class Item(NamedTuple):
+class ListItem(NamedTuple):
     """What a list item says: `text` as in `Bullet`, and the one character in its checkbox, None without one."""
 
     text: str
@@ -490,28 +482,28 @@ def bullets(text: str) -> list[Bullet]:
     ]
 
 
-def tasks(text: str) -> list[Task]:
+def tasks(text: str) -> list[NoteTask]:
     """The list items that have a checkbox, in order, those in quotes and callouts too."""
     return tasks_of(scan(text, dedent=_common_indent(text)))
 
 
-def tasks_of(lines: Sequence[Line]) -> list[Task]:
+def tasks_of(lines: Sequence[Line]) -> list[NoteTask]:
     """The list items that have a checkbox among the lines of a note."""
     return [
-        Task(item.text, item.status, line.number)
+        NoteTask(item.status, item.text, line.number)
         for line, item in _items(lines)
         if item.status is not None
     ]
 
 
-def read_item(body: str) -> Item | None:
+def read_item(body: str) -> ListItem | None:
     """What the line of a list item says, given without indentation and quote marks; None for a line that is none."""
     found = ITEM.match(body)
     if found is None:
         return None
     box = _CHECKBOX.match(found["rest"])
     content = found["rest"][box.end() :] if box else found["rest"]
-    return Item(without_block_id(content), box["status"] if box else None)
+    return ListItem(without_block_id(content), box["status"] if box else None)
 
 
 def without_block_id(text: str) -> str:
@@ -525,7 +517,7 @@ def without_block_id(text: str) -> str:
     )
 
 
-def _items(lines: Sequence[Line]) -> Iterator[tuple[Line, Item]]:
+def _items(lines: Sequence[Line]) -> Iterator[tuple[Line, ListItem]]:
     for line in lines:
         if line.depth is not None and (item := read_item(line.body)):
             yield line, item

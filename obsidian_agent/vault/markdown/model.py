@@ -53,7 +53,7 @@ class Link(NamedTuple):
     """Of a property: its name and the way into its value, as `related.0`; None when the properties cannot be read."""
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """The text that Obsidian shows: the display text, else `Note > Heading`."""
         if self.display is not None:
             return self.display

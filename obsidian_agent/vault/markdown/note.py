@@ -435,7 +435,7 @@ def _deep(data: bytes, text: str, properties: bool) -> _Found:
             for title, level, first, last in headings_of(lines)
         ],
         list(blocks.block_ids(data, starts[0], inline.block_ids)),
-        [NoteTask(task.status, task.text, task.line) for task in tasks_of(lines)],
+        tasks_of(lines),
     )
 
 

@@ -28,7 +28,7 @@ from obsidian_agent.vault.links.link_text import (
     spellings,
     target_edit,
 )
-from obsidian_agent.vault.links.references import NONE, References, references_in
+from obsidian_agent.vault.links.references import NO_REFERENCES, References, references_in
 from obsidian_agent.vault.links.resolve import (
     LinksByName,
     file_name,
@@ -158,8 +158,8 @@ class Change(NamedTuple):
     """
 
     before: VaultPath
-    wanted: VaultPath | None
-    now: VaultPath | None
+    after: VaultPath | None
+    unedited: VaultPath | None
     card_only: bool = False
 
 
@@ -334,7 +334,7 @@ def relink(
             if source in moves.moved
             else links_where(source, data, changes.may_change)
         )
-        references = references_in(data) if source.is_note else NONE
+        references = references_in(data) if source.is_note else NO_REFERENCES
         addresses = [
             link for link in references.links if link.kind == "uri" and _is_in(link, vault)
         ]
@@ -350,7 +350,7 @@ def relink(
         )
         if (referred or addressed) and not references.is_certain:
             problems.append(_only_seen(path, references, {**addressed, **referred}))
-            references, referred, addressed = NONE, {}, {}
+            references, referred, addressed = NO_REFERENCES, {}, {}
         if not concerned and not referred and not addressed:
             continue
         named = tuple(
@@ -432,7 +432,7 @@ class _Wording:
 
 
 def _all_links(path: VaultPath, data: bytes) -> tuple[Link, ...]:
-    references = references_in(data) if path.is_note else NONE
+    references = references_in(data) if path.is_note else NO_REFERENCES
     return links_of(path, data) + (references.links if references.is_certain else ())
 
 
@@ -470,10 +470,10 @@ class _Rewriting:
             change = self._changes(link).get(link.target)
             if (
                 change is not None
-                and change.wanted is not None
+                and change.after is not None
                 and (link.kind == "canvas" or not change.card_only)
             ):
-                edits += self._edits(link, change.before, change.wanted)
+                edits += self._edits(link, change.before, change.after)
         if not edits:
             return self._data
         content = apply(self._data, edits)

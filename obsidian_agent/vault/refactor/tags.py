@@ -29,11 +29,11 @@ class TagRename:
     new: str
 
     @classmethod
-    def checked(cls, old: str, new: str) -> TagRename:
+    def parse(cls, old: str, new: str) -> TagRename:
         """From what a person or a model wrote. ToolError ARGUMENT_INVALID when Obsidian would not read one of them as a tag."""
         return cls(_bare(old), _bare(new))
 
-    def of(self, name: str) -> str | None:
+    def new_name(self, name: str) -> str | None:
         """What a tag is called then; None for another tag."""
         if not tag_within(tag_key(name), tag_key(self.old)):
             return None
@@ -57,11 +57,15 @@ def retag(data: bytes, rename: TagRename, path: str = "the note") -> tuple[bytes
     """
     old = scan(data, path).tags
     found = [
-        (tag, new) for tag in old if (new := rename.of(tag.name)) is not None and new != tag.name
+        (tag, new)
+        for tag in old
+        if (new := rename.new_name(tag.name)) is not None and new != tag.name
     ]
     if not found:
         return data, 0
-    listed = {tag_key(tag.name) for tag in old if tag.in_properties and rename.of(tag.name) is None}
+    listed = {
+        tag_key(tag.name) for tag in old if tag.in_properties and rename.new_name(tag.name) is None
+    }
     placed = [
         (tag, new)
         for tag, new in found
@@ -102,7 +106,7 @@ def _edit_list(data: bytes, tags: Iterable[tuple[NoteTag, str]], path: str) -> b
 
 def _says(tags: Iterable[NoteTag], old: Iterable[NoteTag], rename: TagRename) -> bool:
     """Whether a note's tags are the old ones with new names: those of the text in order, those of the properties each at least once."""
-    wanted = [tag._replace(name=rename.of(tag.name) or tag.name) for tag in old]
+    wanted = [tag._replace(name=rename.new_name(tag.name) or tag.name) for tag in old]
     found = list(tags)
     listed, to_list = ({tag.name for tag in some if tag.in_properties} for some in (found, wanted))
     if [tag.name for tag in found if not tag.in_properties] != [

@@ -155,7 +155,7 @@ def test_every_value_of_a_document_is_where_it_is_said_to_be(
 ) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
 
-    def check(place: json_places.Place, expected: Any) -> None:
+    def check(place: json_places.JsonValue, expected: Any) -> None:
         assert json.loads(text[place.start : place.end]) == expected
         if isinstance(expected, dict):
             for key, member in expected.items():

@@ -25,7 +25,7 @@ def _as_obsidian(data: bytes, link: Link) -> dict[str, Any]:
     return {
         "link": link.target + link.subpath,
         "original": data[link.start : link.end].decode(),
-        "text": link.shown,
+        "text": link.display_text,
         "start": _utf16(data, link.start),
         "end": _utf16(data, link.end),
         "line": link.line - 1,
@@ -42,7 +42,7 @@ def _compare(note: dict[str, Any], data: bytes, found: ScannedNote) -> None:
         {
             "link": link.target + link.subpath,
             "original": data[link.start + 1 : link.end - 1].decode(),
-            "text": link.shown,
+            "text": link.display_text,
             "key": link.key,
         }
         for link in properties
