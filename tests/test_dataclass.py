@@ -142,3 +142,12 @@ def test_frozen_values_can_be_hashed_and_go_to_other_processes() -> None:
     problem = Problem("CODE", "message")
     assert pickle.loads(pickle.dumps(problem)) == problem
     assert {problem: 1}[Problem("CODE", "message")] == 1
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_keyword_only_fields_come_after_the_others(frozen: bool) -> None:
+    for cls in both(Plain, frozen=frozen, kw_only=True):
+        value = cls(second="b", first=1)
+        assert (value.first, value.second, value.third) == (1, "b", [])
+        with pytest.raises(TypeError):
+            cls(1)

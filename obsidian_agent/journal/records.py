@@ -23,6 +23,9 @@ Kind = Literal["run", "undo", "redo"]
 Status = Literal["applying", "done", "failed", "stopped", "cancelled", "conflict", "recovered"]
 """`applying` from the commit of the images to the end; a record that still says so without a process at work was interrupted."""
 
+CurrentStatus = Status | Literal["undone", "partly undone"]
+"""The status of a run, or that it was undone since."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
@@ -94,6 +97,19 @@ class HistoryEntry:
     undoable: bool
     partly_undone: bool = False
     """Whether a part of what was applied is undone, and another part is in effect."""
+
+    @property
+    def current_status(self) -> CurrentStatus:
+        """The status of the run, or that it was undone since."""
+        undone = self.effects.anything and (self.undone or self.partly_undone)
+        return current_status(self.status, undone=undone, in_effect=self.partly_undone)
+
+
+def current_status(status: Status, *, undone: bool, in_effect: bool) -> CurrentStatus:
+    """Return the status of a run of which something is `undone` or still `in_effect`."""
+    if not undone:
+        return status
+    return "partly undone" if in_effect else "undone"
 
 
 def bits(numbers: Iterable[int], count: int) -> bytes:
@@ -244,13 +260,18 @@ StepState = Literal[
 """`no changes`: the step has nothing to apply. `interrupted`: recovery decides what becomes of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """Outcome of one step of a run: `in_effect` of its `changes` are in the vault now. `text` says what the step does."""
+    """The outcome of one step of a run.
+
+    Of its `changes`, `in_effect` are in the vault now, and `undone` were there before an undo.
+    `text` says what the step does.
+    """
 
     step: str
     state: StepState
     in_effect: int = 0
+    undone: int = 0
     changes: int = 0
     text: str = ""
 
@@ -326,12 +347,22 @@ def step_outcomes(
         done = numbers.intersection(applied or ())
         own = Counter(cut.commands) & ran
         ran -= own
-        in_effect = len(done.difference(undone)) + own.total()
-        state = _step_state(in_effect, changes, was_undone=bool(done))
+        undone_changes = len(done.intersection(undone))
+        in_effect = len(done) - undone_changes + own.total()
+        state = _step_state(in_effect, changes, was_undone=bool(undone_changes))
         if applied is None and changes:
             state = "interrupted"
         text = texts.get(cut.step, cut.step)
-        outcomes.append(StepOutcome(cut.step, state, in_effect, changes, text))
+        outcomes.append(
+            StepOutcome(
+                step=cut.step,
+                state=state,
+                in_effect=in_effect,
+                undone=undone_changes,
+                changes=changes,
+                text=text,
+            )
+        )
     return outcomes
 
 

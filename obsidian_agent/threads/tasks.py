@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.journal.records import StepOutcome, StepState
+from obsidian_agent.journal.records import StepOutcome, StepState, current_status
 from obsidian_agent.threads.state import ThreadEntry, ThreadState
 
 MAX_TASKS: Final = 200
@@ -156,11 +156,11 @@ def _with_runs(plan: TaskPlan, runs: Sequence[ThreadEntry], outcomes_of: Outcome
         return plan
     if not ids:
         return replace(plan, status=str(runs[-1].data.get("status", "")))
+    outcomes = [outcome for run_id in ids for outcome in outcomes_of(run_id)]
     states: dict[str, StepState] = {}
-    for run_id in ids:
-        for outcome in outcomes_of(run_id):
-            if states.get(outcome.step) not in ("applied", "partly applied"):
-                states[outcome.step] = outcome.state
+    for outcome in outcomes:
+        if states.get(outcome.step) not in ("applied", "partly applied"):
+            states[outcome.step] = outcome.state
     missing: PlanStepState = "not applied" if states else "unknown"
     listed = plan.plan.get("steps")
     named = [step for step in listed if isinstance(step, dict)] if plan.steps and listed else []
@@ -168,16 +168,12 @@ def _with_runs(plan: TaskPlan, runs: Sequence[ThreadEntry], outcomes_of: Outcome
         (text, states.get(str(step.get("id")), missing))
         for step, (text, _) in zip(named, plan.steps, strict=True)
     )
-    status = str(runs[-1].data.get("status", ""))
-    return TaskPlan(plan.goal, steps, plan.plan, ids[-1], _status_now(status, steps))
-
-
-def _status_now(status: str, steps: Iterable[tuple[str, PlanStepState]]) -> str:
-    """Return the status of a run, or that it has been undone since."""
-    states = {state for _, state in steps} - {"no changes", "not applied"}
-    if "undone" not in states and not (status == "done" and "partly applied" in states):
-        return status
-    return "undone" if states == {"undone"} else "partly undone"
+    status = current_status(
+        runs[-1].data.get("status", ""),
+        undone=any(outcome.undone for outcome in outcomes),
+        in_effect=any(outcome.in_effect for outcome in outcomes),
+    )
+    return TaskPlan(plan.goal, steps, plan.plan, ids[-1], status)
 
 
 def _short(text: str) -> str:

@@ -713,6 +713,34 @@ class TestOutcomes:
         undo(desk.journal, desk.store, result.run_id, force=["one.md"])
         assert states() == ["undone"] * 4
 
+    def test_a_cancelled_run_that_is_undone_in_part_is_partly_undone(self, desk: Desk) -> None:
+        cancel = threading.Event()
+
+        def cancel_after_s2(event: RunEvent) -> None:
+            if isinstance(event, StepFinished) and event.instance == "s2":
+                cancel.set()
+
+        preview = previewed([], *EDITS)
+        result = execute(preview, desk.store, desk.journal, emit=cancel_after_s2, cancel=cancel)
+        assert result.run_id is not None
+
+        def current_status() -> str:
+            return desk.journal.history()[0].current_status
+
+        assert (result.status, current_status()) == ("cancelled", "cancelled")
+        (desk.root / "one.md").write_bytes(b"edited since\n")
+        undo(desk.journal, desk.store, result.run_id)
+        assert current_status() == "partly undone"
+        outcomes = desk.journal.step_outcomes(result.run_id)
+        assert [(step.in_effect, step.undone) for step in outcomes] == [
+            (0, 0),
+            (1, 0),
+            (0, 1),
+            (0, 0),
+        ]
+        undo(desk.journal, desk.store, result.run_id, force=["one.md"])
+        assert current_status() == "undone"
+
     def test_a_step_whose_changes_are_lost_with_another_is_not_applied(
         self, desk: Desk, monkeypatch: pytest.MonkeyPatch
     ) -> None:

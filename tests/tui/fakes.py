@@ -187,7 +187,14 @@ class FakeRuns:
     def step_outcomes(self, run_id: str) -> list[StepOutcome]:
         undone = any(call[0] == "undo" for call in self.calls)
         return [
-            StepOutcome(step.id, "undone" if undone else "applied", 0 if undone else 1, 1, step.id)
+            StepOutcome(
+                step=step.id,
+                state="undone" if undone else "applied",
+                in_effect=0 if undone else 1,
+                undone=1 if undone else 0,
+                changes=1,
+                text=step.id,
+            )
             for step in plan_of().steps
         ]
 

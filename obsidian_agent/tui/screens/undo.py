@@ -60,9 +60,7 @@ class HistoryList(VirtualList["HistoryEntry"]):
 
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
         undone = row.undone and row.effects.anything
-        status: str = row.status
-        if row.effects.anything and (row.undone or row.partly_undone):
-            status = "undone" if row.undone else "partly undone"
+        status = row.current_status
         style = _STYLES.get(status, "$quiet")
         return Content.assemble(
             (f" {terminal_text.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
@@ -163,7 +161,7 @@ class RunOutcome(Modal[HistoryRequest]):
 
     def __init__(self, runs: Runs, entry: HistoryEntry) -> None:
         when = entry.time[:16].replace("T", " ")
-        super().__init__(entry.goal, f"{when} · {entry.status}")
+        super().__init__(entry.goal, f"{when} · {entry.current_status}")
         self._runs = runs
         self._entry = entry
 
