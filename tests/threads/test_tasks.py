@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.dataclass import replace
 from obsidian_agent.journal.records import StepOutcome, StepState
 from obsidian_agent.threads.state import ThreadState, thread_of
 from obsidian_agent.threads.tasks import OutcomesOf, plans_of, tasks_in, tasks_of
@@ -85,12 +86,15 @@ def test_a_tick_stays() -> None:
     assert [each.done for each in tasks_of(undone)] == [False]
 
 
-CHANGES: dict[StepState, dict[str, int]] = {
-    "applied": {"in_effect": 1, "changes": 1},
-    "partly applied": {"in_effect": 1, "changes": 2},
-    "undone": {"undone": 1, "changes": 1},
-    "not applied": {"changes": 1},
-    "no changes": {},
+CHANGES: dict[StepState, StepOutcome] = {
+    outcome.state: outcome
+    for outcome in (
+        StepOutcome(step="", state="applied", in_effect=1, changes=1),
+        StepOutcome(step="", state="partly applied", in_effect=1, changes=2),
+        StepOutcome(step="", state="undone", undone=1, changes=1),
+        StepOutcome(step="", state="not applied", changes=1),
+        StepOutcome(step="", state="no changes"),
+    )
 }
 
 
@@ -98,7 +102,7 @@ def outcomes(*states: StepState) -> OutcomesOf:
     """The same outcomes of the steps for every run."""
     names = ("one", "two", "three")
     found = [
-        StepOutcome(step=name, state=state, **CHANGES[state])
+        replace(CHANGES[state], step=name, state=state)
         for name, state in zip(names, states, strict=False)
     ]
     return lambda _: found

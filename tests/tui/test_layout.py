@@ -43,6 +43,7 @@ async def test_every_pane_and_its_deciding_keys_are_there_at_every_size() -> Non
             fronts = set()
             for _ in range(3):
                 await app.press("f6")
+                await app.until(lambda: app.app.focused is not None)
                 front = app.panes.front
                 fronts.add(front)
                 region = app.panes.query_one(f"#{front}").region
