@@ -17,8 +17,9 @@ from obsidian_agent.agent.events import NeedsInput
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.reader import match_examples
+from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.offline_planner import OfflinePlanner
-from obsidian_agent.services.open_vault import Focus, run_context
+from obsidian_agent.services.run_context import run_context
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView

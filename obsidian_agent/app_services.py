@@ -16,7 +16,7 @@ from obsidian_agent.threads.manager import ThreadManager
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.context import Mentionable
-    from obsidian_agent.integrations.community_plugins import FoundPlugins
+    from obsidian_agent.integrations.community_plugins import PluginMatches
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.registry import Vendor
     from obsidian_agent.services.model_turns import RequestPreview
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CacheInfo:
     """Something that is kept ready so that it need not be done again: `what`, how much of it, and where (None: in memory)."""
 
     what: str
@@ -40,8 +40,8 @@ class AppServices:
     session: Session
     threads: ThreadManager
     ledger: Ledger
-    plugins: Callable[[str], Awaitable[FoundPlugins]]
-    customs: VaultAgents
+    plugins: Callable[[str], Awaitable[PluginMatches]]
+    vault_agents: VaultAgents
     keys: KeyStore
 
     async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:
@@ -68,9 +68,9 @@ class AppServices:
         ]
         return list(here), everywhere
 
-    def kept(self) -> list[Kept]:
+    def caches(self) -> list[CacheInfo]:
         """Everything that is kept ready. May block."""
-        found = [Kept("Conversations in memory", f"{len(self.threads.in_memory):,}")]
+        found = [CacheInfo("Conversations in memory", f"{len(self.threads.in_memory):,}")]
         keeper = self.session.vault.keeper
         if keeper is not None:
             status = keeper.status
@@ -80,7 +80,7 @@ class AppServices:
                 if status.ready
                 else "not read yet"
             )
-            found.append(Kept("Index of the vault", words, str(keeper.folder)))
+            found.append(CacheInfo("Index of the vault", words, str(keeper.folder)))
         return found
 
     def model_of(self, thread_id: str | None) -> str:
@@ -125,7 +125,7 @@ class AppServices:
             if vendor.key_variables
         ]
 
-    def keep_key(self, name: str, secret: str) -> str:
+    def save_key(self, name: str, secret: str) -> str:
         """Keep the key of a service, or with an empty one forget it; says what was done. Raises `ConfigError`. May block."""
         from pydantic import SecretStr
 

@@ -150,11 +150,11 @@ def open_record(wiring: Wiring) -> AuditRecord:
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
     """The vault as other agents get to know it."""
-    from obsidian_agent.integrations.proposals import CLIENT_VARIABLE, VARIABLE
+    from obsidian_agent.integrations.proposals import CLIENT_VARIABLE, SOCKET_VARIABLE
     from obsidian_agent.integrations.shared_vault import SharedVault
 
     session = build_session(wiring)
-    given = os.environ.get(VARIABLE)
+    given = os.environ.get(SOCKET_VARIABLE)
     place = Path(given) if given else app_socket(wiring)
     return SharedVault(
         session.vault,
@@ -181,15 +181,17 @@ def proposals_folder(wiring: Wiring) -> Path:
 def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager) -> AppServices:
     """What the program can tell of itself."""
     from obsidian_agent.app_services import AppServices
-    from obsidian_agent.integrations.community_plugins import FoundPlugins, search_plugins
+    from obsidian_agent.integrations.community_plugins import PluginMatches, search_plugins
 
-    async def plugins(query: str) -> FoundPlugins:
+    async def plugins(query: str) -> PluginMatches:
         return await search_plugins(
             open_plugin_index(wiring.state, wiring.now), wiring.store, query
         )
 
-    customs = build_vault_agents(wiring, files=session.vault.files_below)
-    return AppServices(session, threads, open_ledger(wiring), plugins, customs, build_keys(wiring))
+    vault_agents = build_vault_agents(wiring, files=session.vault.files_below)
+    return AppServices(
+        session, threads, open_ledger(wiring), plugins, vault_agents, build_keys(wiring)
+    )
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:

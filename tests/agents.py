@@ -22,10 +22,12 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.providers.base import ChatMessage, Provider
 from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
+from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.hooks import Hooks
 from obsidian_agent.services.model_turns import ModelTurns
-from obsidian_agent.services.open_vault import Focus, OpenVault, run_context
+from obsidian_agent.services.open_vault import OpenVault
 from obsidian_agent.services.plans import Plans
+from obsidian_agent.services.run_context import run_context
 from obsidian_agent.services.runs import Runs
 from obsidian_agent.services.session import Session
 from obsidian_agent.threads.manager import ThreadManager, ThreadTurnEnded, ThreadTurnEvent

@@ -17,7 +17,7 @@ from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.services.macro import Macro
 from obsidian_agent.services.offline_planner import OfflinePlanner
-from obsidian_agent.services.open_vault import note_settings
+from obsidian_agent.services.run_context import note_settings
 from obsidian_agent.tools.core.tool import EditorPosition, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore

@@ -11,7 +11,7 @@ from obsidian_agent.agent.turn.proposals import MAX_CORRECTIONS
 from obsidian_agent.cli.session_factory import MOST_SELECTED
 from obsidian_agent.config import Settings
 from obsidian_agent.integrations.mcp_server import DECISION_SECONDS
-from obsidian_agent.integrations.shared_vault import MOST_PROPOSALS
+from obsidian_agent.integrations.shared_vault import MAX_PROPOSALS
 from obsidian_agent.journal.writer import KEEP_BYTES, KEEP_RUNS, KEEP_SECONDS
 from obsidian_agent.obsidian import editing
 from obsidian_agent.plan.active_content import MAX_PARSED
@@ -57,7 +57,7 @@ LIMITS = [
     f"{MAX_CORRECTIONS}",
     f"{Settings().requests_per_minute} (`requests_per_minute`)",
     f"{SILENCE:.0f} seconds, {LOCAL_SILENCE:.0f} on this machine (`timeout`)",
-    f"{MOST_PROPOSALS}",
+    f"{MAX_PROPOSALS}",
     f"{DECISION_SECONDS:.0f} seconds",
     f"{hooks.TIMEOUT:.0f} seconds",
 ]

@@ -196,7 +196,7 @@ def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
     if options.adopt:
         runs.adopt()
     else:
-        runs.start_anew()
+        runs.start_new_history()
     if out.as_json:
         out.document({"movedFrom": moved.path, "adopted": options.adopt})
     told = (

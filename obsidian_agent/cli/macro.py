@@ -127,7 +127,7 @@ def _listed(macro: Macro, session: Session) -> dict[str, Any]:
         "name": macro.name,
         "description": macro.description,
         "parameters": inputs,
-        "used": session.saved.used(macro.name),
+        "used": session.saved.use_count(macro.name),
     }
     return listed | {"standing": macro.standing, "sha256": macro.sha256}
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.config import LiveSettings
-    from obsidian_agent.services.open_vault import Focus
+    from obsidian_agent.services.focus import Focus
     from obsidian_agent.services.session import Session
     from obsidian_agent.vault.filesystem.store import VaultStore
 
@@ -190,7 +190,7 @@ def given_context(options: argparse.Namespace) -> bool:
 
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     """The open note and the selection that the options give."""
-    from obsidian_agent.services.open_vault import Focus, selection_in
+    from obsidian_agent.services.focus import Focus, selection_in
     from obsidian_agent.tools.core.tool import EditorPosition, Selection
     from obsidian_agent.vault.views.disk import DiskView
     from obsidian_agent.vault.views.view import locate_by_name

@@ -74,7 +74,7 @@ class PluginIndex:
 
     async def fetch(self, *, refresh: bool = False) -> PluginList:
         """The list: the kept one while it is fresh, else a new one, else the old one. ProviderError when there is none at all."""
-        kept = self.kept()
+        kept = self.cached()
         if kept is not None and not kept.stale and not refresh:
             return kept
         try:
@@ -87,7 +87,7 @@ class PluginIndex:
         self._keep(self._known)
         return self._known
 
-    def kept(self) -> PluginList | None:
+    def cached(self) -> PluginList | None:
         """The list as it is in memory or on disk, fresh or not; None when there is none. Never asks the network."""
         known = self._known or _read(self._file)
         if known is None:
@@ -229,7 +229,7 @@ def known_plugins() -> tuple[KnownPlugin, ...]:
     )
 
 
-def helpful(instruction: str) -> KnownPlugin | None:
+def plugin_for(instruction: str) -> KnownPlugin | None:
     """The plugin that does what is asked for: the one of which the most words are said, all of a way to ask for it, in order."""
     said = _stems(instruction)
     found = [
@@ -251,7 +251,7 @@ def _holds(said: tuple[str, ...], asked: tuple[str, ...]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlugin:
+class PluginMatch:
     """A plugin that fits a search; `installed` and `enabled` say what the vault has."""
 
     plugin: CommunityPlugin
@@ -270,29 +270,29 @@ class FoundPlugin:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlugins:
+class PluginMatches:
     """What a search found, best first, and how old the list is that it was made in."""
 
-    items: tuple[FoundPlugin, ...]
+    items: tuple[PluginMatch, ...]
     fetched_at: datetime
     stale: bool
 
 
 async def search_plugins(
     index: PluginIndex, store: VaultStore, query: str, limit: int = 10, *, refresh: bool = False
-) -> FoundPlugins:
+) -> PluginMatches:
     """Plugins for a query. Asks the network at most once a day; ProviderError when there is no list at all; it names a well-known plugin that fits."""
     try:
         known = await index.fetch(refresh=refresh)
     except ProviderError as error:
-        likely = helpful(query)
+        likely = plugin_for(query)
         if likely is None:
             raise
         message = f"{error.message} Known without it: {likely.name}, for {likely.does}."
         raise ProviderError(message, code=error.code, retryable=error.retryable) from error
     has = VaultPlugins.of(store)
     items = tuple(
-        FoundPlugin(plugin, score, plugin.id in has.installed, plugin.id in has.enabled)
+        PluginMatch(plugin, score, plugin.id in has.installed, plugin.id in has.enabled)
         for plugin, score in search(known.plugins, query, limit)
     )
-    return FoundPlugins(items, known.fetched_at, known.stale)
+    return PluginMatches(items, known.fetched_at, known.stale)

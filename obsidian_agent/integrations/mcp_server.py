@@ -24,7 +24,7 @@ from obsidian_agent import __version__
 from obsidian_agent.agent.turn.tool_round import Scrubber, error_text
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError
-from obsidian_agent.integrations.proposals import Outcome, Proposal, propose, report_listed
+from obsidian_agent.integrations.proposals import ClientProposal, Outcome, propose, report_listed
 from obsidian_agent.integrations.shared_vault import HINT, RUN_PLAN, SharedVault
 
 INSTRUCTIONS = f"""A vault of Obsidian notes. Notes that the person did not share do not exist here. {HINT}
@@ -36,7 +36,7 @@ DECISION_SECONDS: Final = 600.0
 STILL_SECONDS: Final = 5.0
 """So often a client that waits is told that this still goes on: many give up on a tool that is silent for a minute."""
 
-MOST_PREVIEWS: Final = 2
+MAX_PREVIEWS: Final = 2
 """Plans of clients that are previewed at once: the processor is the user's."""
 END_SECONDS: Final = 10.0
 """So long a run may take to stop, behind the file that it writes, when the program ends."""
@@ -49,7 +49,7 @@ Document = dict[str, Any]
 Value = TypeVar("Value")
 
 
-async def decision(context: Context, app: Path, proposal: Proposal) -> Outcome | None:
+async def decision(context: Context, app: Path, proposal: ClientProposal) -> Outcome | None:
     """What the person decided on a plan; None where nobody shows it to them, or they took too long."""
     deciding = asyncio.ensure_future(propose(app, proposal))
     try:
@@ -72,7 +72,7 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._previews = asyncio.Semaphore(MOST_PREVIEWS)
+        self._previews = asyncio.Semaphore(MAX_PREVIEWS)
         self._running: dict[threading.Event, threading.Event | None] = {}
         """For each call what cancels it, and for one that writes what is set when it has ended."""
 

@@ -17,10 +17,10 @@ from obsidian_agent.config import ENVIRONMENT_PREFIX, LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.integrations.proposals import (
     CLIENT_VARIABLE,
-    VARIABLE,
+    SOCKET_VARIABLE,
+    ClientProposal,
     Outcome,
-    Proposal,
-    listening,
+    proposal_socket,
 )
 from obsidian_agent.journal import state_folder
 from obsidian_agent.providers.acp import AcpAgent
@@ -61,7 +61,7 @@ def open_agent(
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     socket = place / f"agent-{os.getpid()}-{digest[:8]}.sock"  # short, whatever the name holds
     config = ["--config", str(settings.file)] if settings.file is not None else []
-    told = {VARIABLE: str(socket), CLIENT_VARIABLE: name}
+    told = {SOCKET_VARIABLE: str(socket), CLIENT_VARIABLE: name}
     if settings.options.get("share_allow"):
         told[f"{ENVIRONMENT_PREFIX}SHARE_ALLOW"] = ";".join(settings.current.share_allow)
     server = {
@@ -83,10 +83,10 @@ def open_agent(
 
     @asynccontextmanager
     async def proposals(take: Take, listed: Callable[[], object]) -> AsyncIterator[bool]:
-        async def handed(proposal: Proposal) -> Outcome:
+        async def handed(proposal: ClientProposal) -> Outcome:
             return Outcome("shown", take(proposal.plan))
 
-        async with listening(socket, handed, listed) as there:
+        async with proposal_socket(socket, handed, listed) as there:
             yield there
 
     def note(delta: ChatDelta) -> None:

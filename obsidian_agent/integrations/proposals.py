@@ -22,7 +22,7 @@ from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.journal.state_folder import wait_for_lock
 from obsidian_agent.state_files import make_private
 
-VARIABLE: Final = "OBSIDIAN_AGENT_SOCKET"
+SOCKET_VARIABLE: Final = "OBSIDIAN_AGENT_SOCKET"
 """The environment variable that names the socket which `mcp serve` proposes to; without it that of the open app."""
 CLIENT_VARIABLE: Final = "OBSIDIAN_AGENT_CLIENT"
 """The environment variable that says whose `mcp serve` this is; without it a client's own word counts."""
@@ -39,7 +39,7 @@ _ADDRESS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ClientProposal:
     """A valid plan, and the name that its client gave itself."""
 
     client: str
@@ -55,12 +55,12 @@ class Outcome:
     run_id: str | None = None
 
 
-Handler = Callable[[Proposal], Awaitable[Outcome]]
+Handler = Callable[[ClientProposal], Awaitable[Outcome]]
 """Shows a plan and waits for the person; cancelled when the client goes away."""
 
 
 @contextlib.asynccontextmanager
-async def listening(
+async def proposal_socket(
     place: Path, handler: Handler, listed: Callable[[], object] = lambda: None
 ) -> AsyncIterator[bool]:
     """Accept proposals at a socket. False: another program does already, or this system has no such sockets.
@@ -96,16 +96,16 @@ async def listening(
                 os.unlink(place)
 
 
-async def listen(place: Path, handler: Handler) -> None:
+async def receive_proposals(place: Path, handler: Handler) -> None:
     """Take proposals at a socket until cancelled; while another program does, wait for its end."""
     while hasattr(socket, "AF_UNIX"):
-        async with listening(place, handler) as there:
+        async with proposal_socket(place, handler) as there:
             if there:
                 await asyncio.Event().wait()
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
-async def propose(place: Path, proposal: Proposal) -> Outcome | None:
+async def propose(place: Path, proposal: ClientProposal) -> Outcome | None:
     """Hand a plan over and wait for what comes of it; None where nobody listens, or whoever did goes away."""
     try:
         answer = json.loads(await _said(place, asdict(proposal)))
@@ -157,7 +157,7 @@ async def _answer(
         or not isinstance(asked.get("plan"), dict)
     ):
         return
-    deciding = asyncio.ensure_future(handler(Proposal(asked["client"], asked["plan"])))
+    deciding = asyncio.ensure_future(handler(ClientProposal(asked["client"], asked["plan"])))
     gone = asyncio.ensure_future(reader.read(1))
     try:
         await asyncio.wait((deciding, gone), return_when=asyncio.FIRST_COMPLETED)

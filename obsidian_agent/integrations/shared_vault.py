@@ -24,14 +24,16 @@ from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.budget import OutOfBudget
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
-from obsidian_agent.integrations.proposals import Outcome, Proposal
+from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, PolicyLimits, SharingRules
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.services.open_vault import Focus, OpenVault, run_context
+from obsidian_agent.services.focus import Focus
+from obsidian_agent.services.open_vault import OpenVault
 from obsidian_agent.services.plans import Plans
+from obsidian_agent.services.run_context import run_context
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
@@ -39,7 +41,7 @@ from obsidian_agent.vault.views.changes import ChangeSet
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView, locate_by_name
 
-MOST_PROPOSALS: Final = 100
+MAX_PROPOSALS: Final = 100
 """Kept plans of a vault; the oldest go first."""
 
 CALL_SECONDS: Final = 60.0
@@ -190,7 +192,7 @@ class SharedVault:
         )
         raise PlanError("The plan was not run.", problems=problems)
 
-    def propose(self, plan: object) -> tuple[Proposal, dict[str, Any]]:
+    def propose(self, plan: object) -> tuple[ClientProposal, dict[str, Any]]:
         """Keep a valid plan for the person; the plan, and what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""
         checked = validate(plan, self.plans.tools, self.plans.make_policy(self.client))
         if checked.plan is None:
@@ -221,7 +223,7 @@ class SharedVault:
             "message": told,
             "preview": preview,
         }
-        return Proposal(self.client, checked.plan.to_json()), document
+        return ClientProposal(self.client, checked.plan.to_json()), document
 
     def decided(self, document: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
         """The answer about a kept plan when it is known what came of it; one that is settled is kept no longer. Blocks."""
@@ -330,7 +332,7 @@ def keep_proposal(folder: Path, document: Mapping[str, Any]) -> str:
     plan_id = secrets.token_hex(6)
     replace_file(folder / f"{plan_id}.json", json.dumps(document).encode("ascii"))
     kept = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
-    for old in kept[MOST_PROPOSALS:]:
+    for old in kept[MAX_PROPOSALS:]:
         old.unlink(missing_ok=True)
     return plan_id
 

@@ -30,7 +30,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class FieldMessage:
     """What is said under a field: what its text means now, or what is wrong with it."""
 
     text: str

@@ -24,7 +24,7 @@ from obsidian_agent.offline.values import (
     may_be_blank,
     read,
 )
-from obsidian_agent.services.fields import NEEDED, Completion, Field, Remark
+from obsidian_agent.services.fields import NEEDED, Completion, Field, FieldMessage
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.paths.path import ROOT
 
@@ -86,22 +86,22 @@ class Form:
             self._field(wanted, values.get(name)) for name, wanted in self.recipe.inputs.items()
         )
 
-    def judge(self, texts: Mapping[str, str]) -> dict[str, Remark]:
+    def judge(self, texts: Mapping[str, str]) -> dict[str, FieldMessage]:
         """What is to be said about the texts of the fields, by field. A text that is missing is wrong."""
-        found: dict[str, Remark] = {}
+        found: dict[str, FieldMessage] = {}
         known: dict[str, Any] = {}
         for name, wanted in sorted(self.recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name, "")
             if is_blank(wanted, text):
                 if not may_be_blank(wanted):
-                    found[name] = Remark(NEEDED, wrong=True)
+                    found[name] = FieldMessage(NEEDED, wrong=True)
                 continue
             try:
                 known[name] = value = read(wanted, text, self.around, known)
                 if (told := self._told(wanted, value, text)) is not None:
-                    found[name] = Remark(told)
+                    found[name] = FieldMessage(told)
             except ObsidianAgentError as error:
-                found[name] = Remark(error.problem().message, wrong=True)
+                found[name] = FieldMessage(error.problem().message, wrong=True)
         return found
 
     def complete(self, name: str, text: str, texts: Mapping[str, str]) -> tuple[Completion, ...]:

@@ -177,7 +177,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 # --- from a run -----------------------------------------------------------------------------------------------------------------
 
-LONGEST_LITERAL = 200
+MAX_LITERAL = 200
 """Longer texts are content, not values to ask for."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PATH_FIELDS = frozenset({"path", "folder", "from", "to", "paths", "filePaths"})
@@ -204,7 +204,7 @@ def literals(plan: ActionPlan) -> list[Literal]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    if text.strip() and len(text) <= LONGEST_LITERAL and "\n" not in text:
+    if text.strip() and len(text) <= MAX_LITERAL and "\n" not in text:
         yield from (part for part in (text, *text.split("/")[:-1]) if part and "$" not in part)
 
 

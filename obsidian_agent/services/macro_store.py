@@ -184,7 +184,7 @@ class MacroStore:
     def keep(self, imported: Imported, *, replacing: bool = False) -> Macro:
         return self.put(imported.macro, replacing=replacing)
 
-    def used(self, name: str) -> int:
+    def use_count(self, name: str) -> int:
         return self._counts().get(self.get(name).name, 0)
 
     def count(self, name: str) -> None:

@@ -36,7 +36,7 @@ Mark = Literal["right", "asked", "wrong", "open"]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TrialTask:
     """A sentence, and the recipe with the values that it means."""
 
     sentence: str
@@ -62,10 +62,10 @@ def _document() -> Mapping[str, Any]:
     return found
 
 
-def tasks() -> tuple[Task, ...]:
+def tasks() -> tuple[TrialTask, ...]:
     """The sentences, in the order they are played."""
     return tuple(
-        Task(each["sentence"], each["recipe"], each["values"]) for each in _document()["tasks"]
+        TrialTask(each["sentence"], each["recipe"], each["values"]) for each in _document()["tasks"]
     )
 
 
@@ -86,7 +86,7 @@ async def answers_at_all(provider: Provider) -> None:
     await whole_reply(provider, asked)
 
 
-async def play(session: Session) -> AsyncIterator[tuple[Task, Mark] | Score]:
+async def play(session: Session) -> AsyncIterator[tuple[TrialTask, Mark] | Score]:
     """What came of each sentence, as it is known, and the score. `session` is on the sample vault."""
     began, marks = time.monotonic(), Counter[Mark]()
     for task in tasks():
@@ -102,7 +102,7 @@ async def _unheard(event: AgentEvent) -> None:
     """Nobody wants to hear of what happens on the way."""
 
 
-def judge(session: Session, task: Task, event: Verdict) -> Mark:
+def judge(session: Session, task: TrialTask, event: Verdict) -> Mark:
     """What a turn that ended in `event` is worth for a task."""
     wanted = _effect(session, propose(session, task.recipe, task.values))
     match event:
@@ -125,7 +125,7 @@ def propose(session: Session, recipe: str, values: Mapping[str, Any]) -> Verdict
     return session.offline.turn(session.request("")).propose(found, values)
 
 
-def _leads_there(session: Session, candidate: Candidate, task: Task, wanted: object) -> bool:
+def _leads_there(session: Session, candidate: Candidate, task: TrialTask, wanted: object) -> bool:
     """Whether picking a candidate does what was meant, or at least opens the right form."""
     if not candidate.recipe:
         return candidate.plan is not None and _effect(session, PlanReady(candidate.plan)) == wanted

@@ -154,7 +154,7 @@ class ModelTurns:
             models.sampling,
         )
 
-    def _choice(self, config: TurnConfig, model: str | None) -> Choice:
+    def _choice(self, config: TurnConfig, model: str | None) -> ModelChoice:
         """Which model is asked: a denied note may not even wish."""
         active, deny = self.plans.context().active_file, self.models.rules.deny
         hidden = active is not None and (
@@ -294,7 +294,7 @@ _MODEL: Final = re.compile(r"[^\s/][^\s]{0,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """A model as `VENDOR/MODEL`, and what the person is told about the choice."""
 
     spec: str
@@ -307,19 +307,21 @@ def choose(
     note: str | None,
     assistant: str | None,
     patterns: Sequence[str],
-) -> Choice:
+) -> ModelChoice:
     """Choose among the model of the settings, the thread's, and what the open note and the vault's agent wish for."""
     if thread is not None:
-        return Choice(thread)
+        return ModelChoice(thread)
     notices: list[Problem] = []
     for wish, who in ((note, "The open note"), (assistant, "The agent")):
         if wish is None or wish == settings:
             continue
         if may_choose(wish, settings, patterns):
-            return Choice(wish, (*notices, Problem("MODEL_CHOSEN", f"{who} has {wish} answer.")))
+            return ModelChoice(
+                wish, (*notices, Problem("MODEL_CHOSEN", f"{who} has {wish} answer."))
+            )
         message = f"{who} asks for {wish}, which vaults may not choose here; {settings} answers. Allow it under note_models in the settings."
         notices.append(Problem("MODEL_NOT_ALLOWED", message))
-    return Choice(settings, tuple(notices))
+    return ModelChoice(settings, tuple(notices))
 
 
 def may_choose(spec: str, settings: str, patterns: Sequence[str]) -> bool:

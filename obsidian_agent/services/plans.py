@@ -38,8 +38,10 @@ from obsidian_agent.plan.preview import PREVIEW_SECONDS, dry_run
 from obsidian_agent.plan.result import Preview, diff_of, summary_document
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.services.executor import RunCommand, execute
+from obsidian_agent.services.focus import moved_selection
 from obsidian_agent.services.hooks import Hooks
-from obsidian_agent.services.open_vault import OpenVault, moved_selection, run_context
+from obsidian_agent.services.open_vault import OpenVault
+from obsidian_agent.services.run_context import run_context
 from obsidian_agent.services.runs import Runs
 from obsidian_agent.tools.core.tool import RunContext, Tool
 from obsidian_agent.vault.index.gc_pause import gc_paused
@@ -309,7 +311,7 @@ class Plans:
                 and output.get("via") in ("obsidian", "desktop")
             ):
                 try:
-                    self.vault.open_outside(
+                    self.vault.open_in_obsidian(
                         output["path"],
                         instance.args.get("line"),
                         new_pane=bool(instance.args.get("newPane")),

@@ -87,7 +87,7 @@ class Runs:
             if entries:
                 record.append(entries)
 
-    def start_anew(self) -> None:
+    def start_new_history(self) -> None:
         """Leave the history of a vault that was moved where it is."""
         state_folder.start_anew(self._store)
 
@@ -135,7 +135,7 @@ class Runs:
         with self.journal() as journal:
             return undo_preview(journal, self._store, run_id, redoing=redoing, to_step=to_step)
 
-    def cuts(self, run_id: str) -> list[Cut]:
+    def undo_points(self, run_id: str) -> list[Cut]:
         """The steps of a run, in order, each with whether the run can be taken back to its end."""
         with self.journal() as journal:
             return journal.plan_of(run_id).cuts

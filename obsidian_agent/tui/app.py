@@ -233,9 +233,9 @@ class ObsidianAgentApp(App[None]):
     def _looked_at(self, looking: bool) -> None:
         if self.backend.is_open:
             vault = self.backend.parts.session.vault
-            vault.looked_at(looking)
+            vault.set_app_focused(looking)
             if looking:
-                vault.look_again()
+                vault.refresh_soon()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours lack `quiet`."""
@@ -280,7 +280,7 @@ class ObsidianAgentApp(App[None]):
         """Show a note in Obsidian, where there is one or a desktop that starts it."""
         try:
             await asyncio.to_thread(
-                self.backend.parts.session.vault.open_outside, message.path, message.line
+                self.backend.parts.session.vault.open_in_obsidian, message.path, message.line
             )
         except ObsidianAgentError as error:
             if self.screen is self.main:

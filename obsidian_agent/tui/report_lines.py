@@ -10,8 +10,8 @@ from obsidian_agent import terminal_text
 if TYPE_CHECKING:
     from obsidian_agent.agent.conversation import Use
     from obsidian_agent.agent.events import ExecutionResult, TokensUsed
-    from obsidian_agent.app_services import Kept
-    from obsidian_agent.integrations.community_plugins import FoundPlugins
+    from obsidian_agent.app_services import CacheInfo
+    from obsidian_agent.integrations.community_plugins import PluginMatches
     from obsidian_agent.journal.records import StepOutcome
     from obsidian_agent.services.model_turns import RequestPreview
     from obsidian_agent.threads.tasks import PlanStepState
@@ -202,7 +202,7 @@ def usage_summary(turns: Sequence[TokensUsed]) -> str:
     return f"{last.prompt:,} in · {last.completion:,} out{price}{so_far if len(turns) > 1 else ''}"
 
 
-def cache_lines(kept: Sequence[Kept]) -> list[Line]:
+def cache_lines(kept: Sequence[CacheInfo]) -> list[Line]:
     """What is kept ready, and where."""
     return [
         line
@@ -214,7 +214,7 @@ def cache_lines(kept: Sequence[Kept]) -> list[Line]:
     ]
 
 
-def plugin_lines(found: FoundPlugins) -> list[Line]:
+def plugin_lines(found: PluginMatches) -> list[Line]:
     """Community plugins that fit, and what the vault has of them."""
     lines: list[Line] = []
     for each in found.items:

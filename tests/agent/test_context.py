@@ -36,7 +36,8 @@ from obsidian_agent.agent.conversation import (
     within,
 )
 from obsidian_agent.providers.base import ChatMessage, ToolCall, ToolOffer
-from obsidian_agent.services.open_vault import Focus, run_context
+from obsidian_agent.services.focus import Focus
+from obsidian_agent.services.run_context import run_context
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView

@@ -18,7 +18,7 @@ from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.providers.scripted import ScriptedProvider
-from obsidian_agent.services.open_vault import Focus
+from obsidian_agent.services.focus import Focus
 from obsidian_agent.tools.registry import TOOLS
 from support import MakeVault
 

@@ -30,7 +30,7 @@ from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.integrations import other_agents
 from obsidian_agent.integrations.mcp_server import Calls, server
-from obsidian_agent.integrations.proposals import CLIENT_VARIABLE, VARIABLE
+from obsidian_agent.integrations.proposals import CLIENT_VARIABLE, SOCKET_VARIABLE
 from obsidian_agent.integrations.shared_vault import SharedVault
 from obsidian_agent.plan.policy import NOT_PERMITTED
 from obsidian_agent.plan.result import Preview
@@ -350,7 +350,7 @@ class InProcess(AcpAgent):
     async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
         given = {each["name"]: each["value"] for each in self.server["env"]}
         shared = replace(
-            type(self).shared(), app=Path(given[VARIABLE]), client=given[CLIENT_VARIABLE]
+            type(self).shared(), app=Path(given[SOCKET_VARIABLE]), client=given[CLIENT_VARIABLE]
         )
         self.wanted = (
             self.wanted or pieces[-1].strip().splitlines()[-1]

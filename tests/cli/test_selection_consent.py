@@ -14,8 +14,8 @@ from llm_server import KEY, Call, LlmServer, Reply
 from obsidian_agent.agent.events import PlanReady
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
+from obsidian_agent.services.focus import Focus, selection_in
 from obsidian_agent.services.model_turns import preview_request
-from obsidian_agent.services.open_vault import Focus, selection_in
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_stand_in import StandIn, stand_in
 from support import MakeVault, settings_with

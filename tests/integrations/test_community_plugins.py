@@ -15,8 +15,8 @@ from obsidian_agent.errors import ProviderError
 from obsidian_agent.integrations.community_plugins import (
     CommunityPlugin,
     PluginIndex,
-    helpful,
     known_plugins,
+    plugin_for,
     search,
 )
 
@@ -183,7 +183,7 @@ def test_a_broken_copy_counts_as_none(
 ) -> None:
     file = tmp_path / "i.json"
     file.write_text(content)
-    assert PluginIndex(file, clock, server.url).kept() is None
+    assert PluginIndex(file, clock, server.url).cached() is None
     assert len(asyncio.run(PluginIndex(file, clock, server.url).fetch()).plugins) == 4
 
 
@@ -192,7 +192,7 @@ def test_a_copy_from_the_future_is_not_fresh(
 ) -> None:
     asyncio.run(PluginIndex(tmp_path / "i.json", clock, server.url).fetch())
     clock.now -= timedelta(days=1)
-    kept = PluginIndex(tmp_path / "i.json", clock, server.url).kept()
+    kept = PluginIndex(tmp_path / "i.json", clock, server.url).cached()
     assert kept is not None
     assert kept.stale
 
@@ -248,7 +248,7 @@ def test_a_limit() -> None:
     ],
 )
 def test_what_a_plugin_does_is_recognised(instruction, plugin):
-    found = helpful(instruction)
+    found = plugin_for(instruction)
     assert found is not None
     assert found.id == plugin
 
@@ -257,7 +257,7 @@ def test_what_a_plugin_does_is_recognised(instruction, plugin):
     "instruction", ["rename a to b", "move my drafts", "what is a board game", ""]
 )
 def test_most_instructions_need_none(instruction):
-    assert helpful(instruction) is None
+    assert plugin_for(instruction) is None
 
 
 def test_each_is_known_once():

@@ -23,8 +23,13 @@ from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import PlanError
 from obsidian_agent.integrations import shared_vault
-from obsidian_agent.integrations.mcp_server import MOST_PREVIEWS, Calls
-from obsidian_agent.integrations.proposals import VARIABLE, Outcome, Proposal, listening
+from obsidian_agent.integrations.mcp_server import MAX_PREVIEWS, Calls
+from obsidian_agent.integrations.proposals import (
+    SOCKET_VARIABLE,
+    ClientProposal,
+    Outcome,
+    proposal_socket,
+)
 from obsidian_agent.integrations.shared_vault import SharedVault
 from obsidian_agent.tools.search import search
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -512,17 +517,17 @@ def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decis
             if named
             else app_socket(Wiring(store, served.folder / "state"))
         )
-    seen: list[Proposal] = []
+    seen: list[ClientProposal] = []
 
-    async def decide(proposal: Proposal) -> Outcome:
+    async def decide(proposal: ClientProposal) -> Outcome:
         seen.append(proposal)
         return Outcome(status, "decided", "run-1")
 
     async def propose(client: Client) -> dict[str, Any]:
-        async with listening(place, decide):
+        async with proposal_socket(place, decide):
             return (await served.each(client, (("propose_plan", {"plan": plan(EDIT)}),)))[0]
 
-    answer = served.with_client(propose, **({VARIABLE: str(place)} if named else {}))
+    answer = served.with_client(propose, **({SOCKET_VARIABLE: str(place)} if named else {}))
     assert (answer["status"], answer["message"], answer["runId"]) == (status, "decided", "run-1")
     assert [step["id"] for step in seen[0].plan["steps"]] == ["edit"]
     assert main(["run", "--plan", answer["planId"], "--yes", *served.places]) == (
@@ -590,15 +595,15 @@ async def test_few_plans_are_previewed_at_once_and_a_call_nobody_waits_for_is_ca
 
     tasks = [
         asyncio.create_task(calls.answer(partial(work, number), previews=True, writes=False))
-        for number in range(MOST_PREVIEWS + 1)
+        for number in range(MAX_PREVIEWS + 1)
     ]
-    for _ in range(MOST_PREVIEWS):
+    for _ in range(MAX_PREVIEWS):
         await asyncio.to_thread(started.get, timeout=60)
     quick = await calls.answer(lambda cancel: "read", previews=False, writes=False)
     assert quick == "read", "a call that only reads does not wait"
     assert started.empty(), "the last one waits"
     tasks[0].cancel()
-    assert await asyncio.to_thread(started.get, timeout=60) == MOST_PREVIEWS
+    assert await asyncio.to_thread(started.get, timeout=60) == MAX_PREVIEWS
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks, timeout=60)

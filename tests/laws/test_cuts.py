@@ -51,7 +51,7 @@ def test_back_to_a_step_is_the_vault_after_that_step(
         if result.run_id is None or not result.undo_available:
             return
         after = home.seen()
-        for cut in runs.cuts(result.run_id):
+        for cut in runs.undo_points(result.run_id):
             if not cut.clean:
                 event("not separable")
                 with pytest.raises(JournalError, match="not kept"):
@@ -66,7 +66,7 @@ def test_back_to_a_step_is_the_vault_after_that_step(
             if home.seen() != after:
                 assert not runs.redo().conflicts
                 assert home.seen() == after
-        cut = runs.cuts(result.run_id)[0]
+        cut = runs.undo_points(result.run_id)[0]
         if cut.clean:
             runs.undo(result.run_id, to_step=cut.step)
         if cut.actions or not cut.clean:

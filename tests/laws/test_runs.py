@@ -404,7 +404,7 @@ def undo_goes_on_with_the_same_run(files: Files, more: set[str], found: Found, c
         if not result.undo_available or result.run_id is None:
             return
         runs = home.session.runs
-        clean = [cut for cut in runs.cuts(result.run_id) if cut.clean and cut.actions]
+        clean = [cut for cut in runs.undo_points(result.run_id) if cut.clean and cut.actions]
         if not clean:
             return
         runs.undo(None, to_step=clean[chosen % len(clean)].step)

@@ -263,6 +263,6 @@ def test_a_plan_about_the_selection_does_not_run_over_another_one(
             None,
             False,
         )
-        assert "no longer at its place" in session.plans.dry_run(document).warnings[0].message
+        assert "the selected text has moved" in session.plans.dry_run(document).warnings[0].message
         note.text = "one\ntwo\nand more, elsewhere\n"
         assert session.plans.apply(ready, lambda _: None, threading.Event()).success

@@ -180,7 +180,7 @@ def test_renaming_keeps_the_plan_and_the_count(store):
     store.count("New project")
     store.rename("new project", "Fresh start")
     assert store.get("Fresh start").plan == kept.plan
-    assert store.used("Fresh start") == 1
+    assert store.use_count("Fresh start") == 1
     assert [each.name for each in store.list()] == ["Fresh start", "Other"]
     with pytest.raises(MacroError):
         store.rename("Fresh start", "other")
@@ -199,7 +199,7 @@ def test_deleting_removes_file_and_count(store, vault):
     assert store.list() == []
     assert list((Path(vault.real_path) / ".obsidian-agent" / "macros").iterdir()) == []
     store.put(macro())
-    assert store.used("New project") == 0
+    assert store.use_count("New project") == 0
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_deleting_removes_file_and_count(store, vault):
         lambda s: s.get("x"),
         lambda s: s.delete("x"),
         lambda s: s.rename("x", "y"),
-        lambda s: s.used("x"),
+        lambda s: s.use_count("x"),
         lambda s: s.count("x"),
     ],
 )
@@ -224,7 +224,7 @@ def test_counts_are_kept_outside_the_vault(store, vault, tmp_path):
     store.put(macro())
     for _ in range(3):
         store.count("New project")
-    assert store.used("New project") == 3
+    assert store.use_count("New project") == 3
     assert json.loads((tmp_path / "state" / "macro-usage.json").read_text("utf-8")) == {
         "New project": 3
     }
@@ -237,9 +237,9 @@ def test_a_broken_usage_file_counts_from_zero(store, tmp_path):
     store.put(macro())
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "macro-usage.json").write_text("{")
-    assert store.used("New project") == 0
+    assert store.use_count("New project") == 0
     store.count("New project")
-    assert store.used("New project") == 1
+    assert store.use_count("New project") == 1
 
 
 def test_a_broken_file_hides_no_other(store, vault):

@@ -29,6 +29,7 @@ from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.scripted import ScriptedProvider
+from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.menu_planner import MenuPlanner
 from obsidian_agent.services.model_turns import (
     PlainAgent,
@@ -37,7 +38,6 @@ from obsidian_agent.services.model_turns import (
     preview_request,
     wish_of,
 )
-from obsidian_agent.services.open_vault import Focus
 from obsidian_agent.services.session import Session
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import PathUse, parse

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.services import open_vault
+from obsidian_agent.services import index_follower
 from obsidian_agent.services.session import Session
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index import keeper as index_keeper
@@ -65,19 +65,19 @@ def test_a_run_of_our_own_is_known_when_it_has_ended(followed):
     assert session.plans.apply(ready, lambda _: None, threading.Event()).success
     assert followed.files() == {"a.md", "c.md"}
     session.runs.undo(None)
-    session.vault.look_again()
+    session.vault.refresh_soon()
     followed.wait(lambda: followed.files() == {"a.md", "b.md"})
 
 
 def test_another_look_finds_what_no_event_told(followed):
     (followed.folder / "new.md").write_text("[[a]]")
-    followed.session.vault.look_again()
+    followed.session.vault.refresh_soon()
     followed.wait(lambda: "new.md" in followed.files())
 
 
 def test_whoever_has_the_files_scanned_its_end_is_told(followed, monkeypatch):
     monkeypatch.setattr(index_keeper, "PROCESS_AFTER", 2)
-    monkeypatch.setattr(open_vault, "TELL_SECONDS", 0)
+    monkeypatch.setattr(index_follower, "PROGRESS_SECONDS", 0)
     followed.session.vault.unfollow()
     followed.told.clear()
     followed.session.vault.keeper.rebuild()
@@ -86,8 +86,8 @@ def test_whoever_has_the_files_scanned_its_end_is_told(followed, monkeypatch):
 
 def test_a_session_that_ends_at_once_follows_nothing(make_vault, tmp_path):
     session = build_session(Wiring(make_vault({"a.md": ""}), tmp_path / "state"))
-    session.vault.look_again()
+    session.vault.refresh_soon()
     session.vault.unfollow()
     session.vault.follow(lambda _: None)
     session.vault.unfollow()
-    session.vault.look_again()
+    session.vault.refresh_soon()

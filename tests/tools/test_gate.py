@@ -14,7 +14,7 @@ from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.obsidian.companion_client import LiveContext
 from obsidian_agent.plan.arguments import marks_of
-from obsidian_agent.services.open_vault import live_focus
+from obsidian_agent.services.focus import live_focus
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.tools.registry import TOOLS
 from support import settings_with

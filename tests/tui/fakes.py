@@ -40,10 +40,10 @@ from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Recipe
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
+from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.form import Form
 from obsidian_agent.services.macro import Imported, Macro
 from obsidian_agent.services.offline_planner import from_macro
-from obsidian_agent.services.open_vault import Focus
 from obsidian_agent.services.vault_agents.library import Standing
 from obsidian_agent.tools.core.tool import EditorPosition, Risk, RunContext, Selection
 from obsidian_agent.vault.index.keeper import IndexStatus
@@ -178,7 +178,7 @@ class FakeRuns:
     def plan_of(self, run_id: str) -> ActionPlan:
         return plan_of()
 
-    def cuts(self, run_id: str) -> list[Cut]:
+    def undo_points(self, run_id: str) -> list[Cut]:
         return [
             Cut(step.id, number, clean=step.id != "links")
             for number, step in enumerate(plan_of().steps, 1)
@@ -369,15 +369,15 @@ class FakeSession:
     def settings_changed(self) -> None:
         self.calls.append(("settings_changed",))
 
-    def open_outside(self, path: str, line: int | None = None) -> str:
-        self.calls.append(("open_outside", path, line))
+    def open_in_obsidian(self, path: str, line: int | None = None) -> str:
+        self.calls.append(("open_in_obsidian", path, line))
         return "uri"
 
     def watch_obsidian(self, tell: Callable[[Focus | None], None]) -> None:
         self.calls.append(("watch_obsidian", tell))
 
-    def looked_at(self, looking: bool) -> None:
-        self.calls.append(("looked_at", looking))
+    def set_app_focused(self, looking: bool) -> None:
+        self.calls.append(("set_app_focused", looking))
 
     def check_call(self, tool: str, args: Mapping[str, Any]) -> list[Problem]:
         return [] if args.get("query") else [Problem("ARGUMENT_INVALID", "'query' is missing.")]
@@ -388,8 +388,8 @@ class FakeSession:
     def unfollow(self) -> None:
         self.calls.append(("unfollow",))
 
-    def look_again(self) -> None:
-        self.calls.append(("look_again",))
+    def refresh_soon(self) -> None:
+        self.calls.append(("refresh_soon",))
 
     def warm_up(self) -> None:
         self.calls.append(("warm_up",))

@@ -19,7 +19,7 @@ from obsidian_agent.config import LiveSettings
 from obsidian_agent.offline.note_set import ACTIVE
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.services.fields import Field
-from obsidian_agent.services.open_vault import Focus
+from obsidian_agent.services.focus import Focus
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Pick
 from obsidian_agent.tui.screens.macros import Candidates

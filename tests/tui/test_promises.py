@@ -145,8 +145,8 @@ async def test_keys_that_are_changed_in_the_settings_have_an_effect_at_once(tmp_
 async def test_after_a_run_and_after_its_undo_the_vault_is_looked_at_again() -> None:
     async with driving() as app:
         await app.planned()
-        before = len(app.session.called("look_again"))
+        before = len(app.session.called("refresh_soon"))
         await app.press("a")
-        after = len(app.session.called("look_again"))
+        after = len(app.session.called("refresh_soon"))
         await app.press("u")
-        assert before < after < len(app.session.called("look_again"))
+        assert before < after < len(app.session.called("refresh_soon"))

@@ -16,7 +16,13 @@ import pytest
 from obsidian_agent.bootstrap import Wiring, app_socket
 from obsidian_agent.config import LiveSettings, Settings
 from obsidian_agent.integrations import proposals
-from obsidian_agent.integrations.proposals import Outcome, Proposal, listen, listening, propose
+from obsidian_agent.integrations.proposals import (
+    ClientProposal,
+    Outcome,
+    proposal_socket,
+    propose,
+    receive_proposals,
+)
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver, driving_real
 
@@ -49,7 +55,7 @@ async def app(tmp_path: Path, **settings: Any) -> AsyncIterator[tuple[Driver, Pa
 
 
 def asked(place: Path, note: str, client: str = "Claude [bold]") -> asyncio.Task[Outcome | None]:
-    return asyncio.ensure_future(propose(place, Proposal(client, plan(note))))
+    return asyncio.ensure_future(propose(place, ClientProposal(client, plan(note))))
 
 
 async def shown(driver: Driver, note: str) -> None:
@@ -113,7 +119,7 @@ async def test_an_app_that_ends_leaves_the_plan_to_the_client(tmp_path: Path) ->
         answer = asked(place, "A.md")
         await shown(driver, "A.md")
     assert await asyncio.wait_for(answer, 10) is None
-    assert await propose(place, Proposal("late", plan("B.md"))) is None
+    assert await propose(place, ClientProposal("late", plan("B.md"))) is None
 
 
 async def test_a_plan_that_cannot_be_done_is_shown_all_the_same_and_only_refused(
@@ -121,7 +127,7 @@ async def test_a_plan_that_cannot_be_done_is_shown_all_the_same_and_only_refused
 ) -> None:
     async with app(tmp_path) as (driver, vault, place):
         answer = asyncio.ensure_future(
-            propose(place, Proposal("x", plan("A.md", "vault.updateFile", mode="append")))
+            propose(place, ClientProposal("x", plan("A.md", "vault.updateFile", mode="append")))
         )
         await shown(driver, "A.md")
         await driver.press("a")
@@ -134,19 +140,19 @@ async def test_a_plan_that_cannot_be_done_is_shown_all_the_same_and_only_refused
 # --- the socket itself ------------------------------------------------------------------------------------------------------------------
 
 
-async def _takes(proposal: Proposal) -> Outcome:
+async def _takes(proposal: ClientProposal) -> Outcome:
     return Outcome("shown", proposal.client)
 
 
 async def test_the_socket_is_private_and_only_one_listens(tmp_path: Path) -> None:
     place = tmp_path / ("deep" * 30) / "app.sock"
-    async with listening(place, _takes) as open, listening(place, _takes) as second:
+    async with proposal_socket(place, _takes) as open, proposal_socket(place, _takes) as second:
         assert (open, second) == (True, False)
         assert (
             stat.S_IMODE(os.stat(place).st_mode),
             stat.S_IMODE(os.stat(place.parent).st_mode),
         ) == (0o600, 0o700)
-        assert await propose(place, Proposal("me", {})) == Outcome("shown", "me")
+        assert await propose(place, ClientProposal("me", {})) == Outcome("shown", "me")
     assert os.listdir(place.parent) == ["sockets.lock"], (
         "one for all that this process and others ever listen at"
     )
@@ -159,16 +165,16 @@ async def test_who_waits_listens_when_the_one_before_is_gone(
     place, apps = tmp_path / "app.sock", {}
 
     def app_called(name: str) -> asyncio.Task[None]:
-        async def takes(proposal: Proposal) -> Outcome:
+        async def takes(proposal: ClientProposal) -> Outcome:
             return Outcome("shown", name)
 
-        return asyncio.create_task(listen(place, takes))
+        return asyncio.create_task(receive_proposals(place, takes))
 
     for name in ("first", "second", "third"):
         apps[name] = app_called(name)
     while apps:
         for _ in range(200):
-            if (outcome := await propose(place, Proposal("me", {}))) is not None:
+            if (outcome := await propose(place, ClientProposal("me", {}))) is not None:
                 break
             await asyncio.sleep(0.05)
         assert outcome is not None
@@ -184,20 +190,20 @@ async def test_what_a_killed_program_left_behind_is_taken_over(tmp_path: Path) -
     assert left is not None
     left.close()
     assert place.exists()
-    assert await propose(place, Proposal("me", {})) is None
-    async with listening(place, _takes) as open:
+    assert await propose(place, ClientProposal("me", {})) is None
+    async with proposal_socket(place, _takes) as open:
         assert open
-        assert await propose(place, Proposal("me", {})) == Outcome("shown", "me")
+        assert await propose(place, ClientProposal("me", {})) == Outcome("shown", "me")
 
 
 async def test_another_user_is_not_talked_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "app.sock"
-    async with listening(place, _takes):
+    async with proposal_socket(place, _takes):
         uid = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
-        assert await propose(place, Proposal("me", {})) is None
+        assert await propose(place, ClientProposal("me", {})) is None
 
 
 @pytest.mark.parametrize(
@@ -206,10 +212,10 @@ async def test_another_user_is_not_talked_to(
 )
 async def test_what_is_no_proposal_is_dropped(tmp_path: Path, line: bytes) -> None:
     place = tmp_path / "app.sock"
-    async with listening(place, _takes):
+    async with proposal_socket(place, _takes):
         reader, writer = await asyncio.open_unix_connection(place)
         writer.write(line)
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
         writer.close()
-        assert await propose(place, Proposal("me", {})) == Outcome("shown", "me")
+        assert await propose(place, ClientProposal("me", {})) == Outcome("shown", "me")

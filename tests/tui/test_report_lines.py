@@ -6,10 +6,14 @@ from typing import Any
 from obsidian_agent.agent.conversation import Use
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
-from obsidian_agent.app_services import Kept
+from obsidian_agent.app_services import CacheInfo
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
-from obsidian_agent.integrations.community_plugins import CommunityPlugin, FoundPlugin, FoundPlugins
+from obsidian_agent.integrations.community_plugins import (
+    CommunityPlugin,
+    PluginMatch,
+    PluginMatches,
+)
 from obsidian_agent.services.model_turns import RequestPreview
 from obsidian_agent.threads.state import ThreadEntry
 from obsidian_agent.tui import report_lines
@@ -108,7 +112,7 @@ def test_statistics() -> None:
     assert "no model was asked" in said
     assert report_lines.usage_summary(turns[:1]) == "1,000 in · 50 out · $0.0100"
     assert "conversation $0.0100" in report_lines.usage_summary(turns[:2])
-    assert report_lines.cache_lines([Kept("Index", "3 files", "/state/x")]) == [
+    assert report_lines.cache_lines([CacheInfo("Index", "3 files", "/state/x")]) == [
         ("Index: 3 files", "$foreground"),
         ("  /state/x", "$quiet"),
     ]
@@ -116,15 +120,15 @@ def test_statistics() -> None:
 
 def test_plugins() -> None:
     plugin = CommunityPlugin(id="t", name="Tasks", author=BAD, description=BAD, repo="o/r")
-    found = FoundPlugins(
-        (FoundPlugin(plugin, 1.0, True, True),), datetime(2026, 1, 2, tzinfo=UTC), True
+    found = PluginMatches(
+        (PluginMatch(plugin, 1.0, True, True),), datetime(2026, 1, 2, tzinfo=UTC), True
     )
     said = text(report_lines.plugin_lines(found))
     assert "Tasks  ✓ on" in said
     assert "could not be renewed" in said
     assert "\x1b" not in said
     assert "No plugin" in text(
-        report_lines.plugin_lines(FoundPlugins((), datetime(2026, 1, 2, tzinfo=UTC), False))
+        report_lines.plugin_lines(PluginMatches((), datetime(2026, 1, 2, tzinfo=UTC), False))
     )
 
 

@@ -102,7 +102,7 @@ class VaultAgentFile:
 
 
 @dataclass(slots=True)
-class Finder:
+class AgentFileFinder:
     """Looks through one vault; `problems` collects what cannot be read. `denied` says what no model may know of."""
 
     store: VaultStore
@@ -265,7 +265,7 @@ Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedFile:
     """A file as a list of them shows it. `changed`: another content of it was trusted once. `size` in bytes."""
 
     path: str
@@ -281,7 +281,7 @@ class Listed:
 class Library:
     """What is in a vault, at one moment. Only what is trusted is in `agents`, `skills`, `instructions` and `config`."""
 
-    files: tuple[Listed, ...] = ()
+    files: tuple[ListedFile, ...] = ()
     config: ConfigDocument = field(default_factory=ConfigDocument)
     agents: Mapping[str, AgentText] = field(default_factory=dict)
     skills: Mapping[str, SkillText] = field(default_factory=dict)
@@ -290,7 +290,7 @@ class Library:
     problems: tuple[Problem, ...] = ()
 
     @property
-    def untrusted(self) -> tuple[Listed, ...]:
+    def untrusted(self) -> tuple[ListedFile, ...]:
         """What waits for the person to look at it."""
         return tuple(file for file in self.files if file.standing != "trusted")
 
@@ -341,7 +341,7 @@ class VaultAgents:
 
     def _reading(self, *, trust_all: bool = False) -> _Reading:
         return _Reading(
-            self.trusted.hashes(), Finder(self.store, self.denied), self.files, trust_all
+            self.trusted.hashes(), AgentFileFinder(self.store, self.denied), self.files, trust_all
         )
 
 
@@ -350,11 +350,11 @@ class _Reading:
     """One look at everything. What an untrusted configuration names as instructions is not even listed before that is trusted."""
 
     hashes: Mapping[str, str]
-    finder: Finder
+    finder: AgentFileFinder
     files: FilesBelow
     trust_all: bool
     seen: list[VaultAgentFile] = field(default_factory=list)
-    listed: list[Listed] = field(default_factory=list)
+    listed: list[ListedFile] = field(default_factory=list)
 
     def library(self) -> Library:
         finder, config = self.finder, self._config()
@@ -422,7 +422,7 @@ class _Reading:
         except Flawed as error:
             self.finder.problems += error.problems
         self.listed.append(
-            Listed(
+            ListedFile(
                 file.path, file.kind, file.name, stands, file.sha256, len(file.data), description
             )
         )

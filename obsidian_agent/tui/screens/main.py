@@ -36,7 +36,7 @@ from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
     from obsidian_agent.providers.other_agent import AgentState
-    from obsidian_agent.services.open_vault import Focus
+    from obsidian_agent.services.focus import Focus
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.screens.router import Router
@@ -320,10 +320,10 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     @work(group="proposals", exit_on_error=False)
     async def _take_proposals(self) -> None:
         """Show what clients of `mcp serve` propose, for as long as the app runs."""
-        from obsidian_agent.integrations.proposals import listen
+        from obsidian_agent.integrations.proposals import receive_proposals
 
         if (place := self.backend.parts.proposals) is not None:
-            await listen(place, self._proposals.take)
+            await receive_proposals(place, self._proposals.take)
 
     def _is_free(self) -> bool:
         return self.turn.phase == "idle" and self.turn.pending is None and self.app.screen is self

@@ -124,18 +124,18 @@ class ModelActions(ReportActions, SettingActions):
             Secret(title, "Empty forgets the one that is kept.")
         )
         if secret is not None:
-            self.say("note", await asyncio.to_thread(self.services.keep_key, vendor, secret))
+            self.say("note", await asyncio.to_thread(self.services.save_key, vendor, secret))
 
     # --- agents of the vault ----------------------------------------------------------------------------------------------------
 
     def action_trust(self) -> None:
         """What in the vault wants to tell the agent something."""
-        self.app.push_screen(Trust(self.services.customs))
+        self.app.push_screen(Trust(self.services.vault_agents))
 
     @work(group="choice", exclusive=True, exit_on_error=False)
     async def action_choose_agent(self, name: str = "") -> None:
         """Who answers in this conversation: an agent of the vault, or another program. Without a name the person picks one."""
-        agents = (await asyncio.to_thread(self.services.customs.library)).agents
+        agents = (await asyncio.to_thread(self.services.vault_agents.library)).agents
         others = self.services.other_agents()
         wanted = name
         if not wanted:

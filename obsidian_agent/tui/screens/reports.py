@@ -107,7 +107,7 @@ class ReportActions(Workspace):
             await asyncio.to_thread(self.threads.evict_idle)
         self._report(
             "What is kept ready",
-            report_lines.cache_lines(await asyncio.to_thread(self.services.kept)),
+            report_lines.cache_lines(await asyncio.to_thread(self.services.caches)),
         )
 
     @work(group="report", exclusive=True, exit_on_error=False)

@@ -19,7 +19,7 @@ from obsidian_agent.tui.screens.share import readable_size
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.services.vault_agents.library import Library, Listed, VaultAgents
+    from obsidian_agent.services.vault_agents.library import Library, ListedFile, VaultAgents
 
 _STANDINGS = {
     "trusted": ("✓ trusted", "$success"),
@@ -28,13 +28,13 @@ _STANDINGS = {
 }
 
 
-class CustomList(VirtualList["Listed"]):
+class CustomList(VirtualList["ListedFile"]):
     """One file a line."""
 
     DEFAULT_CSS = "CustomList { height: auto; min-height: 2; max-height: 40vh; }"
     BINDINGS = [binding("list.choose", "Read")]
 
-    def draw_row(self, row: Listed, width: int) -> Content:
+    def draw_row(self, row: ListedFile, width: int) -> Content:
         word, style = _STANDINGS[row.standing]
         return Content.assemble(
             (f" {word} ", style),
@@ -53,12 +53,12 @@ class Trust(Modal[None]):
 
     BINDINGS = bindings("trust", without=("trust.trust",))
 
-    def __init__(self, customs: VaultAgents) -> None:
+    def __init__(self, vault_agents: VaultAgents) -> None:
         super().__init__(
             "Agents, skills and instructions of this vault",
             "What you trust is told to the model. A file that changes by one byte has to be trusted again.",
         )
-        self._customs = customs
+        self._customs = vault_agents
 
     def body(self) -> ComposeResult:
         yield CustomList(empty=" This vault has none.")
@@ -84,7 +84,7 @@ class Trust(Modal[None]):
         if row is not None and row.standing != "new":
             self.run_flow("custom", partial(self._distrust, row.path))
 
-    async def _read(self, row: Listed) -> None:
+    async def _read(self, row: ListedFile) -> None:
         text, sha256 = await asyncio.to_thread(self._customs.show, row.path)
         lines: list[Line] = [
             (line, "$foreground") for line in terminal_text.block(text).split("\n")

@@ -274,9 +274,9 @@ class UndoActions(Workspace):
 
     @work(group="undo", exit_on_error=False)
     async def _undo_to_step(self, run_id: str) -> None:
-        cuts = await asyncio.to_thread(self.session.runs.cuts, run_id)
+        undo_points = await asyncio.to_thread(self.session.runs.undo_points, run_id)
         plan = await asyncio.to_thread(self.session.runs.plan_of, run_id)
-        step = await self.app.push_screen_wait(Steps(plan, cuts))
+        step = await self.app.push_screen_wait(Steps(plan, undo_points))
         if step is not None:
             await self._undo(run_id, step)
 
@@ -594,10 +594,10 @@ _JOINED = "later steps changed its files further"
 class Steps(Modal[str]):
     """Dismisses with the id of the chosen step."""
 
-    def __init__(self, plan: ActionPlan, cuts: Sequence[Cut]) -> None:
+    def __init__(self, plan: ActionPlan, undo_points: Sequence[Cut]) -> None:
         super().__init__("Back to which step?", _HINT)
         self._words = {step.id: step.title for step in plan.steps}
-        self._cuts = cuts[:-1]
+        self._cuts = undo_points[:-1]
 
     def body(self) -> ComposeResult:
         rows = [

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.services.fields import NEEDED, Completion, Field, Remark
+from obsidian_agent.services.fields import NEEDED, Completion, Field, FieldMessage
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.widgets.prompt import LineEntry, Suggestion, Suggestions
@@ -234,7 +234,7 @@ class ValuesForm(Modal[Mapping[str, str]]):
         if self.is_attached and self.texts == texts:
             self._say(remarks, final=False)
 
-    def _say(self, remarks: Mapping[str, Remark], *, final: bool) -> None:
+    def _say(self, remarks: Mapping[str, FieldMessage], *, final: bool) -> None:
         """Show remarks under their fields; what is missing is no fault before somebody goes on without it."""
         for number, field in enumerate(self._fields):
             remark = remarks.get(field.name)
@@ -278,10 +278,11 @@ class ValuesForm(Modal[Mapping[str, str]]):
     async def _submit(self) -> None:
         texts = self.texts
         if self._form is not None:
-            remarks: Mapping[str, Remark] = await asyncio.to_thread(self._form.judge, texts)
+            remarks: Mapping[str, FieldMessage] = await asyncio.to_thread(self._form.judge, texts)
         else:
             remarks = {
-                self._fields[number].name: Remark(NEEDED, wrong=True) for number in self._missing()
+                self._fields[number].name: FieldMessage(NEEDED, wrong=True)
+                for number in self._missing()
             }
         if not self.is_attached:
             return

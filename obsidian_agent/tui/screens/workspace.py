@@ -131,7 +131,7 @@ class Workspace(Screen[None]):
 
     def vault_changed(self) -> None:
         """Files changed: show the open note as it is now."""
-        self.session.vault.look_again()
+        self.session.vault.refresh_soon()
         if self.panes.note.path is not None:
             self.show_note(self.panes.note.path, quiet=True)
 

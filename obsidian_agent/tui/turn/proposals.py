@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from obsidian_agent.agent.events import ExecutionResult
-    from obsidian_agent.integrations.proposals import Outcome, Proposal
+    from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 
 MOST_WAITING: Final = 8
 """More proposals than this are turned away until the person has decided some."""
@@ -22,7 +22,7 @@ MOST_WAITING: Final = 8
 class ClientPlan:
     """A proposed plan, and the decision that its client waits for."""
 
-    proposal: Proposal
+    proposal: ClientProposal
     outcome: asyncio.Future[Outcome]
 
     def decide(
@@ -64,7 +64,7 @@ class Proposals:
     show: Callable[[ClientPlan], None]
     _waiting: list[ClientPlan] = field(default_factory=list)
 
-    async def take(self, proposal: Proposal) -> Outcome:
+    async def take(self, proposal: ClientProposal) -> Outcome:
         """Show a plan as soon as may be, and wait for the decision. Cancelled before it was shown, it is taken back."""
         if len(self._waiting) >= MOST_WAITING:
             from obsidian_agent.integrations.proposals import Outcome

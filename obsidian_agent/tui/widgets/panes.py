@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.services.open_vault import Focus
+    from obsidian_agent.services.focus import Focus
     from obsidian_agent.tools.core.tool import EditorPosition, Selection
     from obsidian_agent.vault.views.changes import NetChange
 

@@ -25,7 +25,7 @@ from obsidian_agent.agent.privacy.consent import (
 )
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
-from obsidian_agent.services.open_vault import Focus
+from obsidian_agent.services.focus import Focus
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.paths.patterns import PathRules

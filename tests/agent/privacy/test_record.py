@@ -23,7 +23,7 @@ from obsidian_agent.agent.privacy.record import AuditRecord, Ledger, Sending, Ve
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest
-from obsidian_agent.services.open_vault import Focus
+from obsidian_agent.services.focus import Focus
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

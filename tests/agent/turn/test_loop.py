@@ -46,7 +46,7 @@ from obsidian_agent.agent.turn.loop import MAX_ROUNDS, Credit, SharedFiles
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
-from obsidian_agent.services.open_vault import Focus
+from obsidian_agent.services.focus import Focus
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView

@@ -26,7 +26,7 @@ from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.providers.scripted import ScriptedProvider
-from obsidian_agent.services.open_vault import Focus
+from obsidian_agent.services.focus import Focus
 
 
 async def turn(
