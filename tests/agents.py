@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import AgentEvent, Emit, TextDelta, stream
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Emit,
+    TextDelta,
+)
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import AuditRecord, Ledger
+from obsidian_agent.agent.streaming import stream
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.tool_round import Scrubber

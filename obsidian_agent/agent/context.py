@@ -15,9 +15,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final, Literal
 
-from obsidian_agent.agent.conversation import estimate
 from obsidian_agent.agent.privacy.consent import Level, ShareItem
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
+from obsidian_agent.agent.token_budget import estimate
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.lookup import read_text

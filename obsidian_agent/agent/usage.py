@@ -14,13 +14,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from obsidian_agent.agent.conversation import USUAL_REPLY, estimate_messages, estimate_offers
 from obsidian_agent.agent.events import (
     AgentEvent,
     ShareDecided,
     ShareRequested,
     TextDelta,
     TokensUsed,
+)
+from obsidian_agent.agent.token_budget import (
+    USUAL_REPLY,
+    estimate_messages,
+    estimate_offers,
 )
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ProviderError

@@ -79,7 +79,7 @@ class Told:
 
     def document(self) -> dict[str, Any]:
         """The command's document: `{answer, sources[], usage, outcome}`, and why there is no answer; without a model nothing was used."""
-        from obsidian_agent.agent.events import asked_document
+        from obsidian_agent.agent.event_documents import needs_input_document
 
         used = self.usage
         counted = (
@@ -94,7 +94,7 @@ class Told:
             "outcome": self.outcome,
         }
         document |= {"alsoSent": list(self.besides)} if self.besides else {}
-        document |= asked_document(self.asked) if self.asked is not None else {}
+        document |= needs_input_document(self.asked) if self.asked is not None else {}
         return document | (
             {"errors": [problem.to_json() for problem in self.problems]} if self.problems else {}
         )

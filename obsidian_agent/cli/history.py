@@ -121,7 +121,7 @@ def _limit(options: argparse.Namespace, out: Output) -> int:
 
 
 def _effects(effects: Effects) -> dict[str, Any]:
-    from obsidian_agent.agent.events import effects_document
+    from obsidian_agent.agent.event_documents import effects_document
 
     return effects_document(effects)
 

@@ -201,7 +201,8 @@ def _report(
     """
     refused = code in (2, 3)
     if out.as_json and runs:
-        from obsidian_agent.agent.events import ExecutionResult, RunStatus, result_document
+        from obsidian_agent.agent.event_documents import result_document
+        from obsidian_agent.agent.events import ExecutionResult, RunStatus
 
         statuses: dict[int, RunStatus] = {
             2: "refused",

@@ -290,7 +290,8 @@ async def _plan(
 
 def _failed(problem: Problem, out: Output) -> Exit:
     """Tell why there is no plan: a refusal of what was asked for, or a failure of the service."""
-    from obsidian_agent.agent.events import ExecutionResult, result_document
+    from obsidian_agent.agent.event_documents import result_document
+    from obsidian_agent.agent.events import ExecutionResult
     from obsidian_agent.cli.report import refuse
 
     if problem.code in REFUSALS | {"ARGUMENT_INVALID"}:

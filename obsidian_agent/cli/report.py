@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
+from obsidian_agent.agent.event_documents import candidate_document, result_document
 from obsidian_agent.agent.events import (
     Answer,
     Candidate,
@@ -18,10 +19,8 @@ from obsidian_agent.agent.events import (
     StepFailed,
     StepFinished,
     StepSkipped,
-    candidate_document,
-    findings,
-    result_document,
 )
+from obsidian_agent.agent.findings import findings
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
 from obsidian_agent.cli.output import Output, Stream, on_terminal, progress
 from obsidian_agent.dataclass import fields, replace

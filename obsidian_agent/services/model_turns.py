@@ -14,7 +14,7 @@ from copy import deepcopy
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.conversation import Conversation, Use
+from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import (
     AgentEvent,
     Emit,
@@ -27,6 +27,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Ledger
+from obsidian_agent.agent.token_budget import WindowUse
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.prompts import exact_text
@@ -222,7 +223,7 @@ class RequestPreview:
     provider: str
     address: str
     text: str
-    use: Use
+    use: WindowUse
     cost: float | None
     questions: tuple[ShareRequest, ...] = ()
     notices: tuple[Problem, ...] = ()

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from obsidian_agent import budget
+from obsidian_agent.agent.event_documents import effects_document
 from obsidian_agent.agent.events import (
     AgentEvent,
     Emit,
@@ -25,11 +26,9 @@ from obsidian_agent.agent.events import (
     RunFinished,
     RunStatus,
     TurnFailed,
-    effects_document,
-    in_thread,
-    stream,
 )
 from obsidian_agent.agent.privacy.record import MAX_DENIED
+from obsidian_agent.agent.streaming import in_thread, stream
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
 from obsidian_agent.plan.parameters import MissingInput

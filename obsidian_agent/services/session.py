@@ -20,9 +20,9 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
     Verdict,
-    stream,
 )
 from obsidian_agent.agent.privacy.consent import ApproveShare, refuse_all
+from obsidian_agent.agent.streaming import stream
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem

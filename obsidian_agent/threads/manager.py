@@ -15,12 +15,13 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from obsidian_agent.agent.conversation import Compacted, Conversation, compact
+from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, ExecutionResult, RunFinished, TurnFailed
 from obsidian_agent.agent.failures import explain
 from obsidian_agent.agent.planner import whole_reply
 from obsidian_agent.agent.privacy.consent import ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.untrusted_text import visible
+from obsidian_agent.agent.summaries import Compacted, compact
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider

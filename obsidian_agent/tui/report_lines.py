@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from obsidian_agent import terminal_text
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.conversation import Use
     from obsidian_agent.agent.events import ExecutionResult, TokensUsed
+    from obsidian_agent.agent.token_budget import WindowUse
     from obsidian_agent.app_services import CacheInfo
     from obsidian_agent.integrations.community_plugins import PluginMatches
     from obsidian_agent.journal.records import StepOutcome
@@ -94,7 +94,7 @@ def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     ]
 
 
-def gauge(use: Use, width: int = 20) -> str:
+def gauge(use: WindowUse, width: int = 20) -> str:
     """How full the model's window is, as a bar: `█████░░░░░ 48 %`."""
     filled = min(width, round(use.share * width))
     return f"{'█' * filled}{'░' * (width - filled)} {use.share:.0%}"

@@ -23,17 +23,19 @@ from obsidian_agent.agent.context import (
     mentions_in,
     typed_mention,
 )
-from obsidian_agent.agent.conversation import (
-    MESSAGE,
-    Use,
+from obsidian_agent.agent.summaries import (
     digest,
+    old_part,
+    summarise,
+    within,
+)
+from obsidian_agent.agent.token_budget import (
+    TOKENS_PER_MESSAGE,
+    WindowUse,
     divide,
     estimate,
     estimate_messages,
     estimate_offers,
-    old_part,
-    summarise,
-    within,
 )
 from obsidian_agent.providers.base import ChatMessage, ToolCall, ToolOffer
 from obsidian_agent.services.focus import Focus
@@ -226,9 +228,9 @@ def test_a_long_note_is_cut_at_a_line() -> None:
 
 
 def test_a_window_fills_up() -> None:
-    use = Use(1000, system=300, instructions=100, context=200, history=100, reply=100)
+    use = WindowUse(1000, system=300, instructions=100, context=200, history=100, reply=100)
     assert (use.prompt, use.share, use.full) == (700, 0.8, True)
-    assert not Use(1000, system=300).full
+    assert not WindowUse(1000, system=300).full
 
 
 @pytest.mark.parametrize("name", ["plain", "structured"])
@@ -341,6 +343,6 @@ def test_messages_and_offers_cost_more_than_their_words() -> None:
     message = ChatMessage("assistant", "Hello there", (ToolCall("a", "n", '{"path": "x"}'),))
     assert (
         estimate_messages([message, ChatMessage("user", "")])
-        > estimate("Hello there") + 2 * MESSAGE
+        > estimate("Hello there") + 2 * TOKENS_PER_MESSAGE
     )
     assert estimate_offers([ToolOffer("n", "Reads.", {"type": "object"})]) > 8

@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 
 from obsidian_agent.agent.events import (
-    MOST_LINES,
     AgentEvent,
     Emit,
     TextDelta,
-    findings,
-    in_thread,
-    stream,
 )
+from obsidian_agent.agent.findings import MAX_LINES, findings
+from obsidian_agent.agent.streaming import in_thread, stream
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.tools.core.tool import Risk, RunContext
@@ -174,5 +172,5 @@ def test_only_last_steps_of_plans_that_only_read_are_told_and_long_lists_counted
     assert told({"first": ["a"], "last": []}) == [("vault.query", ["nothing"])]
     assert told({"find": ["a"]}, Risk.WRITES) == []
     (_, lines), *_ = told({"find": list(range(1000))})
-    assert len(lines) == MOST_LINES + 1
+    assert len(lines) == MAX_LINES + 1
     assert lines[-1] == "… and 800 more lines."

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agents import NOTES, Desk, Person, call, calls, check_pairs, everything_sent, no, scripted, yes
-from obsidian_agent.agent.conversation import summarise
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TurnFailed
+from obsidian_agent.agent.summaries import summarise
 from obsidian_agent.bootstrap import Wiring, build_session, build_vault_agents
 from obsidian_agent.config import LiveSettings, Settings
 from obsidian_agent.plan.policy import Policy

@@ -205,7 +205,9 @@ def test_what_is_in_the_messages_and_where_they_went_is_remembered() -> None:
     conversation = read(user("a"), model("", "id1"), record).conversation()
     assert conversation.shared == {"Garden.md": SharedPart("Garden.md", Level.TEXT, 40)}
     assert (conversation.recipient, conversation.plain) == ("openai https://x", {"m"})
-    assert conversation.fresh(ToolCall("id1", "x", "{}")).id != "id1", "an id is never used twice"
+    assert conversation.with_unique_id(ToolCall("id1", "x", "{}")).id != "id1", (
+        "an id is never used twice"
+    )
 
 
 def test_titles_models_ticks_and_usage() -> None:

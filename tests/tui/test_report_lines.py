@@ -3,9 +3,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from obsidian_agent.agent.conversation import Use
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
+from obsidian_agent.agent.token_budget import WindowUse
 from obsidian_agent.app_services import CacheInfo
 from obsidian_agent.config import LiveSettings
 from obsidian_agent.errors import Problem
@@ -65,7 +65,7 @@ def test_what_would_be_sent() -> None:
     assert "No model" in text(report_lines.request_lines(None))
     item = ShareItem(vault_path("Diary.md"), Level.TEXT, 1, 1)
     question = ShareRequest("", "files", "", "", {}, (item,), "p", "a")
-    use = Use(1000, system=300, history=200, reply=100, known=False)
+    use = WindowUse(1000, system=300, history=200, reply=100, known=False)
     said = text(
         report_lines.request_lines(
             RequestPreview(
@@ -90,7 +90,7 @@ def test_what_would_be_sent() -> None:
         assert words in said
     assert "\x1b" not in said
     assert "not known" in text(report_lines.request_lines(RequestPreview("p", "", "", use, None)))
-    assert report_lines.gauge(Use(100, system=250), 4) == "████ 250%"
+    assert report_lines.gauge(WindowUse(100, system=250), 4) == "████ 250%"
 
 
 def test_statistics() -> None:

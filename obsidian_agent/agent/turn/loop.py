@@ -11,17 +11,13 @@ by a mention. What went along besides, or was only found, was sent and is told a
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, assert_never
 
 from obsidian_agent.agent.conversation import (
     BROKEN_MARK,
     CUT_MARK,
     Conversation,
-    estimate_messages,
-    within,
 )
 from obsidian_agent.agent.events import (
     AgentEvent,
@@ -35,10 +31,13 @@ from obsidian_agent.agent.events import (
     Verdict,
 )
 from obsidian_agent.agent.planner import PlanRequest, Reply, Sampling, receive
-from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, SharedPart
+from obsidian_agent.agent.privacy.consent import ApproveShare, Gate
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
+from obsidian_agent.agent.summaries import within
+from obsidian_agent.agent.token_budget import estimate_messages
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
+from obsidian_agent.agent.turn.citations import SharedFiles
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS
 from obsidian_agent.agent.turn.preparation import Preparation, TurnConfig
 from obsidian_agent.agent.turn.prompts import (
@@ -72,50 +71,6 @@ from obsidian_agent.tools.core.tool import AppCommand, RunContext, Tool
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
-
-
-@dataclass(frozen=True, slots=True)
-class Credit:
-    """Vault paths: the `sources` of an answer, and what the model was shown `besides`, each in the order in which it was sent."""
-
-    sources: tuple[str, ...] = ()
-    also_sent: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class SharedFiles:
-    """What of which files a model was shown in one turn."""
-
-    _levels: dict[str, Level] = field(default_factory=dict)
-    _wanted: set[str] = field(default_factory=set)
-    """Those that somebody wanted to be read whole."""
-
-    def add(self, parts: Iterable[SharedPart], wanted: Collection[str] | None = None) -> None:
-        """Something went out, of which these files were `wanted` (None: all of them)."""
-        for part in parts:
-            self._levels[part.path] = max(part.level, self._levels.get(part.path, Level.NAME))
-            if part.level is Level.TEXT and (wanted is None or part.path in wanted):
-                self._wanted.add(part.path)
-
-    def credit(self, answer: str) -> Credit:
-        """What an answer rests on. A file of which only the name was told is no source, and nothing was sent of it."""
-        shown = [path for path, level in self._levels.items() if path and level > Level.NAME]
-        folded = answer.casefold()
-        named = [path for path in shown if _named(path).search(folded)]
-        sources = named or [path for path in shown if path in self._wanted]
-        return Credit(tuple(sources), tuple(path for path in shown if path not in sources))
-
-
-@lru_cache(maxsize=512)
-def _named(path: str) -> re.Pattern[str]:
-    """Finds a file's path or name as a word of its own, without its extension where it is a note."""
-    name = path.rpartition("/")[2].removesuffix(".md").casefold()
-    before, after = (
-        (r"(?<!\w)" if name[:1].isalnum() else ""),
-        (r"(?!\w)" if name[-1:].isalnum() else ""),
-    )
-    return re.compile(f"{before}{re.escape(name)}{after}")
-
 
 MAX_ROUNDS: Final = 25
 MAX_REQUESTS: Final = 3
@@ -414,7 +369,7 @@ class _Turn:
                     self.reply.text, [offer.name for offer in prepared.prefix.offers]
                 )
             )
-            calls = tuple(self.conversation.fresh(call) for call in made or written)
+            calls = tuple(self.conversation.with_unique_id(call) for call in made or written)
             self.conversation.add_reply("" if written else self.reply.text, calls)
             self.reply.recorded = True
             verdict = await (self._carry_out(calls, proposals) if calls else self._end(proposals))

@@ -15,16 +15,7 @@ from obsidian_agent.agent.context import (
     fit_items,
     structured_context,
 )
-from obsidian_agent.agent.conversation import (
-    UNKNOWN_WINDOW,
-    Conversation,
-    Use,
-    divide,
-    estimate,
-    estimate_messages,
-    old_part,
-    summarise,
-)
+from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.mcp_tools import McpTools, Offered
 from obsidian_agent.agent.planner import Sampling
@@ -38,6 +29,14 @@ from obsidian_agent.agent.privacy.consent import (
     tokens_of,
 )
 from obsidian_agent.agent.privacy.record import Sending
+from obsidian_agent.agent.summaries import old_part, summarise
+from obsidian_agent.agent.token_budget import (
+    UNKNOWN_WINDOW,
+    WindowUse,
+    divide,
+    estimate,
+    estimate_messages,
+)
 from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN, RequestPrefix
@@ -117,12 +116,12 @@ class Preparation:
         """The model's window, as far as anybody knows."""
         return self.config.window or self.facts.window or UNKNOWN_WINDOW
 
-    def use(self, extra: str = "", message: str = "") -> Use:
+    def use(self, extra: str = "", message: str = "") -> WindowUse:
         """What a request with this message, and `extra` along with it, takes (`extra` is not counted again where the message holds it)."""
         known = self.config.window is not None or self.facts.window is not None
         budget = divide(self.window, 0, reply=self.sampling.max_tokens)
         history = estimate_messages(self.conversation.messages) + estimate(message)
-        return Use(
+        return WindowUse(
             self.window,
             self.prefix.tokens,
             self.prefix.instruction_tokens,

@@ -17,9 +17,13 @@ from importlib.resources import files
 from typing import Any, Final
 
 from obsidian_agent.agent.context import beginning
-from obsidian_agent.agent.conversation import estimate, estimate_messages, estimate_offers
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, visible
+from obsidian_agent.agent.token_budget import (
+    estimate,
+    estimate_messages,
+    estimate_offers,
+)
 from obsidian_agent.agent.turn.model_tools import Detail, envelope, offers, signatures
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem

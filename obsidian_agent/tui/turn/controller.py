@@ -439,7 +439,7 @@ class TurnController:
 
     def run_finished(self, result: ExecutionResult) -> None:
         """Show how it ended."""
-        from obsidian_agent.agent.events import findings
+        from obsidian_agent.agent.findings import findings
 
         self.stage = "result"
         self._view.end_run(result)

@@ -42,7 +42,8 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, SharedPart, ShareRequest
 from obsidian_agent.agent.turn import tool_round as rounds
-from obsidian_agent.agent.turn.loop import MAX_ROUNDS, Credit, SharedFiles
+from obsidian_agent.agent.turn.citations import Credit, SharedFiles
+from obsidian_agent.agent.turn.loop import MAX_ROUNDS
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
@@ -726,9 +727,9 @@ def shown() -> SharedFiles:
             SharedPart("", Level.PREVIEW, 5),
             SharedPart("Open.md", Level.NAME, 7),
         ],
-        wanted=("Garden.md",),
+        requested=("Garden.md",),
     )
-    found.add([SharedPart("Along.md", Level.TEXT, 10)], wanted=())
+    found.add([SharedPart("Along.md", Level.TEXT, 10)], requested=())
     found.add([SharedPart("Projects/Log.md", Level.TEXT, 10), SharedPart("A.md", Level.PREVIEW, 3)])
     return found
 

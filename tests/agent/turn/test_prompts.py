@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.conversation import estimate, estimate_offers
+from obsidian_agent.agent.token_budget import estimate, estimate_offers
 from obsidian_agent.agent.turn.model_tools import offers
 from obsidian_agent.agent.turn.prompts import (
     CORE,
