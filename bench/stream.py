@@ -17,7 +17,8 @@ from bench.table import Row
 from obsidian_agent.agent.events import AgentEvent, TextDelta
 from obsidian_agent.agent.privacy.consent import refuse_all
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
-from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.threads.manager import ThreadManager, ThreadTurnEnded, ThreadTurnEvent
 from obsidian_agent.vault.filesystem.store import VaultStore
 

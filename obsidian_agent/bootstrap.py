@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.journal import state_folder
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.turn.preparation import TurnConfig
     from obsidian_agent.agent.usage import MonthlyCost
     from obsidian_agent.app_services import AppServices
-    from obsidian_agent.config import McpServer
+    from obsidian_agent.config.settings import McpServer
     from obsidian_agent.integrations.community_plugins import PluginIndex
     from obsidian_agent.integrations.shared_vault import SharedVault
     from obsidian_agent.obsidian.live import Obsidian
@@ -195,7 +195,7 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
-    spec = wiring.settings.chosen
+    spec = wiring.settings.model
     if spec is None:
         return None
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.

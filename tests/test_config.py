@@ -13,7 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from obsidian_agent.config import LiveSettings, Settings, load_settings
+from obsidian_agent.config.layers import load_settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.errors import ConfigError
 
 FILE = """\
@@ -114,12 +116,12 @@ def test_a_vault_can_have_settings_of_its_own(tmp_path: Path) -> None:
     assert path.read_text("utf-8") == text.replace('"read-only"', '"full-write"').replace(
         '"dark"', '"light"'
     )
-    live.change({"model": "ollama/x"}, here=True)
+    live.change({"model": "ollama/x"}, for_vault=True)
     assert (live.current.model, load_settings(path, {}).model) == ("ollama/x", None)
     live.set("level", None)
     assert (live.current.level, load_settings(path, {}).level) == ("scoped-write", "scoped-write")
     fresh = LiveSettings.load(tmp_path / "new.toml", {}, vault=vault)
-    fresh.change({"level": "read-only"}, here=True)
+    fresh.change({"level": "read-only"}, for_vault=True)
     assert tomllib.loads((tmp_path / "new.toml").read_text("utf-8")) == {
         "vaults": {str(vault): {"level": "read-only"}}
     }
@@ -136,14 +138,14 @@ def test_options_are_stronger_and_an_address_goes_with_its_model(tmp_path: Path)
         encoding="utf-8",
     )
     live = LiveSettings.load(path, {}, options={"model": "openai/x", "share_allow": ("B",)})
-    assert (live.chosen, live.current.base_url, live.current.share_allow) == (
+    assert (live.model, live.current.base_url, live.current.share_allow) == (
         "openai/x",
         None,
         ("A", "B"),
     )
     assert {row.name for row in live.rows() if row.source == "option"} == {"model", "share_allow"}
     live.set("model", "ollama/y")
-    assert (live.chosen, load_settings(path, {}).model) == ("openai/x", "ollama/y")
+    assert (live.model, load_settings(path, {}).model) == ("openai/x", "ollama/y")
     assert (
         LiveSettings.load(path, {"OBSIDIAN_AGENT_MODEL": "ollama/z"}).current.base_url
         == "http://127.0.0.1:1/v1"

@@ -9,7 +9,7 @@ from obsidian_agent.agent import context
 from obsidian_agent.agent.turn.loop import MAX_ROUNDS
 from obsidian_agent.agent.turn.proposals import MAX_CORRECTIONS
 from obsidian_agent.cli.session_factory import MOST_SELECTED
-from obsidian_agent.config import Settings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.integrations.mcp_server import DECISION_SECONDS
 from obsidian_agent.integrations.shared_vault import MAX_PROPOSALS
 from obsidian_agent.journal.writer import KEEP_BYTES, KEEP_RUNS, KEEP_SECONDS

@@ -13,7 +13,6 @@ PENDING = {
     "app_services",
     "bootstrap",
     "cli",
-    "config",
     "dataclass",
     "journal",
     "integrations",

@@ -23,7 +23,7 @@ from obsidian_agent.agent.events import Emit, Notice, ShareDecided, ShareRequest
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, ShareRequest
 from obsidian_agent.agent.privacy.record import AuditRecord, Kind
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.config import McpServer
+from obsidian_agent.config.settings import McpServer
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, Problem, ServerError
 from obsidian_agent.plan.policy import Policy

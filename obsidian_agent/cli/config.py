@@ -17,7 +17,7 @@ from obsidian_agent.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from obsidian_agent.config import LiveSettings, SettingRow
+    from obsidian_agent.config.live import LiveSettings, SettingRow
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.registry import Vendor
 
@@ -80,10 +80,10 @@ def _change(options: argparse.Namespace, value: str | None, out: Output) -> Exit
     name = _named(settings, options.name).name
     if value is not None:
         _check(name, value, settings.vault)
-    settings.change({name: value}, here=options.vault is not None)
+    settings.change({name: value}, for_vault=options.vault is not None)
     row = _named(settings, name)
-    if row.stronger:
-        out.note(row.stronger)
+    if row.override:
+        out.note(row.override)
     return _show(settings, [row], out)
 
 
@@ -113,7 +113,7 @@ def _check(name: str, value: str, vault: Path | None) -> None:
         case "hooks":
             from typing import get_args
 
-            from obsidian_agent.config import HookEvent
+            from obsidian_agent.config.settings import HookEvent
 
             for event in _table(value):
                 _known("event", event, get_args(HookEvent))
@@ -129,7 +129,7 @@ def _check(name: str, value: str, vault: Path | None) -> None:
 
 
 def _check_model(value: str) -> None:
-    from obsidian_agent.config import NO_MODEL
+    from obsidian_agent.config.settings import NO_MODEL
     from obsidian_agent.providers.registry import SCRIPTED, VENDORS, find_vendor
 
     if value in ("", NO_MODEL):
@@ -204,7 +204,7 @@ def _document(row: SettingRow) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    from obsidian_agent.config import McpServer
+    from obsidian_agent.config.settings import McpServer
 
     match value:
         case tuple():

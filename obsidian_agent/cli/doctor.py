@@ -414,7 +414,7 @@ def _try(name: str, look: Callable[[], str]) -> Check:
 
 
 def _settings(file: Path) -> str:
-    from obsidian_agent.config import load_settings
+    from obsidian_agent.config.layers import load_settings
 
     load_settings(file)
     return str(file) if file.exists() else f"{file} is not there: defaults"

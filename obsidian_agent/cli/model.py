@@ -66,7 +66,7 @@ def _use(options: argparse.Namespace, out: Output) -> Exit:
     found = asyncio.run(look_around(settings))
     for remark in use(settings, options.name, found.services):
         out.note(remark)
-    return _listed(LocalModels(found.services, settings.chosen), out)
+    return _listed(LocalModels(found.services, settings.model), out)
 
 
 def _listed(found: LocalModels, out: Output) -> Exit:

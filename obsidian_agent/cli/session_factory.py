@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from obsidian_agent.bootstrap import Wiring
-    from obsidian_agent.config import LiveSettings
+    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.services.focus import Focus
     from obsidian_agent.services.session import Session
     from obsidian_agent.vault.filesystem.store import VaultStore
@@ -61,7 +61,8 @@ def find_vault(name: str | None) -> Path:
 
 def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveSettings:
     """The settings for a vault (None: for any), with what options say on top."""
-    from obsidian_agent.config import NO_MODEL, LiveSettings
+    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config.settings import NO_MODEL
     from obsidian_agent.state_files import directories
 
     given = {

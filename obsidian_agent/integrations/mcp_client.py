@@ -34,7 +34,7 @@ from mcp_types import (
 from obsidian_agent import __version__
 from obsidian_agent.agent.mcp_tools import Answered, ServerTool
 from obsidian_agent.child_process import ProcessLog, end_group, runnable
-from obsidian_agent.config import McpServer
+from obsidian_agent.config.settings import McpServer
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ServerError
 from obsidian_agent.providers.errors import redact

@@ -13,7 +13,8 @@ from typing import Final
 
 from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.child_process import ProcessLog
-from obsidian_agent.config import ENVIRONMENT_PREFIX, LiveSettings
+from obsidian_agent.config.layers import ENVIRONMENT_PREFIX
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.integrations.proposals import (
     CLIENT_VARIABLE,

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from obsidian_agent.config import NO_MODEL, LiveSettings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import NO_MODEL
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import value_in_own_loop
@@ -156,7 +157,7 @@ class Offer:
 async def look_around(settings: LiveSettings) -> LocalModels:
     """What runs here now. Takes a third of a second, and more the first time; blocks no loop."""
     return LocalModels(
-        await find_services(places(settings.chosen, settings.current.base_url)), settings.chosen
+        await find_services(places(settings.model, settings.current.base_url)), settings.model
     )
 
 
@@ -216,9 +217,9 @@ def _elsewhere(wanted: str, found: Sequence[LocalService]) -> str:
 
 def _remarks(settings: LiveSettings, base_url: str | None) -> tuple[str, ...]:
     remarks = [
-        f"{row.stronger.rstrip('.')}: {row.value} stays in use."
+        f"{row.override.rstrip('.')}: {row.value} stays in use."
         for row in settings.rows()
-        if row.name in ("model", "base_url") and row.stronger
+        if row.name in ("model", "base_url") and row.override
     ]
     if base_url and settings.current.base_url != base_url:
         remarks.append(f"The base URL was {base_url}.")

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from obsidian_agent.config import HookEvent
+from obsidian_agent.config.settings import HookEvent
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 

@@ -23,7 +23,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.consent import ApproveShare, refuse_all
 from obsidian_agent.agent.streaming import stream
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from obsidian_agent.app_services import AppServices
-    from obsidian_agent.config import LiveSettings
+    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.services.session import Session
     from obsidian_agent.threads.manager import ThreadManager
 

@@ -27,7 +27,8 @@ from obsidian_agent.agent.mcp_tools import Answered, McpTools, Offered
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.config import LiveSettings, McpServer, Settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import McpServer, Settings
 from obsidian_agent.errors import ServerError
 from obsidian_agent.integrations.mcp_client import Connection
 from obsidian_agent.plan.policy import Policy, PolicyLimits

@@ -13,7 +13,8 @@ from agents import NOTES, Desk, Person, call, calls, check_pairs, everything_sen
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TurnFailed
 from obsidian_agent.agent.summaries import summarise
 from obsidian_agent.bootstrap import Wiring, build_session, build_vault_agents
-from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage

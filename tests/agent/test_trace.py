@@ -10,7 +10,7 @@ import pytest
 from agents import NOTES, Person, call, calls, yes
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.services.session import Session
 from support import MakeVault
 

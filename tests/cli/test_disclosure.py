@@ -11,7 +11,7 @@ import pytest
 
 from obsidian_agent.agent.events import PreviewReady
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 SECRET = "The code is 4711."

@@ -26,7 +26,7 @@ from obsidian_agent.bootstrap import (
     open_ledger,
 )
 from obsidian_agent.cli.main import main
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.integrations import other_agents
 from obsidian_agent.integrations.mcp_server import Calls, server

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 
 from obsidian_agent.bootstrap import Wiring, app_socket, build_shared_vault
 from obsidian_agent.cli.main import main
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import PlanError
 from obsidian_agent.integrations import shared_vault

@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.privacy.consent import REFUSED, ShareDecision, ShareRequest
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
 from obsidian_agent.cli.main import main
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers import other_agent
 from obsidian_agent.providers.other_agent import AgentState, agent_command

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llm_server import KEY, Failure, LlmServer, Raw, Reply, Silence
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.local_models import (
     USUAL,
@@ -156,7 +156,7 @@ async def test_who_decided_for_the_menu_alone_is_not_asked_again(tmp_path: Path)
     settings = LiveSettings.load(tmp_path / "config.toml")
     use(settings, "none", ())
     again = LiveSettings.load(tmp_path / "config.toml")
-    assert again.chosen is None
+    assert again.model is None
     assert await first_offer(again) is None
 
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from agents import NOTES, ask
 from llm_server import KEY, Behaviour, Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.bootstrap import Wiring, build_keys, build_session, build_threads
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.providers.registry import find_vendor
 from support import MakeVault

@@ -17,7 +17,7 @@ from agents import NOTES
 from obsidian_agent.agent.events import ExecutionResult, Verdict
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
 from obsidian_agent.cli.main import main
-from obsidian_agent.config import HookEvent, Settings
+from obsidian_agent.config.settings import HookEvent, Settings
 from obsidian_agent.services import hooks
 from obsidian_agent.services.session import Session
 from obsidian_agent.services.vault_agents.documents import config_in

@@ -23,7 +23,8 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import refuse_all
 from obsidian_agent.bootstrap import Wiring, build_session, open_ledger
-from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import open_provider
 from obsidian_agent.services.menu_planner import picks

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.cli.main import main as doctor
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.journal.recovery import recover
 from obsidian_agent.journal.undo import redo, undo

@@ -25,8 +25,8 @@ PROGRAM = textwrap.dedent("""
     from obsidian_agent.agent.privacy.consent import refuse_all
     from obsidian_agent.threads.manager import ThreadTurnEnded, ThreadTurnEvent
     from obsidian_agent.bootstrap import Wiring, build_threads, build_session
-    from obsidian_agent.config import LiveSettings
-    from obsidian_agent.config import Settings
+    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config.settings import Settings
     from obsidian_agent.vault.filesystem.store import VaultStore
 
     vault, state, model, short = sys.argv[1:]

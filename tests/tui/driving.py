@@ -20,7 +20,7 @@ from textual.widgets import Static
 
 from obsidian_agent.bootstrap import Wiring, build_app_services, build_threads
 from obsidian_agent.cli.app import opened
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.providers.keys import KeyStore
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.backend import Backend, BackendParts

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from llm_server import LlmServer, Reply
 from obsidian_agent.agent.events import Candidate
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.offline.note_set import ACTIVE
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.services.fields import Field

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.tui.widgets.panes import TopBar
 from support import MakeVault
 from tui.driving import driving_real

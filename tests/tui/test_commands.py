@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.services.plans import Plans

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from obsidian_agent.agent.events import AgentEvent, PlanReady, PreviewReady, RunFinished, TurnFailed
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.plan.policy import Verdict
 from obsidian_agent.plan.result import Preview

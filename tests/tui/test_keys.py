@@ -12,7 +12,8 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 import obsidian_agent.tui
-from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.tui.bindings import BY_ID, CONTEXTS, KEYS, bindings, format_keys
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import DiffScreen

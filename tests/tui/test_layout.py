@@ -9,7 +9,8 @@ from textual import events
 from textual.widgets import Footer
 
 from obsidian_agent.agent.events import PlanReady, PreviewReady
-from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
 from obsidian_agent.tui.widgets.plan import PlanList

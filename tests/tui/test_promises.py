@@ -13,7 +13,7 @@ import pytest
 
 from obsidian_agent.agent.events import AgentEvent, PlanReady, PreviewReady, TextDelta
 from obsidian_agent.agent.privacy.consent import ApproveShare
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.tui import event_stream
 from obsidian_agent.tui.backend import Backend, BackendParts
 from obsidian_agent.tui.event_stream import EventsArrived

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from obsidian_agent.bootstrap import Wiring, app_socket
-from obsidian_agent.config import LiveSettings, Settings
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.integrations import proposals
 from obsidian_agent.integrations.proposals import (
     ClientProposal,

@@ -7,7 +7,7 @@ from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.agent.token_budget import WindowUse
 from obsidian_agent.app_services import CacheInfo
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.integrations.community_plugins import (
     CommunityPlugin,

@@ -197,7 +197,7 @@ class ModelActions(ReportActions, SettingActions):
         from obsidian_agent.providers.local_models import use
 
         remarks = await asyncio.to_thread(use, self.settings, name, services)
-        chosen = self.settings.chosen
+        chosen = self.settings.model
         used = (
             f"{terminal_text.shortened(chosen, 120)} is used from now on."
             if chosen

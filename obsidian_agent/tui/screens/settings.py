@@ -25,7 +25,7 @@ from obsidian_agent.tui.widgets.row_list import VirtualList
 if TYPE_CHECKING:
     from textual.signal import Signal
 
-    from obsidian_agent.config import LiveSettings, SettingRow
+    from obsidian_agent.config.live import LiveSettings, SettingRow
 
     Row = SettingRow | str
 
@@ -129,8 +129,8 @@ class SettingsScreen(Modal[None]):
 
     async def _save(self, row: SettingRow, value: Any) -> None:
         await asyncio.shield(self._set(row.name, value))
-        if row.stronger:
-            self.problem(row.stronger)
+        if row.override:
+            self.problem(row.override)
         await self._reload()
 
     async def _set(self, name: str, value: Any) -> None:

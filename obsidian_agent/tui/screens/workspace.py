@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.agent.events import ExecutionResult, NeedsInput
     from obsidian_agent.app_services import AppServices
-    from obsidian_agent.config import LiveSettings
+    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.services.session import Session

@@ -11,7 +11,7 @@ from agents import NOTES, Person, ask, yes
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Notice
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads, build_vault_agents
-from obsidian_agent.config import LiveSettings
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.services.session import Session
 from support import MakeVault

@@ -1,0 +1,1 @@
+"""The settings, and the layers that they are read from."""
