@@ -1,4 +1,4 @@
-"""`doctor`, `tools`, `schema` and `completion`: what the program can do, whether it can do it here, and what shells are told of it."""
+"""`doctor`: check everything that a run needs, and resolve the history of a moved vault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from obsidian_agent import __version__
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, UsageError, build_parser, whole_number
+from obsidian_agent.cli.parser import Commands, UsageError
 from obsidian_agent.cli.session_factory import open_session, open_vault, state_inside, wiring_of
 from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.errors import ConfigError, JournalError, ObsidianAgentError, VaultError
@@ -25,186 +25,77 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.privacy.record import AuditRecord
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.services.runs import Runs
+    from obsidian_agent.vault.filesystem.store import VaultStore
+    from obsidian_agent.vault.views.disk import DiskView
     from obsidian_agent.vault.views.view import VaultView
 
+MAX_NAMES: Final = 5
+"""Names that one sentence lists."""
 
-def arguments(commands: Commands) -> None:
-    """Add the parsers of these commands."""
-    commands.add("tools", tools_command, examples=["tools", "tools --json"])
-    commands.add(
-        "schema", schema_command, examples=["schema plan > plan.schema.json"]
-    ).add_argument("what", choices=["plan", "tools"])
-    moved = commands.add(
-        "doctor", doctor_command, examples=["doctor --vault ~/Notes"]
-    ).add_mutually_exclusive_group()
-    moved.add_argument(
-        "--adopt",
-        action="store_true",
-        help="the vault was renamed or moved: take its history along",
-    )
-    moved.add_argument(
-        "--start-anew",
-        action="store_true",
-        help="the vault was renamed or moved: leave its history, start a new one",
-    )
-    commands.add("log", log_command, examples=["log --tail 50"]).add_argument(
-        "--tail", type=whole_number, metavar="N", help="the newest N lines"
-    )
-    examples = [
-        "completion bash > ~/.local/share/bash-completion/completions/obsidian-agent",
-        "completion zsh > ~/.zfunc/_obsidian-agent",
-        "completion fish > ~/.config/fish/completions/obsidian-agent.fish",
-    ]
-    commands.add("completion", completion_command, examples=examples).add_argument(
-        "shell", choices=["bash", "zsh", "fish", "tcsh"]
-    )
+LEFTOVER_SECONDS: Final = 60.0
+"""The age from which a temporary file counts as a leftover. A younger one may be in use."""
 
+READABLE_BY_OTHERS: Final = 0o077
+WRITABLE_BY_OTHERS: Final = 0o022
+"""Mode bits that grant other users any access to a file, or write access."""
 
-SHOWN: Final = 5
-"""Names in one sentence."""
-LEFT_SECONDS: Final = 60.0
-"""A temporary file that is younger may be at work."""
 _TEMPORARY: Final = re.compile(r"\.oa-?[0-9a-f]{8}(\.\d+\.[0-9a-f]+)?")
-
-_FILES: Final = frozenset({"FILE", "PLAN.json"})
-_FOLDERS: Final = frozenset({"VAULT", "DIR"})
-
-
-def completion_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Print the script; commands, options and their choices are completed, and files and folders outside the vault."""
-    import shtab
-
-    parser = build_parser(None)
-    _complete_places(parser, shtab.FILE, shtab.DIRECTORY)
-    script = shtab.complete(parser, options.shell)
-    out.document({"shell": options.shell, "script": script}) if out.as_json else out.source(script)
-    return Exit.DONE
-
-
-def _complete_places(parser: argparse.ArgumentParser, files: object, folders: object) -> None:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for each in dict.fromkeys(action.choices.values()):
-                _complete_places(each, files, folders)
-        elif action.metavar in _FILES | _FOLDERS:
-            vars(action)["complete"] = files if action.metavar in _FILES else folders
-
-
-def log_command(options: argparse.Namespace, out: Output) -> Exit:
-    """The log file, oldest line first."""
-    from obsidian_agent import log
-    from obsidian_agent.state_files import directories
-
-    file = log.file_in(directories(options.state_dir, options.config).log)
-    try:
-        lines = log.lines(file)
-    except OSError as error:
-        raise ConfigError(
-            f"{file} cannot be read: {error.strerror or error}.", path=str(file)
-        ) from error
-    if options.tail is not None:
-        lines = lines[-options.tail :] if options.tail > 0 else []
-    if out.as_json:
-        out.document({"file": str(file), "lines": lines})
-    for line in lines or [f"Nothing went wrong: {file} has no lines."]:
-        out.line(line)
-    return Exit.DONE
-
-
-def tools_command(options: argparse.Namespace, out: Output) -> Exit:
-    """The registry."""
-    from obsidian_agent.offline.recipe import packaged
-    from obsidian_agent.tools.registry import TOOLS
-
-    recipes = [
-        {
-            "name": each.name,
-            "title": each.title,
-            "description": each.description,
-            "examples": list(each.examples),
-        }
-        for each in packaged()
-    ]
-    document = [
-        {
-            "name": tool.name,
-            "summary": tool.summary,
-            "riskLevel": tool.risk.value,
-            "aliases": list(tool.aliases),
-            "input": tool.input.model_json_schema(by_alias=True),
-            "output": tool.output.model_json_schema(by_alias=True),
-        }
-        for tool in TOOLS.values()
-    ]
-    if out.as_json:
-        out.document({"tools": document, "recipes": recipes})
-    for tool in TOOLS.values():
-        fields = ", ".join(
-            f"{info.alias}{'' if info.is_required() else '?'}"
-            for info in tool.input.model_fields.values()
-        )
-        out.line(f"{tool.name:28} {tool.risk.value:10} {tool.summary}  ({fields})")
-    out.line()
-    out.line("Without a model:")
-    for recipe in recipes:
-        out.line(
-            f"{recipe['name']:28} {recipe['description']} For example: {recipe['examples'][0]}"
-        )
-    return Exit.DONE
-
-
-def schema_command(options: argparse.Namespace, out: Output) -> Exit:
-    """The JSON Schemas of plans and of the tools' arguments."""
-    from obsidian_agent.plan.model import plan_schema, tools_schema
-    from obsidian_agent.tools.registry import TOOLS
-
-    out.document(plan_schema() if options.what == "plan" else tools_schema(TOOLS.values()))
-    return Exit.DONE
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that `doctor` looked at."""
+    """The result of one check."""
 
     name: str
     ok: bool
     detail: str
 
 
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command."""
+    command = commands.add("doctor", doctor_command, examples=["doctor --vault ~/Notes"])
+    moved = command.add_mutually_exclusive_group()
+    moved.add_argument(
+        "--adopt",
+        action="store_true",
+        help="the vault was renamed or moved: continue its history here",
+    )
+    moved.add_argument(
+        "--start-anew",
+        action="store_true",
+        help="the vault was renamed or moved: start a new history",
+    )
+
+
 def doctor_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Look at everything a run needs, change nothing; or say what shall become of the history of a vault that was moved."""
+    """Print the result of every check, changing nothing, or resolve a moved vault's history."""
     if options.adopt or options.start_anew:
-        return _settle_move(options, out)
+        return _resolve_move(options, out)
     checks = list(_checks(options))
+    ok = all(check.ok for check in checks)
     if out.as_json:
-        out.document(
-            {"ok": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]}
-        )
+        out.document({"ok": ok, "checks": [asdict(check) for check in checks]})
     for check in checks:
         out.line(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}")
-    return Exit.DONE if all(check.ok for check in checks) else Exit.FAILED
+    return Exit.DONE if ok else Exit.FAILED
 
 
-def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
-    """Take the history of a vault that was moved along, or leave it."""
+def _resolve_move(options: argparse.Namespace, out: Output) -> Exit:
     runs = open_session(options).runs
     moved = runs.moved()
     if moved is None:
         raise UsageError(
-            "This vault's history is here: it was not moved, or was never changed by a run."
+            "This vault was not moved: its history is here, or no run has changed it yet."
         )
     if options.adopt:
         runs.adopt()
+        message = f"The history of {moved.path} now belongs to this vault."
     else:
         runs.start_new_history()
+        message = f"The history stays with {moved.path}. This vault starts a new one."
     if out.as_json:
         out.document({"movedFrom": moved.path, "adopted": options.adopt})
-    told = (
-        f"The history of {moved.path} is that of this vault now."
-        if options.adopt
-        else f"The history stays with {moved.path}."
-    )
-    out.line(told)
+    out.line(message)
     return Exit.DONE
 
 
@@ -212,131 +103,171 @@ def _checks(options: argparse.Namespace) -> Iterator[Check]:
     from obsidian_agent.state_files import directories
 
     folders = directories(options.state_dir, options.config)
-    yield Check(
-        "program",
-        True,
-        f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}",
+    python = sys.version.split()[0]
+    yield Check("program", True, f"obsidian-agent {__version__}, Python {python} on {sys.platform}")
+    yield _check("settings", lambda: _settings(folders.config))
+    yield _check("state folder", lambda: _writable(folders.state))
+    yield _check(
+        "config folder",
+        lambda: _private(folders.config.parent, (folders.config,), WRITABLE_BY_OTHERS),
     )
-    yield _try("settings", lambda: _settings(folders.config))
-    yield _try("state folder", lambda: _writable(folders.state))
-    yield _try("config folder", lambda: _private(folders.config.parent, (folders.config,), 0o022))
-    yield from _vault_checks(options, folders.state)
-
-
-def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
-    from obsidian_agent.bootstrap import open_record
-    from obsidian_agent.journal import state_folder
-    from obsidian_agent.services.runs import Runs
-    from obsidian_agent.vault.paths.path import ROOT
-    from obsidian_agent.vault.views.disk import DiskView
-
     try:
         store = open_vault(options)
     except ObsidianAgentError as error:
         yield Check("vault", False, error.problem().message)
         return
     with store:
-        view = DiskView(store)
-        notes = sum(1 for entry in view.walk(ROOT) if entry.path.is_note)
-        unreadable = (
-            f", {view.unreadable_names} names that are no text" if view.unreadable_names else ""
-        )
-        yield Check("vault", True, f"{store.real_path}: {counted(notes, 'note')}{unreadable}")
-        yield Check(
-            "vault is writable",
-            store.writable(),
-            "yes" if store.writable() else "no: plans can be previewed, not run",
-        )
-        runs = Runs(store, state)
-        yield _try("journal", lambda: _journal(runs))
-        yield _try("interrupted runs", lambda: _none_interrupted(runs))
-        yield _try("journal and disk", lambda: _last_run(runs))
-        yield _try("temporary files", lambda: _no_leftovers(store.real_path))
-        if (inside := state_inside(state, store.real_path)) is not None:
-            detail = f"{inside} in the vault: hidden from plans, but copied with the vault"
-            yield Check("state outside the vault", False, detail)
-        folder = state_folder.find(state, store)
-        yield _try("state is private", lambda: _private(folder, tuple(folder.glob("*")), 0o077))
-        wiring = wiring_of(options, app=True)
-        yield _try("rules", lambda: _rules(wiring, view))
-        yield _try("record", lambda: _record(open_record(wiring), runs))
-        yield _try("model", lambda: _model(wiring))
-        yield _try("index", lambda: _index(state_folder.index_folder(state, store)))
-        yield Check("watcher", *_watches(store.real_path))
+        yield from _vault_checks(options, store, folders.state)
 
 
-def _journal(runs: Runs) -> str:
-    count = len(runs.history(1_000_000))
-    if wrong := runs.examine(contents=True):
-        raise JournalError(" ".join(problem.message for problem in wrong))
-    return counted(count, "run")
+def _vault_checks(options: argparse.Namespace, store: VaultStore, state: Path) -> Iterator[Check]:
+    from obsidian_agent.bootstrap import open_record
+    from obsidian_agent.journal import state_folder
+    from obsidian_agent.services.runs import Runs
+    from obsidian_agent.vault.views.disk import DiskView
 
-
-def _none_interrupted(runs: Runs) -> str:
-    if found := runs.interrupted():
-        raise JournalError(f"{len(found)}: see obsidian-agent recover.", code="RECOVERY_NEEDED")
-    return "none"
-
-
-def _last_run(runs: Runs) -> str:
-    """What the last run that is in effect would find if it were undone now."""
-    try:
-        planned = runs.undo_preview(None)
-    except JournalError as error:
-        if error.code == "JOURNAL_DAMAGED":
-            raise
-        return "no run is in effect"
-    if planned.errors:
-        raise JournalError(" ".join(problem.message for problem in planned.errors))
-    later = ", ".join(conflict.path for conflict in planned.conflicts[:SHOWN])
-    return f"run {planned.run_id}: {len(planned.restored)} as it left them" + (
-        f", changed since: {later}" if later else ""
+    view = DiskView(store)
+    yield Check("vault", True, _contents(store, view))
+    is_writable = store.writable()
+    yield Check(
+        "vault is writable",
+        is_writable,
+        "yes" if is_writable else "no: plans can be previewed, not run",
     )
+    runs = Runs(store, state)
+    yield _check("journal", lambda: _journal(runs))
+    yield _check("interrupted runs", lambda: _no_interrupted_run(runs))
+    yield _check("journal and disk", lambda: _last_run(runs))
+    yield _check("temporary files", lambda: _no_leftovers(store.real_path))
+    if (inside := state_inside(state, store.real_path)) is not None:
+        detail = f"{inside} in the vault: hidden from plans, but copied with the vault"
+        yield Check("state outside the vault", False, detail)
+    folder = state_folder.find(state, store)
+    yield _check(
+        "state is private",
+        lambda: _private(folder, tuple(folder.glob("*")), READABLE_BY_OTHERS),
+    )
+    wiring = wiring_of(options, app=True)
+    yield _check("rules", lambda: _rules(wiring, view))
+    yield _check("record", lambda: _record(open_record(wiring), runs))
+    yield _check("model", lambda: _model(wiring))
+    yield _check("index", lambda: _index(state_folder.index_folder(state, store)))
+    yield _watches(store.real_path)
 
 
-def _no_leftovers(vault: str) -> str:
-    """Files that were written and never took their place: a kill leaves them. Those of an interrupted run go with its recovery."""
-    old = time.time() - LEFT_SECONDS
-    found = []
-    for place, _, names in os.walk(vault):
-        for name in names:
-            file = os.path.join(place, name)
-            if _TEMPORARY.fullmatch(name) and os.lstat(file).st_mtime < old:
-                found.append(os.path.relpath(file, vault))
-    if found:
-        raise VaultError(
-            f"{len(found)} were left by a kill: {', '.join(sorted(found)[:SHOWN])}. Look at them, and remove them."
-        )
-    return "none"
+def _check(name: str, check: Callable[[], str]) -> Check:
+    """Run a check that returns its detail, or raises an error if it fails."""
+    try:
+        return Check(name, True, check())
+    except ObsidianAgentError as error:
+        return Check(name, False, error.problem().message)
+
+
+def _settings(file: Path) -> str:
+    from obsidian_agent.config.layers import load_settings
+
+    load_settings(file)
+    return str(file) if file.exists() else f"{file} does not exist: defaults"
+
+
+def _writable(folder: Path) -> str:
+    import tempfile
+
+    from obsidian_agent.state_files import make_private
+
+    try:
+        make_private(folder)
+        # Where possible this file has no name, so that a kill leaves nothing behind.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ObsidianAgentError(
+            f"{folder} cannot be written: {error.strerror or error}."
+        ) from error
+    return str(folder)
 
 
 def _private(folder: Path, files: Iterable[Path], forbidden: int) -> str:
-    """Others must not have the rights of `forbidden` on any of these."""
+    """Check that none of the paths has one of the `forbidden` mode bits."""
     if os.name != "posix" or not folder.exists():
         return str(folder)
-    wide = [
-        str(place)
-        for place in (folder, *files)
-        if place.exists() and place.stat().st_mode & forbidden
+    open_paths = [
+        str(path) for path in (folder, *files) if path.exists() and path.stat().st_mode & forbidden
     ]
-    if wide:
-        what = "change" if forbidden == 0o022 else "look into"
+    if open_paths:
+        verb, rights = "read", "rwx"
+        if forbidden == WRITABLE_BY_OTHERS:
+            verb, rights = "change", "w"
         raise ConfigError(
-            f"Others can {what} {', '.join(wide[:SHOWN])}: chmod go-{'w' if forbidden == 0o022 else 'rwx'} takes that away."
+            f"Other users can {verb} {', '.join(open_paths[:MAX_NAMES])}: "
+            f"remove their access with chmod go-{rights}."
         )
     return str(folder)
 
 
-def _record(record: AuditRecord, runs: Runs) -> str:
-    verified = runs.verify_record()
-    if verified.first_bad is not None:
-        raise ConfigError(f"Entry {verified.first_bad} is not valid: {verified.reason}.")
-    sent = sum(1 for entry in record.entries() if entry.get("kind") == "sent")
-    return f"{verified.entries} entries, {sent} of them of what was sent"
+def _contents(store: VaultStore, view: DiskView) -> str:
+    from obsidian_agent.vault.paths.path import ROOT
+
+    notes = counted(sum(1 for entry in view.walk(ROOT) if entry.path.is_note), "note")
+    if not view.unreadable_names:
+        return f"{store.real_path}: {notes}"
+    return f"{store.real_path}: {notes}, {view.unreadable_names} names that are not valid text"
+
+
+def _journal(runs: Runs) -> str:
+    count = len(runs.history(1_000_000))
+    if problems := runs.examine(contents=True):
+        raise JournalError(" ".join(problem.message for problem in problems))
+    return counted(count, "run")
+
+
+def _no_interrupted_run(runs: Runs) -> str:
+    if interrupted := runs.interrupted():
+        raise JournalError(
+            f"{len(interrupted)}: see obsidian-agent recover.", code="RECOVERY_NEEDED"
+        )
+    return "none"
+
+
+def _last_run(runs: Runs) -> str:
+    """Compare the files of the last run in effect with the disk."""
+    try:
+        undo = runs.undo_preview(None)
+    except JournalError as error:
+        if error.code == "JOURNAL_DAMAGED":
+            raise
+        return "no run is in effect"
+    if undo.errors:
+        raise JournalError(" ".join(problem.message for problem in undo.errors))
+    detail = f"run {undo.run_id}: {len(undo.restored)} unchanged since"
+    if not undo.conflicts:
+        return detail
+    names = ", ".join(conflict.path for conflict in undo.conflicts[:MAX_NAMES])
+    return f"{detail}, changed: {names}"
+
+
+def _no_leftovers(vault: str) -> str:
+    """Check for temporary files that a killed write left behind.
+
+    Recovery removes those of an interrupted run.
+    """
+    newest = time.time() - LEFTOVER_SECONDS
+    leftovers = []
+    for folder, _, names in os.walk(vault):
+        for name in names:
+            file = os.path.join(folder, name)
+            if _TEMPORARY.fullmatch(name) and os.lstat(file).st_mtime < newest:
+                leftovers.append(os.path.relpath(file, vault))
+    if leftovers:
+        raise VaultError(
+            f"{len(leftovers)} from an interrupted write: "
+            f"{', '.join(sorted(leftovers)[:MAX_NAMES])}. Check and remove them."
+        )
+    return "none"
 
 
 def _rules(wiring: Wiring, view: VaultView) -> str:
-    """Return how many rules for paths there are. Names those that match nothing in this vault."""
+    """Return the number of rules for paths, and those that match nothing in this vault."""
     from obsidian_agent.bootstrap import policy_of
     from obsidian_agent.vault.paths.path import ROOT
 
@@ -348,14 +279,23 @@ def _rules(wiring: Wiring, view: VaultView) -> str:
     for entry in view.walk(ROOT):
         for rule in [rule for rule in unused if rule[1].cover(entry.path)]:
             del unused[rule]
-    names = ", ".join(f"{name} {each.patterns[0]}" for name, each in unused)
-    return counted(len(rules), "rule") + (
-        f"; match nothing in this vault: {names}" if names else ""
-    )
+    detail = counted(len(rules), "rule")
+    if not unused:
+        return detail
+    names = ", ".join(f"{name} {paths.patterns[0]}" for name, paths in unused)
+    return f"{detail}; match nothing in this vault: {names}"
+
+
+def _record(record: AuditRecord, runs: Runs) -> str:
+    verified = runs.verify_record()
+    if verified.first_bad is not None:
+        raise ConfigError(f"Entry {verified.first_bad} is not valid: {verified.reason}.")
+    sent = sum(1 for entry in record.entries() if entry.get("kind") == "sent")
+    return f"{verified.entries} entries, {sent} of data sent to models"
 
 
 def _model(wiring: Wiring) -> str:
-    """Whether the model of the settings can be asked, without asking it."""
+    """Check that the model of the settings has a key, without sending a request."""
     from obsidian_agent.bootstrap import build_keys, build_session
     from obsidian_agent.providers.registry import SCRIPTED, find_vendor
 
@@ -369,7 +309,8 @@ def _model(wiring: Wiring) -> str:
     source = build_keys(wiring).source(vendor)
     if source is None:
         raise ConfigError(
-            f"{provider.name} needs a key: obsidian-agent key save {vendor.name}, or set {vendor.key_variables[0]}."
+            f"{provider.name} needs a key: obsidian-agent key save {vendor.name}, "
+            f"or set {vendor.key_variables[0]}."
         )
     return f"{provider.name}, its key from the {source}"
 
@@ -384,55 +325,22 @@ def _index(folder: Path) -> str:
     try:
         return counted(len(Snapshot(folder / SNAPSHOT_NAME)), "file")
     except (UnusableIndex, OSError) as error:
-        raise VaultError(
-            f"It cannot be read ({error}); it is built anew when it is needed."
-        ) from error
+        raise VaultError(f"It cannot be read ({error}); it will be rebuilt.") from error
 
 
-def _watches(vault: str) -> tuple[bool, str]:
-    """Whether the system lets a program watch so many folders."""
+def _watches(vault: str) -> Check:
+    """Check that the system's limit of watched folders suffices for the vault."""
     try:
         with open("/proc/sys/fs/inotify/max_user_watches", encoding="ascii") as stream:
-            most = int(stream.read())
+            limit = int(stream.read())
     except (OSError, ValueError):
-        return True, "the system's own"
+        return Check("watcher", True, "the system's own")
     folders = sum(1 for _ in os.walk(vault))
-    told = f"{folders:,} folders, {most:,} may be watched"
-    return (
-        folders < most,
-        told
-        if folders < most
-        else f"{told}: others are compared every few minutes (sysctl fs.inotify.max_user_watches)",
+    detail = f"{folders:,} folders, limit {limit:,}"
+    if folders < limit:
+        return Check("watcher", True, detail)
+    return Check(
+        "watcher",
+        False,
+        f"{detail}: the others are compared every few minutes (sysctl fs.inotify.max_user_watches)",
     )
-
-
-def _try(name: str, look: Callable[[], str]) -> Check:
-    try:
-        return Check(name, True, look())
-    except ObsidianAgentError as error:
-        return Check(name, False, error.problem().message)
-
-
-def _settings(file: Path) -> str:
-    from obsidian_agent.config.layers import load_settings
-
-    load_settings(file)
-    return str(file) if file.exists() else f"{file} is not there: defaults"
-
-
-def _writable(folder: Path) -> str:
-    import tempfile
-
-    from obsidian_agent.state_files import make_private
-
-    try:
-        make_private(folder)
-        with tempfile.TemporaryFile(
-            dir=folder
-        ):  # without a name, where the system can: a kill leaves nothing
-            pass
-    except OSError as error:
-        raise ObsidianAgentError(
-            f"{folder} cannot be written: {error.strerror or error}."
-        ) from error
-    return str(folder)

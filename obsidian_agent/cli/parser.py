@@ -50,8 +50,8 @@ COMMANDS: Final = {
         "recipe", "built-in plans with parameters, without a model: list, show, run"
     ),
     "search": Subcommand("search", "find notes by name, content or tag"),
-    "links": Subcommand("search", "list outgoing links, unresolved links and backlinks"),
-    "index": Subcommand("search", "build or refresh the index of the vault, with figures"),
+    "links": Subcommand("links", "list outgoing links, unresolved links and backlinks"),
+    "index": Subcommand("index", "build or refresh the index of the vault, with figures"),
     "plugins": Subcommand("plugins", "suggest community plugins; nothing is installed"),
     "companion": Subcommand("companion", "the plugin beside Obsidian: install, status, remove"),
     "threads": Subcommand("threads", "conversations: list, show, rename, delete"),
@@ -60,11 +60,11 @@ COMMANDS: Final = {
     "model": Subcommand(
         "model", "models on this machine: list, choose, test; nothing is downloaded"
     ),
-    "tools": Subcommand("doctor", "list the tools that plans can use"),
-    "schema": Subcommand("doctor", "print JSON Schemas"),
+    "tools": Subcommand("tools", "list the tools that plans can use"),
+    "schema": Subcommand("schema", "print JSON Schemas"),
     "doctor": Subcommand("doctor", "check the vault, the state folder and the journal"),
-    "log": Subcommand("doctor", "show errors in the program itself"),
-    "completion": Subcommand("doctor", "print a script for shell completion"),
+    "log": Subcommand("log", "show errors in the program itself"),
+    "completion": Subcommand("completion", "print a script for shell completion"),
     "policy": Subcommand("policy", "explain what is allowed for a file, and by which rule"),
     "mcp": Subcommand("mcp", "serve the vault to other agents over the Model Context Protocol"),
     "app": Subcommand("app", "open the terminal app"),

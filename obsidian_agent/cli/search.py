@@ -1,25 +1,21 @@
-"""`search`, `links` and `index`: searching notes, listing links, and building the index."""
+"""`search`: notes by name, content or tag."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.output import Output, progress
+from obsidian_agent.cli.index import index_keeper
+from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, whole_number
-from obsidian_agent.cli.session_factory import not_there, open_vault
 
 if TYPE_CHECKING:
     from obsidian_agent.tools.search.search import SearchItem
-    from obsidian_agent.vault.index.keeper import IndexKeeper
-    from obsidian_agent.vault.links.graph import NoteLinks
 
 
 def arguments(commands: Commands) -> None:
-    """Add the parsers of these commands."""
+    """Add the parser of this command."""
     examples = [
         "search 'orange cake' --vault ~/Notes",
         "search '#recipe' --mode tag",
@@ -47,17 +43,6 @@ def arguments(commands: Commands) -> None:
         "--literal", action="store_true", help="search for QUERY as written, not for its words"
     )
     command.add_argument("--case-sensitive", action="store_true", help="with --regex and --literal")
-    command = commands.add(
-        "links", links_command, examples=["links Inbox --vault ~/Notes", "links --json"]
-    )
-    command.add_argument(
-        "path",
-        nargs="?",
-        metavar="PATH",
-        help="a note, with or without .md, or a canvas; default: every note and canvas",
-    )
-    command = commands.add("index", index_command, examples=["index --rebuild"])
-    command.add_argument("--rebuild", action="store_true", help="rebuild it from scratch")
 
 
 def search_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -75,7 +60,7 @@ def search_command(options: argparse.Namespace, out: Output) -> Exit:
         literal=options.literal,
         case_sensitive=options.case_sensitive,
     )
-    with _keeper(options, out) as keeper:
+    with index_keeper(options, out) as keeper:
         page = search(keeper.refresh(), request)
     if out.as_json:
         out.document(
@@ -106,85 +91,3 @@ def _item(item: SearchItem) -> dict[str, Any]:
 def _hit(item: SearchItem) -> str:
     location = item.path if item.line is None else f"{item.path}:{item.line}"
     return location if item.preview is None else f"{location}: {item.preview}"
-
-
-def links_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Print the links of one file, from the index, or of all notes and canvases, by reading them."""
-    one = options.path is not None
-    links_of, unreadable = _links_of_one(options, out) if one else _links_of_all(options)
-    if out.as_json:
-        out.document({path: _links(links, canvases=one) for path, links in links_of.items()})
-    for path, links in links_of.items():
-        if one or links.outgoing or links.unresolved or links.backlinks or links.canvases:
-            out.line(path)
-        for target in links.outgoing:
-            out.line(f"  -> {target.text}")
-        for name in links.unresolved:
-            out.line(f"  ?? {name}")
-        for source in (*links.backlinks, *links.canvases):
-            out.line(f"  <- {source.text}")
-    for path in unreadable:
-        out.note(f"{path} could not be read, so its links are missing.")
-    return Exit.DONE
-
-
-def _links_of_one(
-    options: argparse.Namespace, out: Output
-) -> tuple[dict[str, NoteLinks], list[str]]:
-    from obsidian_agent.vault.views.disk import DiskView
-    from obsidian_agent.vault.views.view import locate_by_name
-
-    with _keeper(options, out) as keeper:
-        index = keeper.refresh()
-        entry = locate_by_name(DiskView(keeper.store, lambda: index), options.path, "file")
-        if entry is None:
-            raise not_there(options.path)
-        return {entry.path.text: index.links(entry.path)}, sorted(index.problems)
-
-
-def _links_of_all(options: argparse.Namespace) -> tuple[dict[str, NoteLinks], list[str]]:
-    from obsidian_agent.vault.links.graph import link_graph
-    from obsidian_agent.vault.views.disk import DiskView
-
-    with open_vault(options) as store:
-        view = DiskView(store)
-        graph = link_graph(view.index.files(), view.read)
-    return {source.text: graph.of(source) for source in graph.sources}, [
-        path.text for path in graph.unreadable
-    ]
-
-
-def _links(links: NoteLinks, *, canvases: bool) -> dict[str, list[str]]:
-    """Return the three lists of Obsidian's index, and the linking canvases if requested."""
-    document = {
-        "outgoing": [path.text for path in links.outgoing],
-        "unresolved": list(links.unresolved),
-        "backlinks": [path.text for path in links.backlinks],
-    }
-    if canvases and links.canvases:
-        document["canvases"] = [path.text for path in links.canvases]
-    return document
-
-
-def index_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Build or refresh the index, and print its figures."""
-    with _keeper(options, out) as keeper:
-        index = keeper.rebuild() if options.rebuild else keeper.refresh()
-        figures = index.counts()._asdict() | {"seconds": round(keeper.status.seconds, 3)}
-        problems = list(index.problems.values())
-    if out.as_json:
-        out.document(figures)
-    out.line(", ".join(f"{value} {name}" for name, value in figures.items()))
-    out.problems(problems)
-    return Exit.DONE
-
-
-@contextmanager
-def _keeper(options: argparse.Namespace, out: Output) -> Iterator[IndexKeeper]:
-    from obsidian_agent.journal.state_folder import index_folder
-    from obsidian_agent.state_files import directories
-    from obsidian_agent.vault.index.keeper import IndexKeeper
-
-    state = directories(options.state_dir, options.config).state
-    with open_vault(options) as store, progress("Indexing", out) as show:
-        yield IndexKeeper(store, index_folder(state, store), progress=show)

@@ -59,11 +59,11 @@ def patient(
 def test_all_is_well(patient: Patient) -> None:
     checks = patient.checks()
     assert [name for name, (ok, _) in checks.items() if not ok] == []
-    assert checks["journal and disk"][1].endswith("1 as it left them")
-    assert checks["record"][1] == "2 entries, 0 of them of what was sent"
+    assert checks["journal and disk"][1].endswith("1 unchanged since")
+    assert checks["record"][1] == "2 entries, 0 of data sent to models"
     assert checks["model"][1] == "none: the offline planner"
     assert checks["index"][1] == "1 file"
-    assert "may be watched" in checks["watcher"][1] or "system" in checks["watcher"][1]
+    assert "limit" in checks["watcher"][1] or "system" in checks["watcher"][1]
     (patient.vault / "b.md").write_text("edited since\n")
     assert patient.checks()["journal and disk"][0], "what a person wrote since is nothing to mend"
 
@@ -93,7 +93,7 @@ def _leave_behind(patient: Patient) -> None:
         (
             lambda patient: (patient.state / "index" / "snapshot").write_bytes(b"x" * 100),
             "index",
-            "built anew",
+            "rebuilt",
         ),
     ],
 )
