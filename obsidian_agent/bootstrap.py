@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from obsidian_agent.services.vault_agents.library import FilesBelow, VaultAgents
     from obsidian_agent.threads.log_store import ThreadStore
     from obsidian_agent.threads.manager import ThreadManager
-    from obsidian_agent.vault.filesystem.store import Editing
+    from obsidian_agent.vault.filesystem.store import OpenFiles
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
@@ -109,15 +109,17 @@ class _EditorBeside:
 
     store: VaultStore
 
-    def settle(self, paths: Iterable[str] | None, *, surely: bool = False) -> Editing | None:
-        """As `Editor.settle`."""
+    def save(
+        self, paths: Iterable[str] | None, *, require_answer: bool = False
+    ) -> OpenFiles | None:
+        """As `Editor.save`."""
         try:
             find_transport()
         except ObsidianError:
             return None
         from obsidian_agent.obsidian.editing import ObsidianEditor
 
-        return ObsidianEditor(open_obsidian(self.store)).settle(paths, surely=surely)
+        return ObsidianEditor(open_obsidian(self.store)).save(paths, require_answer=require_answer)
 
 
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:

@@ -81,16 +81,21 @@ def _install(options: argparse.Namespace, out: Output) -> Exit:
 def _status(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.bootstrap import open_obsidian
 
-    found = open_obsidian(open_vault(options)).status()
+    status = open_obsidian(open_vault(options)).status()
     if out.as_json:
         ways = [
-            {"name": way.name, "can": list(way.can), "works": way.works, "why": way.why}
-            for way in found.ways
+            {
+                "name": channel.name,
+                "can": list(channel.can),
+                "works": channel.works,
+                "why": channel.why,
+            }
+            for channel in status.channels
         ]
-        out.document({"ways": ways, "best": found.best})
-    for way in found.ways:
-        out.line(f"{'ok  ' if way.works else 'no  '} {way.name:10} {way.why}")
-        out.line(f"                {', '.join(way.can)}")
+        out.document({"ways": ways, "best": status.best})
+    for channel in status.channels:
+        out.line(f"{'ok  ' if channel.works else 'no  '} {channel.name:10} {channel.why}")
+        out.line(f"                {', '.join(channel.can)}")
     out.line(_EXPERIMENTAL)
     return Exit.DONE
 

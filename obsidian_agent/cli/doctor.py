@@ -128,7 +128,7 @@ def _vault_checks(options: argparse.Namespace, store: VaultStore, state: Path) -
 
     view = DiskView(store)
     yield Check("vault", True, _contents(store, view))
-    is_writable = store.writable()
+    is_writable = store.is_writable()
     yield Check(
         "vault is writable",
         is_writable,

@@ -37,7 +37,7 @@ from obsidian_agent.providers.other_agent import (
     agent_command,
 )
 from obsidian_agent.services.runs import Runs
-from obsidian_agent.vault.filesystem.inventory import stamps
+from obsidian_agent.vault.filesystem.inventory import file_stamps
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 MOST_NAMED: Final = 10
@@ -121,10 +121,10 @@ def open_agent(
 
 def _watch(name: str, store: VaultStore, runs: Runs) -> Callable[[], Problem | None]:
     """Look at the vault; what looks again, and says what changed that no run did. Both block."""
-    known, before = {entry.run_id for entry in runs.history()}, stamps(store)
+    known, before = {entry.run_id for entry in runs.history()}, file_stamps(store)
 
     def changed() -> Problem | None:
-        after = stamps(store)
+        after = file_stamps(store)
         done = [entry.effects for entry in runs.history() if entry.run_id not in known]
         own = {
             path

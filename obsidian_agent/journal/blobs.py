@@ -18,7 +18,13 @@ from obsidian_agent.errors import JournalError, PathRefused
 from obsidian_agent.journal.records import StoredAction
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, Stamp
+from obsidian_agent.vault.transaction.actions import (
+    Action,
+    FileMetadata,
+    MoveEntry,
+    PutFile,
+    PutFolder,
+)
 
 MAX_ACTIONS: Final = 512
 MAX_BYTES: Final = 1 << 18
@@ -197,7 +203,7 @@ def _row(action: Action, origin: int) -> list[Any]:
                 *([True] if action.held else []),
             ]
         case PutFolder():
-            return [origin, "folder", action.path.text, action.made]
+            return [origin, "folder", action.path.text, action.created]
         case MoveEntry():
             return [
                 origin,
@@ -234,15 +240,15 @@ def _action(row: list[Any]) -> Action:
             raise ValueError("no action of this journal")
 
 
-def _stamp_row(stamp: Stamp | None) -> list[Any] | None:
+def _stamp_row(stamp: FileMetadata | None) -> list[Any] | None:
     return None if stamp is None else [stamp.modified_ns, stamp.born_ns, stamp.inode]
 
 
-def _stamp(row: list[Any] | None) -> Stamp | None:
+def _stamp(row: list[Any] | None) -> FileMetadata | None:
     if row is None:
         return None
     modified, born, inode = row
-    return Stamp(modified, born, tuple(inode) if inode else None)
+    return FileMetadata(modified, born, tuple(inode) if inode else None)
 
 
 def stored_path(text: str) -> VaultPath:

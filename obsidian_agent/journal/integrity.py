@@ -225,7 +225,7 @@ class Register:
             if _entry(entry.line()[:-1]) == entry
         ]
         replace_file(self.file, _TITLE + b"".join(lines))
-        if system_calls.FOLDERS_OPEN:
+        if system_calls.CAN_OPEN_FOLDERS:
             with suppress(OSError):
                 folder = os.open(self.file.parent, os.O_RDONLY)
                 try:

@@ -27,10 +27,10 @@ from obsidian_agent.journal.reader import no_run
 from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction, effects_of
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, content_of
-from obsidian_agent.vault.filesystem.store import Editing, VaultStore, io_error
+from obsidian_agent.vault.filesystem.store import OpenFiles, VaultStore, io_error
 from obsidian_agent.vault.filesystem.system_calls import (
     exchange,
-    rename_beside,
+    rename_as_recovered,
     rename_to_free,
     started_since,
 )
@@ -39,12 +39,12 @@ from obsidian_agent.vault.transaction.actions import (
     Action,
     MoveEntry,
     PutFile,
-    held_by,
+    mark_held,
     reverse,
-    settle_open,
+    save_open_files,
     siblings_among,
 )
-from obsidian_agent.vault.transaction.apply import IN_WRITING, Applier, HalfDone
+from obsidian_agent.vault.transaction.apply import INCOMPLETE_MODE, Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey, is_torn_of
 
 PathState = Literal["before", "after", "torn", "foreign"]
@@ -90,8 +90,8 @@ def judge(
 ) -> list[Judged]:
     """The state of every action of a record. Reads the disk, changes nothing."""
     survey = partial(Survey, handles, images, torn_before=started_since(record.boot))
-    look = survey().look
-    alone = [_forwards(stored, look(stored.action)) for stored in actions]
+    check = survey().check
+    alone = [_forwards(stored, check(stored.action)) for stored in actions]
     states = [one.state for one in alone]
     done = next((at for at, state in enumerate(states) if state == "before"), len(states))
     if "foreign" not in states and all(state == "before" for state in states[done:]):
@@ -123,13 +123,13 @@ def _judged_from(
     judged: list[Judged] = []
     for stored in reversed(actions[:point]):
         action = reverse(stored.action)
-        finding = behind.look(action)
+        finding = behind.check(action)
         if finding.possible:
             behind.assume(action)
         judged.append(_backwards(stored, finding))
     judged.reverse()
     for stored in actions[point:]:
-        finding = ahead.look(stored.action)
+        finding = ahead.check(stored.action)
         if finding.possible:
             ahead.assume(stored.action)
         judged.append(_forwards(stored, finding))
@@ -242,7 +242,7 @@ def settle(journal: Journal, store: VaultStore) -> None:
     for record in journal.unfinished():
         with FolderHandles(store) as handles:
             actions, images = journal.load(record)
-            _settle_open(store, actions)
+            _save_open_files(store, actions)
             states = {one.state for one in judge(handles, record, actions, images.find)}
         if len(states) > 1 or not states <= {"before", "after"}:
             raise JournalError(
@@ -253,11 +253,13 @@ def settle(journal: Journal, store: VaultStore) -> None:
         _end(journal, store, record, finish="after" in states)
 
 
-def _settle_open(store: VaultStore, actions: Sequence[StoredAction]) -> Editing | None:
+def _save_open_files(store: VaultStore, actions: Sequence[StoredAction]) -> OpenFiles | None:
     """Have an editor save what it holds, so that the disk says what was done. It has to answer if it was to change files of the record itself."""
     every = [stored.action for stored in actions]
-    return settle_open(
-        store, every, surely=any(isinstance(action, PutFile) and action.held for action in every)
+    return save_open_files(
+        store,
+        every,
+        require_answer=any(isinstance(action, PutFile) and action.held for action in every),
     )
 
 
@@ -265,7 +267,7 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     journal.make_durable()
     actions, images = journal.load(record)
     problems: list[Problem] = []
-    editing = _settle_open(store, actions)
+    editing = _save_open_files(store, actions)
     with (
         FolderHandles(store) as handles,
         Applier(
@@ -311,7 +313,7 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
 
 def _carried(
     applier: Applier,
-    editing: Editing | None,
+    editing: OpenFiles | None,
     one: Judged,
     images: ImageSource,
     finish: bool,
@@ -326,7 +328,7 @@ def _carried(
         return False
     if one.state == ("after" if finish else "before"):
         return finish
-    action = held_by(editing, one.forward if finish else one.backward)
+    action = mark_held(editing, one.forward if finish else one.backward)
     try:
         done = applier.carry_out(action, stored.number, images.for_action(action))
     except HalfDone:
@@ -388,7 +390,7 @@ def _clear(
             return _keep_beside(
                 folder, name, leftover.folder, action.path.name if action else "note.md"
             )
-        if stat.S_IMODE(status.st_mode) == IN_WRITING:
+        if stat.S_IMODE(status.st_mode) == INCOMPLETE_MODE:
             os.unlink(name, dir_fd=folder)
             return None
         content = content_of(folder, name)
@@ -454,5 +456,5 @@ def _put_back(folder: int, name: str, parent: VaultPath, target: str) -> str | N
 
 
 def _keep_beside(folder: int, name: str, parent: VaultPath, target: str) -> str:
-    beside = rename_beside(folder, name, target)
+    beside = rename_as_recovered(folder, name, target)
     return f"What was there before is now {parent.text + '/' if parent.text else ''}{beside}."

@@ -18,7 +18,7 @@ from obsidian_agent.journal.records import Kind, NewRecord, Record, Status, Stor
 from obsidian_agent.journal.recovery import settle
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
-from obsidian_agent.vault.filesystem.store import Editing, VaultStore
+from obsidian_agent.vault.filesystem.store import OpenFiles, VaultStore
 from obsidian_agent.vault.paths.path import VaultPath, is_trash
 from obsidian_agent.vault.transaction.actions import (
     Action,
@@ -26,12 +26,12 @@ from obsidian_agent.vault.transaction.actions import (
     PutFile,
     PutFolder,
     Siblings,
-    followed,
-    held_by,
+    after_move,
+    mark_held,
+    metadata_of,
     reverse,
-    settle_open,
+    save_open_files,
     siblings_among,
-    stamp_of,
 )
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
@@ -80,7 +80,7 @@ class _Reversal:
     images: ImageSource
     force: Collection[str] = ()
     skip: Collection[str] = ()
-    editing: Editing | None = None
+    editing: OpenFiles | None = None
     tasks: list[_Task] = field(default_factory=list)
     settled: set[int] = field(default_factory=set)
     restored: dict[str, None] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class _Reversal:
                 self.skipped[action.path.text] = None
             self._leave(action)
             return
-        finding = survey.look(action)
+        finding = survey.check(action)
         if finding.state is State.DONE:
             self._as_wanted(action, origin)
             return
@@ -148,7 +148,7 @@ class _Reversal:
         self.left.add(action.path.text)
         if isinstance(action, MoveEntry):
             self.missing.add(action.new_path.text)
-        elif isinstance(action, PutFolder) and action.made:
+        elif isinstance(action, PutFolder) and action.created:
             self.missing.add(action.path.text)
 
     def _is_left(self, action: Action) -> bool:
@@ -160,7 +160,7 @@ class _Reversal:
     def _holds_what_is_left(self, action: PutFolder) -> bool:
         """Whether a folder that is to go must stay in effect, because something of the same run stays in it."""
         below = action.path.text + "/"
-        return not action.made and any(path.startswith(below) for path in self.left)
+        return not action.created and any(path.startswith(below) for path in self.left)
 
     def _as_wanted(self, action: Action, origin: int) -> None:
         self.settled.add(origin)
@@ -174,7 +174,7 @@ class _Reversal:
                 action = replace(action, mode=mode)
             elif not self.images.has(action.after):
                 return None
-        return [_Task(held_by(self.editing, action), origin)]
+        return [_Task(mark_held(self.editing, action), origin)]
 
     def _forced(
         self, survey: Survey, action: Action, origin: int, finding: Finding
@@ -193,7 +193,7 @@ class _Reversal:
                     return None
                 there = finding.content
                 tasks = self._ready(
-                    replace(action, before=there.hash, was=stamp_of(there.status)),
+                    replace(action, before=there.hash, was=metadata_of(there.status)),
                     origin,
                     _mode(finding),
                 )
@@ -203,7 +203,7 @@ class _Reversal:
             case MoveEntry() if finding.state is State.FOREIGN and finding.actual is not None:
                 return [_Task(replace(action, hash=finding.actual), origin)]
             case MoveEntry() if finding.state is State.BLOCKED:
-                way = survey.look(PutFile(action.new_path, None, None))
+                way = survey.check(PutFile(action.new_path, None, None))
                 if way.content is None:
                     return None
                 clear = PutFile(
@@ -218,8 +218,8 @@ class _Reversal:
 
     def _folders(self, survey: Survey, folder: VaultPath, origin: int) -> list[_Task]:
         """The tasks that make a folder that is gone, and those above it that are."""
-        action = PutFolder(folder, made=True)
-        if folder.is_root or survey.look(action).state not in (State.READY, State.MISSING):
+        action = PutFolder(folder, created=True)
+        if folder.is_root or survey.check(action).state not in (State.READY, State.MISSING):
             return []
         return [*self._folders(survey, folder.parent, origin), _Task(action, origin)]
 
@@ -265,7 +265,7 @@ class _Reversal:
             return False
         try:
             survey = Survey(handles)
-            finding = survey.look(action)
+            finding = survey.check(action)
             forced = self._forced(survey, action, task.origin, finding)
         except VaultError as unreadable:
             self.fail(action, unreadable)
@@ -426,7 +426,7 @@ def _planned(
     """The actions that take a record back, but for the first `kept`; with `seen` each is looked at first."""
     actions, images = journal.load(record)
     reversal = _Reversal(
-        images, force, skip, settle_open(handles.store, [stored.action for stored in actions])
+        images, force, skip, save_open_files(handles.store, [stored.action for stored in actions])
     )
     survey = Survey(handles)
     in_effect = record.in_effect
@@ -447,7 +447,7 @@ def _planned(
         action = first = reverse(stored.action)
         for number, move in reversed(moved):
             if number < stored.number and isinstance(move, MoveEntry):
-                action = followed(action, move)
+                action = after_move(action, move)
         present.append(action)
         if stored.number in in_effect and stored.number >= kept:
             try:

@@ -218,7 +218,7 @@ class Journal(JournalReader):
             flush_all_of(self.folder)
         else:
             _flush_one(self._log, os.O_RDWR)
-            if self._new_log and system_calls.FOLDERS_OPEN:
+            if self._new_log and system_calls.CAN_OPEN_FOLDERS:
                 _flush_one(self.folder, os.O_RDONLY)
         self._fresh = self._new_log = False
         self._note(self._writer)
@@ -339,7 +339,7 @@ class RecordWriter:
 
 def flush_all_of(folder: Path) -> None:
     """Flush the files of a folder, its names, and the names of the folders above it."""
-    if system_calls.FOLDERS_OPEN:
+    if system_calls.CAN_OPEN_FOLDERS:
         fd = os.open(folder, os.O_RDONLY)
         try:
             if system_calls.flush_file_system(fd):
@@ -349,7 +349,7 @@ def flush_all_of(folder: Path) -> None:
     for entry in folder.iterdir():
         if entry.is_file():
             _flush_one(entry, os.O_RDWR)
-    for place in (folder, *folder.parents) if system_calls.FOLDERS_OPEN else ():
+    for place in (folder, *folder.parents) if system_calls.CAN_OPEN_FOLDERS else ():
         with suppress(OSError):
             _flush_one(place, os.O_RDONLY)
 

@@ -45,7 +45,7 @@ class _Reply(BaseModel):
     message: str = ""
 
 
-class Place(BaseModel):
+class TextPosition(BaseModel):
     """A line and a column, from 0."""
 
     model_config = ConfigDict(frozen=True)
@@ -57,8 +57,8 @@ class LiveSelection(BaseModel):
     """A selection as the editor has it: `head` is the end with the cursor. Without text in it, it is a cursor."""
 
     model_config = ConfigDict(frozen=True)
-    anchor: Place
-    head: Place
+    anchor: TextPosition
+    head: TextPosition
 
 
 class LiveContext(_Reply):
@@ -74,7 +74,7 @@ class LiveContext(_Reply):
     text: str | None = None
 
 
-class SettledFile(BaseModel):
+class SavedFile(BaseModel):
     """An open note after it was saved: the hash of the editor's text, and whether the disk holds that too (`saved`).
 
     A file that is open, and not as a note (a canvas), has no mode.
@@ -88,8 +88,8 @@ class SettledFile(BaseModel):
     saved: bool = False
 
 
-class _Settled(_Reply):
-    files: tuple[SettledFile, ...] = ()
+class _Saved(_Reply):
+    files: tuple[SavedFile, ...] = ()
 
 
 class _Opened(_Reply):
@@ -116,7 +116,7 @@ class _Executed(_Reply):
 _AnyReply = TypeVar("_AnyReply", bound=_Reply)
 
 
-class NoCompanion(ObsidianError):
+class CompanionUnavailable(ObsidianError):
     """Obsidian answers, but not the companion, or not one that this program can talk to. `sent`: it may have done what was asked."""
 
     def __init__(self, message: str, *, hint: str, sent: bool = False) -> None:
@@ -143,9 +143,9 @@ class CompanionClient:
         """What the person looks at, when that is no longer what it was at the version `since`, at the latest after `wait` seconds."""
         return self._ask("watch", LiveContext, delay=wait, since=since, wait=int(wait * 1000))
 
-    def settle(self, paths: Sequence[str]) -> tuple[SettledFile, ...]:
+    def save(self, paths: Sequence[str]) -> tuple[SavedFile, ...]:
         """Save these notes where they are open, and say how they stand."""
-        return self._ask("settle", _Settled, paths=list(paths)).files
+        return self._ask("settle", _Saved, paths=list(paths)).files
 
     def edit(self, path: str, before: str, after: str, changes: Sequence[TextChange]) -> None:
         """Change an open note in one step of the editor's undo, from the text with hash `before` to that with hash `after`, and save it.
@@ -181,7 +181,7 @@ class CompanionClient:
         if not reply.ok and reply.code == "PROTOCOL":
             raise _other_protocol()
         if os.path.realpath(reply.vault) != self.folder or reply.code == "OTHER_VAULT":
-            raise NoCompanion(
+            raise CompanionUnavailable(
                 "The Obsidian that answers has another vault open.",
                 hint="Open this vault in Obsidian.",
             )
@@ -193,7 +193,7 @@ class CompanionClient:
 def _parse(answer: str, kind: type[_AnyReply]) -> _AnyReply:
     line = next((line for line in reversed(answer.splitlines()) if line.startswith(_PREFIX)), None)
     if line is None:
-        raise NoCompanion(
+        raise CompanionUnavailable(
             "The companion plugin is not installed in this vault, or not enabled.",
             hint="Run `obsidian-agent companion install`, then enable it in Obsidian.",
             sent=not answer,
@@ -201,7 +201,7 @@ def _parse(answer: str, kind: type[_AnyReply]) -> _AnyReply:
     try:
         document = json.loads(line[len(_PREFIX) :])
     except (ValueError, RecursionError) as error:
-        raise NoCompanion(
+        raise CompanionUnavailable(
             "The companion's reply was cut off.", hint="Try again.", sent=True
         ) from error
     if isinstance(document, dict) and document.get("protocol") != PROTOCOL:
@@ -209,15 +209,15 @@ def _parse(answer: str, kind: type[_AnyReply]) -> _AnyReply:
     try:
         return kind.model_validate(document)
     except ValidationError as error:
-        raise NoCompanion(
+        raise CompanionUnavailable(
             "The companion's reply is not what was agreed.",
             hint="Run `obsidian-agent companion install` again.",
             sent=True,
         ) from error
 
 
-def _other_protocol() -> NoCompanion:
-    return NoCompanion(
+def _other_protocol() -> CompanionUnavailable:
+    return CompanionUnavailable(
         "The companion plugin in this vault is of another version.",
         hint="Run `obsidian-agent companion install` again, then turn the plugin off and on in Obsidian.",
     )

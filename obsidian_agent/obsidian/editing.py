@@ -18,8 +18,8 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Conflict, ObsidianError, Problem, VaultError
 from obsidian_agent.obsidian.companion_client import (
     CompanionClient,
-    NoCompanion,
-    SettledFile,
+    CompanionUnavailable,
+    SavedFile,
     TextChange,
 )
 from obsidian_agent.obsidian.live import Obsidian
@@ -37,18 +37,18 @@ _UNDONE: Final = frozenset(
 
 @dataclass(slots=True)
 class OpenNotes:
-    """The files that were open in Obsidian when they were settled (`Editing` in vault/filesystem/store.py)."""
+    """The files that were open in Obsidian when they were settled (`OpenFiles` in vault/filesystem/store.py)."""
 
     companion: CompanionClient | None
-    files: Mapping[str, SettledFile]
+    files: Mapping[str, SavedFile]
     warnings: list[Problem] = field(default_factory=list)
 
-    def holds(self, path: str) -> bool:
+    def is_open(self, path: str) -> bool:
         """Whether the file is open."""
         return path in self.files
 
-    def put(self, path: str, before: bytes, after: bytes) -> bool:
-        """Have an open note changed; False when that has to be done on the disk. Raises as `Editing.put`."""
+    def write(self, path: str, before: bytes, after: bytes) -> bool:
+        """Have an open note changed; False when that has to be done on the disk. Raises as `OpenFiles.write`."""
         if self.companion is None:
             return False
         why = (
@@ -64,7 +64,7 @@ class OpenNotes:
                 if error.sent:
                     raise
                 why = "Obsidian was closed meanwhile"
-            except NoCompanion as error:
+            except CompanionUnavailable as error:
                 if error.sent:
                     raise
                 why = "the plugin was switched off meanwhile"
@@ -93,16 +93,18 @@ class ObsidianEditor:
 
     obsidian: Obsidian
 
-    def settle(self, paths: Iterable[str] | None, *, surely: bool = False) -> OpenNotes | None:
-        """Have what is typed saved. Raises as `Editor.settle`."""
+    def save(
+        self, paths: Iterable[str] | None, *, require_answer: bool = False
+    ) -> OpenNotes | None:
+        """Have what is typed saved. Raises as `Editor.save`."""
         try:
             companion = self.obsidian.companion()
             concerned = _among(companion.context().open, paths)
-            settled = companion.settle(concerned) if concerned else ()
-        except (Unreachable, NoCompanion) as error:
+            settled = companion.save(concerned) if concerned else ()
+        except (Unreachable, CompanionUnavailable) as error:
             if not error.sent:
                 return None
-            if surely:
+            if require_answer:
                 raise
             return OpenNotes(None, {}, [error.problem()])
         except ObsidianError as error:

@@ -25,16 +25,16 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.companion_client import (
     CompanionClient,
+    CompanionUnavailable,
     LiveContext,
-    NoCompanion,
     ObsidianCommand,
 )
 from obsidian_agent.obsidian.registry import KnownVault, active_file, known_vault
 from obsidian_agent.obsidian.transport import ANSWER_SECONDS, Transport, Unreachable, find_transport
 
-WayName = Literal["companion", "cli", "uri", "workspace"]
+ChannelName = Literal["companion", "cli", "uri", "workspace"]
 
-CAN: Final[dict[WayName, tuple[str, ...]]] = {
+CAN: Final[dict[ChannelName, tuple[str, ...]]] = {
     "companion": ("activeFile", "selection", "edit", "openFile", "listCommands", "runCommands"),
     "cli": ("activeFile", "openFile", "listCommands", "runCommands"),
     "uri": ("openFile",),
@@ -43,10 +43,10 @@ CAN: Final[dict[WayName, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Channel:
     """One way to Obsidian: what it is good for, whether it works now, and through what, or why not and what to do."""
 
-    name: WayName
+    name: ChannelName
     works: bool
     why: str
 
@@ -60,12 +60,12 @@ class Way:
 class Status:
     """All ways, best first; `best` is the first that works."""
 
-    ways: tuple[Way, ...]
+    channels: tuple[Channel, ...]
 
     @property
-    def best(self) -> WayName | None:
+    def best(self) -> ChannelName | None:
         """The best way that works now."""
-        return next((way.name for way in self.ways if way.works), None)
+        return next((way.name for way in self.channels if way.works), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ActiveFile:
     """The file in front in Obsidian, as a vault path. `may_be_old`: it stands in a file that Obsidian writes now and then."""
 
     path: str
-    via: WayName
+    via: ChannelName
     may_be_old: bool = False
 
 
@@ -84,10 +84,10 @@ class Obsidian:
     """
 
     def __init__(
-        self, folder: str, workspace: Callable[[], object], patience: float = ANSWER_SECONDS
+        self, folder: str, workspace: Callable[[], object], timeout: float = ANSWER_SECONDS
     ) -> None:
         self._folder = folder
-        self._patience = patience
+        self._patience = timeout
         self._workspace = workspace
 
     def companion(self) -> CompanionClient:
@@ -132,7 +132,7 @@ class Obsidian:
         path = active_file(self._workspace())
         return None if path is None else ActiveFile(path, "workspace", may_be_old=True)
 
-    def open(self, path: str, line: int | None = None, *, new_pane: bool = False) -> WayName:
+    def open(self, path: str, line: int | None = None, *, new_pane: bool = False) -> ChannelName:
         """Show a file (a vault path) at a line (from 1); the way it went. Raises `ObsidianError` when there is none."""
         try:
             if self.companion().open(path, line, new_pane=new_pane):
@@ -153,14 +153,14 @@ class Obsidian:
         """The commands that can be run now. Raises `ObsidianError` when Obsidian cannot be asked."""
         try:
             return self.companion().commands()
-        except NoCompanion:
+        except CompanionUnavailable:
             return self._core().commands()
 
     def run(self, id: str, name: str) -> None:
         """Run the command that was shown with this id and name. Raises `ObsidianError` when it is another by now, or was not executed."""
         try:
             executed = self.companion().run(id, name)
-        except NoCompanion:
+        except CompanionUnavailable:
             core = self._core()
             if all((command.id, command.name) != (id, name) for command in core.commands()):
                 raise ObsidianError(
@@ -177,31 +177,31 @@ class Obsidian:
         """How each way stands now. Asks Obsidian."""
         companion, cli = self._asked()
         uri = (
-            Way("uri", True, "The desktop opens it.")
+            Channel("uri", True, "The desktop opens it.")
             if opener() is not None
-            else Way("uri", False, "There is no desktop here.")
+            else Channel("uri", False, "There is no desktop here.")
         )
         known = active_file(self._workspace())
         why = "It names no open file." if known is None else f"It names {known}, which may be old."
-        return Status((companion, cli, uri, Way("workspace", known is not None, why)))
+        return Status((companion, cli, uri, Channel("workspace", known is not None, why)))
 
-    def _asked(self) -> tuple[Way, Way]:
+    def _asked(self) -> tuple[Channel, Channel]:
         """How the companion and the command line stand. When one finds Obsidian out of reach, the other need not wait for that too."""
         companion = None
         try:
             through = f"It answers through {self._reach()[0].name}."
             try:
                 self.companion().context()
-                companion = Way("companion", True, through)
+                companion = Channel("companion", True, through)
             except Unreachable:
                 raise
             except ObsidianError as error:
-                companion = Way("companion", False, error.problem().message)
+                companion = Channel("companion", False, error.problem().message)
             self._core().check()
-            return companion, Way("cli", True, through)
+            return companion, Channel("cli", True, through)
         except ObsidianError as error:
             why = error.problem().message
-            return companion or Way("companion", False, why), Way("cli", False, why)
+            return companion or Channel("companion", False, why), Channel("cli", False, why)
 
 
 def open_address(place: str, *, new_pane: bool = False) -> str:

@@ -56,21 +56,21 @@ class Transport(Protocol):
         """What Obsidian prints; `wait` is how many seconds the request asks it to wait. Raises `Unreachable`."""
 
 
-def find_transport(patience: float = ANSWER_SECONDS) -> Transport:
+def find_transport(timeout: float = ANSWER_SECONDS) -> Transport:
     """The socket, else the program; `patience` is how many seconds an answer may take. Raises `Unreachable` when neither is here. Touches no socket."""
-    place = socket_place()
+    place = socket_path()
     if place is not None:
-        return SocketTransport(place, patience)
+        return SocketTransport(place, timeout)
     program = shutil.which("obsidian-cli")
     if program is not None:
-        return ProgramTransport(program, patience)
+        return ProgramTransport(program, timeout)
     raise Unreachable(
         "Obsidian is not running, or it is too old to have a command line.",
         hint="Start Obsidian 1.12.7 or newer.",
     )
 
 
-def socket_place() -> str | None:
+def socket_path() -> str | None:
     """Where the socket of this user's Obsidian lies, if there is one."""
     if sys.platform == "win32":
         import getpass
@@ -101,7 +101,7 @@ class SocketTransport:
     """The socket, or on Windows the pipe, at `place`."""
 
     place: str
-    patience: float = ANSWER_SECONDS
+    timeout: float = ANSWER_SECONDS
 
     @property
     def name(self) -> str:
@@ -117,7 +117,7 @@ class SocketTransport:
             + b"\n"
         )
         talk = _ask_pipe if sys.platform == "win32" else _ask_socket
-        return _understood(talk(self.place, request, self.patience + wait))
+        return _understood(talk(self.place, request, self.timeout + wait))
 
 
 def _ask_socket(place: str, request: bytes, seconds: float) -> bytes:
@@ -183,7 +183,7 @@ class ProgramTransport:
     """The program `obsidian-cli`, which talks to the socket itself."""
 
     program: str
-    patience: float = ANSWER_SECONDS
+    timeout: float = ANSWER_SECONDS
 
     @property
     def name(self) -> str:
@@ -205,11 +205,11 @@ class ProgramTransport:
             except OSError as error:
                 raise _not_running() from error
             try:
-                child.wait(self.patience + wait)
+                child.wait(self.timeout + wait)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-                raise _hangs(self.patience + wait) from None
+                raise _hangs(self.timeout + wait) from None
             if os.fstat(output.fileno()).st_size > MAX_ANSWER:
                 raise _too_long()
             output.seek(0)

@@ -39,9 +39,9 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._serial: bool | None = None
 
-    def look(self, looking: bool) -> None:
+    def set_active(self, active: bool) -> None:
         """Whether somebody looks at this program; without that Obsidian is not asked. Does not block."""
-        if not looking:
+        if not active:
             self._looking.clear()
             return
         self._looking.set()

@@ -13,7 +13,7 @@ from obsidian_agent.journal.writer import RecordWriter
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.inventory import Inventory
-from obsidian_agent.vault.filesystem.store import Editing
+from obsidian_agent.vault.filesystem.store import OpenFiles
 from obsidian_agent.vault.paths.path import VaultPath, is_trash, trash_path
 from obsidian_agent.vault.transaction.actions import (
     Action,
@@ -21,8 +21,8 @@ from obsidian_agent.vault.transaction.actions import (
     PutFile,
     PutFolder,
     action_of,
-    held_by,
-    stamp_of,
+    mark_held,
+    metadata_of,
 )
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 from obsidian_agent.vault.views.changes import Move, NetChange, OwnedOperation, WriteFile
@@ -50,7 +50,7 @@ class Precheck:
         handles: FolderHandles,
         writer: RecordWriter,
         instances: Sequence[Instance],
-        editing: Editing | None = None,
+        editing: OpenFiles | None = None,
     ) -> None:
         self._survey = Survey(handles)
         self._view = DiskView(handles.store)
@@ -78,7 +78,7 @@ class Precheck:
         if isinstance(operation, Move) and is_trash(operation.new_path):
             self._make_trash(owned)
         action = action_of(operation)
-        finding = self._survey.look(action)
+        finding = self._survey.check(action)
         if finding.state is State.DONE and isinstance(action, PutFolder):
             return
         if finding.state is not State.READY:
@@ -86,7 +86,7 @@ class Precheck:
             return
         content = operation.content if isinstance(operation, WriteFile) else b""
         self._add(
-            owned.instance, held_by(self._editing, _as_found(action, finding)), content, finding
+            owned.instance, mark_held(self._editing, _as_found(action, finding)), content, finding
         )
 
     def _check_inside(self, owned: OwnedOperation, inventory: Inventory) -> None:
@@ -106,8 +106,8 @@ class Precheck:
             self._report(owned, Problem("CONFLICT", message, path=found[0][0]))
 
     def _make_trash(self, owned: OwnedOperation) -> None:
-        action = PutFolder(trash_path(), made=True)
-        finding = self._survey.look(action)
+        action = PutFolder(trash_path(), created=True)
+        finding = self._survey.check(action)
         if finding.state is State.READY:
             self._add(owned.instance, action, b"", finding)
         elif finding.state is not State.DONE:
@@ -139,7 +139,7 @@ def _as_found(action: Action, finding: Finding) -> Action:
     if isinstance(action, MoveEntry) and finding.status is not None:
         return replace(action, inode=(finding.status.st_dev, finding.status.st_ino))
     if isinstance(action, PutFile) and finding.content is not None:
-        was = stamp_of(finding.content.status)
+        was = metadata_of(finding.content.status)
         return PutFile(
             finding.real or action.path,
             action.before,

@@ -61,7 +61,7 @@ from obsidian_agent.vault.transaction.actions import (
     PutFolder,
     action_of,
     reverse,
-    settle_open,
+    save_open_files,
 )
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 
@@ -150,7 +150,7 @@ class _Execution:
         started = perf_counter()
         with self._journal.lock(), FolderHandles(self._store) as handles:
             settle(self._journal, self._store)
-            editing = settle_open(
+            editing = save_open_files(
                 self._store, (action_of(owned.operation) for owned in preview.change_set.operations)
             )
             with self._journal.begin(_new_record(preview)) as writer:

@@ -166,12 +166,12 @@ class OpenVault:
 
         if self._open_obsidian is not None and self._watcher is None:
             self._watcher = Watcher(self._open_obsidian, update)
-            self._watcher.look(True)
+            self._watcher.set_active(True)
 
     def set_app_focused(self, has_focus: bool) -> None:
         """Watch Obsidian only while this program has the focus. Does not block."""
         if self._watcher is not None:
-            self._watcher.look(has_focus)
+            self._watcher.set_active(has_focus)
 
     def open_in_obsidian(
         self, path: str, line: int | None = None, *, new_pane: bool = False

@@ -73,7 +73,7 @@ class Plans:
         if vault.store.editor is not None:
             # What cannot be saved now is told before anything is written.
             with suppress(ObsidianAgentError):
-                vault.store.editor.settle(None)
+                vault.store.editor.save(None)
         return run_context(
             vault.store, vault.view(), vault.focus, vault.clock(), {}, vault.commands()
         )
@@ -292,7 +292,7 @@ class Plans:
             return None
         if self.vault.store.editor is not None and approved.context.active_file is not None:
             with suppress(ObsidianAgentError):
-                self.vault.store.editor.settle([approved.context.active_file.text])
+                self.vault.store.editor.save([approved.context.active_file.text])
         return moved_selection(self.vault.view(), approved.context)
 
     def _open_in_obsidian(self, approved: Preview, result: ExecutionResult) -> Iterator[Problem]:

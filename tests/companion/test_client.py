@@ -32,7 +32,7 @@ def window(open_window: OpenWindow) -> Window:
 
 @pytest.fixture
 def obsidian(window: Window) -> Obsidian:
-    return Obsidian(str(window.folder), lambda: None, patience=1.0)
+    return Obsidian(str(window.folder), lambda: None, timeout=1.0)
 
 
 def test_the_context_is_what_the_person_selected(window: Window, obsidian: Obsidian) -> None:
@@ -48,7 +48,7 @@ def test_settle_edit_and_one_ctrl_z(window: Window, obsidian: Obsidian) -> None:
     companion = obsidian.companion()
     window.press("Control+End")
     window.type("typed")
-    [settled, closed] = companion.settle(["Note.md", "Other.md"])
+    [settled, closed] = companion.save(["Note.md", "Other.md"])
     assert (settled.open, settled.saved, settled.hash) == (True, True, sha256(NOTE + "typed"))
     assert not closed.open
     after = "🎈" + NOTE + "typed"

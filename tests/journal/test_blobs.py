@@ -73,18 +73,18 @@ def test_what_goes_in_comes_out(actions: list[tuple[Action, int, list[bytes]]], 
 
 
 def test_equal_contents_are_kept_once() -> None:
-    action = PutFolder(vault_path("a"), made=True)
+    action = PutFolder(vault_path("a"), created=True)
     part = packed([(action, 0, [b"same" * 1000])] * 50)
     assert len(zlib.decompress(part.images)) == 4000
 
 
 def test_the_second_of_two_similar_contents_costs_little() -> None:
     text = "".join(f"line {number * number % 977}\n" for number in range(400)).encode()
-    alone = packed([(PutFolder(vault_path("a"), made=True), 0, [text])])
+    alone = packed([(PutFolder(vault_path("a"), created=True), 0, [text])])
     both = packed(
         [
             (
-                PutFolder(vault_path("a"), made=True),
+                PutFolder(vault_path("a"), created=True),
                 0,
                 [text, text.replace(b"line 16\n", b"line sixteen\n")],
             )
@@ -102,7 +102,7 @@ def test_a_content_that_is_not_kept() -> None:
 
 @pytest.mark.parametrize("spoil", ["checksum", "bytes"])
 def test_damaged_contents_are_never_given_out(spoil: str) -> None:
-    part = packed([(PutFolder(vault_path("a"), made=True), 0, [b"content"])])
+    part = packed([(PutFolder(vault_path("a"), created=True), 0, [b"content"])])
     other = zlib.compress(b"CONTENT")
     part = (
         replace(part, checksum=1)

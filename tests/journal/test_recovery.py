@@ -11,7 +11,7 @@ from faults import power_cut, power_cut_before_the_end, refused
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import undo, undo_preview
-from obsidian_agent.vault.transaction.apply import IN_WRITING, Applier
+from obsidian_agent.vault.transaction.apply import INCOMPLETE_MODE, Applier
 from obsidian_agent.vault.views.changes import Operation
 from previews import create, make, modify, move, trash
 
@@ -200,7 +200,7 @@ class TestLeftovers:
         left = home.root / f".{self.token(home)}.2.ab"
         left.write_bytes(content)
         if why == "in writing":
-            left.chmod(IN_WRITING)
+            left.chmod(INCOMPLETE_MODE)
         else:
             home.machine_went_down(left)
         assert interrupted(home.journal, home.store)[0].leftovers == 1

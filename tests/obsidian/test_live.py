@@ -52,7 +52,7 @@ def test_the_companion_tells_selection_and_open_notes(
 def test_settling_saves_what_is_typed(running: StandIn, obsidian: Obsidian, folder: Path) -> None:
     (folder / "Daily.md").write_text("one\n")
     running.open_note("Daily.md").text = "one\nunsaved\n"
-    settled, other = obsidian.companion().settle(["Daily.md", "Other.md"])
+    settled, other = obsidian.companion().save(["Daily.md", "Other.md"])
     assert (settled.open, settled.saved, other.open) == (True, True, False)
     assert (folder / "Daily.md").read_text() == "one\nunsaved\n"
 
@@ -164,7 +164,7 @@ def test_the_active_file_comes_by_the_best_way_that_answers(
     }
     obsidian = Obsidian(str(folder), lambda: document)
     running.active = "Now.md"
-    ways = []
+    channels = []
     for prepare in (
         lambda: None,
         lambda: setattr(running, "companion", False),
@@ -173,8 +173,8 @@ def test_the_active_file_comes_by_the_best_way_that_answers(
         prepare()
         found = obsidian.active_file()
         assert found is not None
-        ways.append((found.path, found.via, found.may_be_old))
-    assert ways == [
+        channels.append((found.path, found.via, found.may_be_old))
+    assert channels == [
         ("Now.md", "companion", False),
         ("Now.md", "cli", False),
         ("Old.md", "workspace", True),
@@ -274,11 +274,11 @@ def test_each_failure_has_its_sentence_and_then_the_next_way_is_taken(
     sentence: str,
 ) -> None:
     # Only an answer that never comes may meet the limit: 60 MB take their time on a busy machine.
-    patience = 0.5 if "within 0.5 seconds" in sentence else PATIENCE
-    obsidian = Obsidian(str(folder), lambda: None, patience=patience)
+    timeout = 0.5 if "within 0.5 seconds" in sentence else PATIENCE
+    obsidian = Obsidian(str(folder), lambda: None, timeout=timeout)
     prepare(running)
     started = time.monotonic()
-    companion = obsidian.status().ways[0]
+    companion = obsidian.status().channels[0]
     assert not companion.works
     assert sentence in companion.why
     assert companion.why.count("\n") == 0
@@ -314,7 +314,7 @@ def test_a_folder_that_obsidian_does_not_know_is_not_asked_about(
 
 def test_without_an_obsidian_the_status_says_so_of_every_way(obsidian: Obsidian) -> None:
     status = obsidian.status()
-    assert [(way.name, way.works) for way in status.ways] == [
+    assert [(channel.name, channel.works) for channel in status.channels] == [
         (name, False) for name in ("companion", "cli", "uri", "workspace")
     ]
     assert status.best is None

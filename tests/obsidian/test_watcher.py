@@ -39,7 +39,7 @@ def watching(
 def test_what_happens_is_told_and_that_obsidian_went_and_came(
     running: StandIn, watching: Watcher, seen: list[LiveContext | None], folder: Path
 ) -> None:
-    watching.look(True)
+    watching.set_active(True)
     until(lambda: seen)
     (folder / "A.md").write_text("a")
     running.open_note("A.md")
@@ -66,7 +66,7 @@ def test_an_obsidian_that_serves_one_request_at_a_time_is_asked_now_and_then(
             return running.answer(argv).encode()
 
     running.raw = answer
-    watching.look(True)
+    watching.set_active(True)
     until(lambda: running.asked.count("context") > 5)
     assert running.asked.count("watch") == 1
     running.active = "B.md"
@@ -75,5 +75,5 @@ def test_an_obsidian_that_serves_one_request_at_a_time_is_asked_now_and_then(
 
 def test_nothing_is_asked_before_somebody_looks(running: StandIn, watching: Watcher) -> None:
     time.sleep(0.2)
-    watching.look(False)
+    watching.set_active(False)
     assert running.asked == []

@@ -106,7 +106,7 @@ BUGS = (
     Bug(
         "an edit of a property is proven",
         "vault/frontmatter/properties.py",
-        "    _prove(changed, _expected(parsed, targets, request))\n",
+        "    _verify(changed, _expected(parsed, targets, request))\n",
         "",
         "tests/vault/frontmatter/test_properties.py",
     ),

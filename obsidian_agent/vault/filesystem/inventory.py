@@ -35,7 +35,7 @@ _RECENT_NS: Final = 3_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class InventoryItem:
     """An entry, by its name below the folder. `times` are modification and change time in nanoseconds.
 
     `hash` is that of a file's content, or a link's target. A file without times is known by its hash alone; one with both must have both.
@@ -54,7 +54,7 @@ class Inventory:
     """Everything below the folder at `path`, sorted by name; for a file at `path` that file, under the name ""."""
 
     path: VaultPath
-    items: tuple[Item, ...]
+    items: tuple[InventoryItem, ...]
 
     @cached_property
     def digest(self) -> str:
@@ -102,7 +102,7 @@ def differences(store: VaultStore, before: Inventory, listed: Listed) -> Iterato
         yield _full(before.path, name), "is gone"
 
 
-def stamps(store: VaultStore) -> dict[str, tuple[int, ...]]:
+def file_stamps(store: VaultStore) -> dict[str, tuple[int, ...]]:
     """Every file, link and folder of the vault by its path, hidden ones too, with what tells that it is another one: size, times, inode, mode.
 
     Of a folder only that it is there. Nothing is read; what cannot be looked at is left out.
@@ -133,7 +133,7 @@ def stamps(store: VaultStore) -> dict[str, tuple[int, ...]]:
 
 def _entries(
     handles: FolderHandles, path: VaultPath, listed: Listed
-) -> Iterator[tuple[VaultPath, str, Item]]:
+) -> Iterator[tuple[VaultPath, str, InventoryItem]]:
     """The entries, not read yet. What is gone by now is left out."""
     for folder, names in listed:
         prefix = (
@@ -155,12 +155,12 @@ def _entries(
                 continue
             below = "" if prefix is None else prefix + name
             if target is not None:
-                yield folder, name, Item(below, "other", link=True, hash=target)
+                yield folder, name, InventoryItem(below, "other", link=True, hash=target)
             elif stat.S_ISREG(status.st_mode):
                 yield (
                     folder,
                     name,
-                    Item(
+                    InventoryItem(
                         below,
                         "file",
                         size=status.st_size,
@@ -168,12 +168,17 @@ def _entries(
                     ),
                 )
             else:
-                yield folder, name, Item(below, kind_of(status.st_mode))
+                yield folder, name, InventoryItem(below, kind_of(status.st_mode))
 
 
 def _known(
-    handles: FolderHandles, folder: VaultPath, name: str, item: Item, small: bool, recent: int
-) -> Item:
+    handles: FolderHandles,
+    folder: VaultPath,
+    name: str,
+    item: InventoryItem,
+    small: bool,
+    recent: int,
+) -> InventoryItem:
     """The item with what it is to be known by."""
     if item.times is None or item.size > HASHED_FILE or not (small or max(item.times) >= recent):
         return item
@@ -181,7 +186,7 @@ def _known(
     return replace(item, hash=found, times=None if small and found is not None else item.times)
 
 
-def _differs(old: Item, new: Item) -> bool:
+def _differs(old: InventoryItem, new: InventoryItem) -> bool:
     """Whether an entry is another one, as far as that is known without reading a file."""
     if (old.kind, old.link, old.size) != (new.kind, new.link, new.size):
         return True

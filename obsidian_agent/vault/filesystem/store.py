@@ -142,7 +142,7 @@ class VaultStore:
         """The vault's name: that of its folder."""
         return os.path.basename(self.real_path)
 
-    def writable(self) -> bool:
+    def is_writable(self) -> bool:
         """Whether files can be made in the root."""
         if isinstance(self._root, str):
             return os.access(self._root, os.W_OK)
@@ -514,17 +514,17 @@ def io_error(error: OSError, path: VaultPath) -> VaultError:
     )
 
 
-class Editing(Protocol):
+class OpenFiles(Protocol):
     """The files that were open when they were settled."""
 
     @property
     def warnings(self) -> Sequence[Problem]:
         """What people should know of files that are open and were changed on the disk all the same."""
 
-    def holds(self, path: str) -> bool:
+    def is_open(self, path: str) -> bool:
         """Whether the file is open."""
 
-    def put(self, path: str, before: bytes, after: bytes) -> bool:
+    def write(self, path: str, before: bytes, after: bytes) -> bool:
         """Have an open file changed; False when that has to be done on the disk.
 
         Raises Conflict when the person has typed in it meanwhile, VaultError when the program cannot do it, and ObsidianError when nobody
@@ -535,7 +535,9 @@ class Editing(Protocol):
 class Editor(Protocol):
     """What can be asked of the program."""
 
-    def settle(self, paths: Iterable[str] | None, *, surely: bool = False) -> Editing | None:
+    def save(
+        self, paths: Iterable[str] | None, *, require_answer: bool = False
+    ) -> OpenFiles | None:
         """Have what is typed in these files, and in those below these folders (None: everywhere), written to the disk. None: nothing is open.
 
         Raises Conflict for words that cannot be saved. A program that runs and does not answer is an ObsidianError with `surely`, else as if

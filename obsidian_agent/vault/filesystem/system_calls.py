@@ -103,7 +103,7 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new_name)
 
 
-def rename_beside(folder_fd: int, name: str, target: str) -> str:
+def rename_as_recovered(folder_fd: int, name: str, target: str) -> str:
     """Rename a file to the first free name like `target` that says where it comes from. Return that name."""
     for count in itertools.count(1):
         free = marked(target, f" (recovered{'' if count == 1 else f' {count}'})")
@@ -127,7 +127,7 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-FOLDERS_OPEN = os.name == "posix"
+CAN_OPEN_FOLDERS = os.name == "posix"
 """Whether a folder can be opened, and so flushed."""
 
 _MISSING = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})

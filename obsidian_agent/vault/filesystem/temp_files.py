@@ -22,7 +22,7 @@ from typing import Final
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles
-from obsidian_agent.vault.filesystem.system_calls import rename_beside
+from obsidian_agent.vault.filesystem.system_calls import rename_as_recovered
 from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -112,7 +112,7 @@ class TempFiles:
             if one.hash is None or _unchanged(folder, one.name, one.hash):
                 _remove(folder, one.name)
                 return
-            beside = rename_beside(folder, one.name, one.path.name)
+            beside = rename_as_recovered(folder, one.name, one.path.name)
         except FileNotFoundError:
             return
         except (OSError, VaultError):
@@ -133,7 +133,7 @@ def _remove(folder: int, name: str) -> None:
             raise error
 
 
-def somebody_writes(fd: int) -> bool | None:
+def is_open_for_writing(fd: int) -> bool | None:
     """Whether any program has the file behind a handle, which was opened for reading only, open for writing; None where nobody knows."""
     if sys.platform != "linux":
         return None
@@ -155,7 +155,7 @@ def _unchanged(folder: int, name: str, hash: str) -> bool:
     """Whether a file still has its content and, as far as is known, nobody can still write to it."""
     fd = os.open(name, READ_FLAGS, dir_fd=folder)
     try:
-        if somebody_writes(fd):
+        if is_open_for_writing(fd):
             return False
         return hashlib.sha256(read_all(fd, os.fstat(fd).st_size)).hexdigest() == hash
     finally:

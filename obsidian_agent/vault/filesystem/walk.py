@@ -208,7 +208,7 @@ class _Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResolvedPath:
     """Where a path ends after its links: the name to give to the system, the handle of the folder it is relative to (None: it is a
     whole path), and all components of the real path."""
 
@@ -218,7 +218,7 @@ class Place:
 
 
 @contextmanager
-def find(root: int | str, path: VaultPath) -> Iterator[Place]:
+def find(root: int | str, path: VaultPath) -> Iterator[ResolvedPath]:
     """Follow `path` (not the vault's root) from a handle or path of the root to its last component, through links that stay inside.
 
     The last name is no link, and may be missing. The handle is closed behind the block. OSError for a folder that is missing or none,
@@ -227,7 +227,7 @@ def find(root: int | str, path: VaultPath) -> Iterator[Place]:
     walk = _Walk(root, path)
     try:
         name = walk.run()
-        yield Place(*walk.at(name), (*walk.names, name))
+        yield ResolvedPath(*walk.at(name), (*walk.names, name))
     finally:
         for handle in walk.handles:
             close_quietly(handle)

@@ -38,7 +38,7 @@ _ORIGINALS = str.maketrans("\ufdd0\ufdd1\ufdd2", "\x85\u2028\u2029")
 _BLOCK_HEADER = re.compile(r"(?:[&!]\S*[ \t]+)*[|>]([-+0-9]*)")
 
 
-class Node(NamedTuple):
+class YamlNode(NamedTuple):
     """A value and its position. A named tuple, because every edit creates very many of them."""
 
     start: int
@@ -48,7 +48,7 @@ class Node(NamedTuple):
     value: Any
     """A JSON-safe value; None if empty."""
     style: Style
-    items: tuple[Node, ...] | None = None
+    items: tuple[YamlNode, ...] | None = None
     """The items of a list, else None."""
 
 
@@ -58,7 +58,7 @@ class YamlEntry(NamedTuple):
     key: str | None
     start: int
     key_end: int
-    node: Node
+    node: YamlNode
 
 
 class Block(NamedTuple):
@@ -154,7 +154,7 @@ class _Parser:
             start, end = self._node(event, 1)[:2]
         return YamlEntry(key, start, end, self._node(self._next(), 1))
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> YamlNode:
         self._count += 1
         kind = type(event)
         if kind is _SCALAR:
@@ -169,7 +169,7 @@ class _Parser:
             self._anchors[event.anchor] = (node.value, self._count - previous + 1)
         return node
 
-    def _scalar(self, event: Any) -> Node:
+    def _scalar(self, event: Any) -> YamlNode:
         start, end = event.start_mark.index, event.end_mark.index
         text = self._original(event.value)
         style: Style
@@ -183,7 +183,7 @@ class _Parser:
             value = text if event.tag in _TEXT_TAGS else resolve(text)
         if event.anchor is not None:
             self._anchors[event.anchor] = (value, 1)
-        return Node(start, end, value, style)
+        return YamlNode(start, end, value, style)
 
     def _end_of_block_scalar(self, start: int, end: int) -> int:
         """Return the end of the last line with content.
@@ -207,7 +207,7 @@ class _Parser:
         line_end = end if line_end < 0 else line_end
         return line_end - 1 if text[line_end - 1] == "\r" else line_end
 
-    def _alias(self, event: Any) -> Node:
+    def _alias(self, event: Any) -> YamlNode:
         anchored = self._anchors.get(event.anchor)
         if anchored is None:
             raise invalid(f"The properties use the alias *{event.anchor} before its definition.")
@@ -215,16 +215,16 @@ class _Parser:
         self._count += size
         if self._count > _MAX_NODES:
             self._refuse_size()
-        return Node(event.start_mark.index, event.end_mark.index, value, "alias")
+        return YamlNode(event.start_mark.index, event.end_mark.index, value, "alias")
 
-    def _list(self, event: Any, depth: int) -> Node:
-        items: list[Node] = []
+    def _list(self, event: Any, depth: int) -> YamlNode:
+        items: list[YamlNode] = []
         child: Any = self._next()
         while type(child) is not _LIST_END:
             items.append(self._node(child, depth + 1))
             child = self._next()
         if event.flow_style:
-            return Node(
+            return YamlNode(
                 event.start_mark.index,
                 child.end_mark.index,
                 [item.value for item in items],
@@ -232,11 +232,11 @@ class _Parser:
                 tuple(items),
             )
         end = items[-1].end if items else event.end_mark.index
-        return Node(
+        return YamlNode(
             event.start_mark.index, end, [item.value for item in items], "block", tuple(items)
         )
 
-    def _mapping(self, event: Any, depth: int) -> Node:
+    def _mapping(self, event: Any, depth: int) -> YamlNode:
         value: dict[str, Any] = {}
         end = event.end_mark.index
         child: Any = self._next()
@@ -248,8 +248,8 @@ class _Parser:
             end = content.end
             child = self._next()
         if event.flow_style:
-            return Node(event.start_mark.index, child.end_mark.index, value, "flow")
-        return Node(event.start_mark.index, end, value, "block")
+            return YamlNode(event.start_mark.index, child.end_mark.index, value, "flow")
+        return YamlNode(event.start_mark.index, end, value, "block")
 
     def _original(self, text: str) -> str:
         return text.translate(_ORIGINALS) if self._swapped else text

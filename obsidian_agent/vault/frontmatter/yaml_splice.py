@@ -27,7 +27,7 @@ from obsidian_agent.vault.text import Edit
 from obsidian_agent.vault.text import apply as apply_edits
 
 if TYPE_CHECKING:
-    from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Node, YamlEntry
+    from obsidian_agent.vault.frontmatter.yaml_nodes import Block, YamlEntry, YamlNode
 
 _COLON = expression(r"[ \t]*:")
 _PROPERTIES = expression(r"[ \t]*((?:[&!]\S*[ \t]*)+)")
@@ -165,7 +165,7 @@ def _colon(block: str, entry: YamlEntry, layout: Layout) -> int:
     return colon.end()
 
 
-def _replace_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
+def _replace_inline(block: str, colon: int, node: YamlNode, text: str) -> list[Splice]:
     """Replace a value by one on a single line, or by nothing. A comment after it stays."""
     if node.style in _ONE_PIECE or _starts_at_dash(block, colon, node):
         return [Splice(node.start, node.end, text) if text else Splice(colon, node.end, "")]
@@ -181,7 +181,7 @@ def _replace_inline(block: str, colon: int, node: Node, text: str) -> list[Splic
     return [lead, Splice(_line_end(block, colon), node.end, "")]
 
 
-def _starts_at_dash(block: str, dash_end: int, node: Node) -> bool:
+def _starts_at_dash(block: str, dash_end: int, node: YamlNode) -> bool:
     """Return True if a list or map starts on the line of its dash (``- - a``), without anchor."""
     return (
         node.style == "block"
@@ -205,7 +205,7 @@ def _insert_after_colon(block: str, colon: int, old_end: int, text: str) -> Spli
     return Splice(colon, end, value + (blanks[1:] if text else blanks))
 
 
-def _replace_by_lines(block: str, colon: int, node: Node, lines: str) -> list[Splice]:
+def _replace_by_lines(block: str, colon: int, node: YamlNode, lines: str) -> list[Splice]:
     """Replace a value by lines below the key. A comment after it stays on the key's line."""
     if node.style in _ONE_PIECE:
         line_end = _line_end(block, node.end)
@@ -218,7 +218,7 @@ def _replace_by_lines(block: str, colon: int, node: Node, lines: str) -> list[Sp
     return [*splices, Splice(line_end, line_end if node.style == "empty" else node.end, lines)]
 
 
-def _header(block: str, node: Node) -> tuple[int, int]:
+def _header(block: str, node: YamlNode) -> tuple[int, int]:
     """Return the ends of a block scalar's indicator and of its line."""
     header = _HEADER.match(block, node.start)
     if header is None:
@@ -226,13 +226,13 @@ def _header(block: str, node: Node) -> tuple[int, int]:
     return header.end(), _line_end(block, header.end())
 
 
-def _properties_end(block: str, colon: int, node: Node) -> int:
+def _properties_end(block: str, colon: int, node: YamlNode) -> int:
     """Return the end of the anchor and tag between a colon and the lines of its value."""
     properties = _PROPERTIES.match(block, colon) if node.style == "block" else None
     return colon + len(properties.group().rstrip()) if properties else colon
 
 
-def _child_indent(block: str, node: Node, layout: Layout) -> int:
+def _child_indent(block: str, node: YamlNode, layout: Layout) -> int:
     """Return the indentation of a map's lines: the current one, else two."""
     if node.style == "block" and node.items is None:
         line = block.rfind("\n", 0, node.start) + 1
@@ -254,7 +254,9 @@ def _next_line(block: str, position: int) -> int:
     return len(block) if end < 0 else end + 1
 
 
-def _replace_block_items(block: str, colon: int, node: Node, values: Sequence[Any]) -> list[Splice]:
+def _replace_block_items(
+    block: str, colon: int, node: YamlNode, values: Sequence[Any]
+) -> list[Splice]:
     """Edit a block list item by item. Lines of unchanged items stay."""
     items = node.items or ()
     start = _first_dash(block, node)
@@ -294,7 +296,7 @@ def _line_start(block: str, position: int) -> int:
     return block.rfind("\n", 0, position) + 1
 
 
-def _first_dash(block: str, node: Node) -> int:
+def _first_dash(block: str, node: YamlNode) -> int:
     """Return the position of a list's first dash, which an anchor or tag may precede."""
     if block.startswith("-", node.start):
         return node.start
@@ -304,7 +306,7 @@ def _first_dash(block: str, node: Node) -> int:
     return dash_line.end() - 1
 
 
-def _dash(block: str, item: Node, column: int) -> int:
+def _dash(block: str, item: YamlNode, column: int) -> int:
     """Return the position of an item's dash: in the list's column, on the item's line or above."""
     line = _line_start(block, item.start)
     while not (block.startswith("-", line + column) and not block[line : line + column].strip(" ")):
@@ -315,7 +317,7 @@ def _dash(block: str, item: Node, column: int) -> int:
 
 
 def replace_flow_items(
-    block: str, node: Node, values: Sequence[Any], *, quote: Quote = ""
+    block: str, node: YamlNode, values: Sequence[Any], *, quote: Quote = ""
 ) -> list[Splice]:
     """Edit a flow list. Items outside of the changed range stay, moved ones keep their spelling."""
     items = node.items or ()
@@ -376,7 +378,7 @@ def _identity(value: Any) -> str:
     return "t" + value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def _quote_of(node: Node, *, flow: bool = False) -> Quote:
+def _quote_of(node: YamlNode, *, flow: bool = False) -> Quote:
     """Return the quotes of a scalar that needs none: a style that a new value follows.
 
     `flow` means that the scalar is in brackets.
@@ -386,7 +388,7 @@ def _quote_of(node: Node, *, flow: bool = False) -> Quote:
     return ""
 
 
-def _has_plain_date(node: Node) -> bool:
+def _has_plain_date(node: YamlNode) -> bool:
     """Return True if dates may be unquoted: the value is empty, an unquoted date, or has one."""
     if node.items is not None:
         return any(_has_plain_date(item) for item in node.items if item.style == "plain")

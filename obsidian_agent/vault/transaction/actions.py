@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Final, assert_never
 
 from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.vault.filesystem.store import Editing, VaultStore
+from obsidian_agent.vault.filesystem.store import OpenFiles, VaultStore
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import MakeDir, Move, Operation, WriteFile
 
@@ -28,7 +28,7 @@ SETS_BIRTH: Final = sys.platform == "darwin" or sys.platform.startswith("freebsd
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileMetadata:
     """Times in nanoseconds since the epoch; `born_ns` is None where it could not be set anyway.
 
     `inode` is the (device, inode) of a file that has other names too.
@@ -39,11 +39,13 @@ class Stamp:
     inode: tuple[int, int] | None = None
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
+def metadata_of(status: os.stat_result) -> FileMetadata:
     """The stamp of a file with this status."""
     born: float | None = getattr(status, "st_birthtime", None) if SETS_BIRTH else None
     inode = (status.st_dev, status.st_ino) if status.st_nlink > 1 else None
-    return Stamp(status.st_mtime_ns, None if born is None else int(born * 1_000_000_000), inode)
+    return FileMetadata(
+        status.st_mtime_ns, None if born is None else int(born * 1_000_000_000), inode
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +60,17 @@ class PutFile:
     before: str | None
     after: str | None
     mode: int | None = None
-    was: Stamp | None = None
-    becomes: Stamp | None = None
+    was: FileMetadata | None = None
+    becomes: FileMetadata | None = None
     held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PutFolder:
-    """A folder comes into being (`made`), or goes if it is empty."""
+    """A folder comes into being (`created`), or goes if it is empty."""
 
     path: VaultPath
-    made: bool
+    created: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def action_of(operation: Operation) -> Action:
     """The action that an operation of a change set asks for."""
     match operation:
         case MakeDir(path):
-            return PutFolder(path, made=True)
+            return PutFolder(path, created=True)
         case Move():
             return MoveEntry(
                 operation.path, operation.new_path, operation.folder, operation.before_hash
@@ -115,10 +117,10 @@ def action_of(operation: Operation) -> Action:
             assert_never(operation)
 
 
-def settle_open(
-    store: VaultStore, actions: Iterable[Action], *, surely: bool = False
-) -> Editing | None:
-    """Have an editor beside this program write to the disk what is typed in files that these actions are about. Errors as `Editor.settle`."""
+def save_open_files(
+    store: VaultStore, actions: Iterable[Action], *, require_answer: bool = False
+) -> OpenFiles | None:
+    """Have an editor beside this program write to the disk what is typed in files that these actions are about. Errors as `Editor.save`."""
     if store.editor is None:
         return None
     paths = {
@@ -128,22 +130,22 @@ def settle_open(
             (action.path, action.new_path) if isinstance(action, MoveEntry) else (action.path,)
         )
     }
-    return store.editor.settle(paths, surely=surely)
+    return store.editor.save(paths, require_answer=require_answer)
 
 
-def held_by(editing: Editing | None, action: Action) -> Action:
+def mark_held(editing: OpenFiles | None, action: Action) -> Action:
     """The action with whether an editor has its file open, and is to change it."""
     if not isinstance(action, PutFile):
         return action
     held = (
         editing is not None
         and None not in (action.before, action.after)
-        and editing.holds(action.path.text)
+        and editing.is_open(action.path.text)
     )
     return action if held == action.held else replace(action, held=held)
 
 
-def followed(action: Action, move: MoveEntry) -> Action:
+def after_move(action: Action, move: MoveEntry) -> Action:
     """The action at the place where its entry is after a move of that, or of a folder around it."""
 
     def after(path: VaultPath) -> VaultPath:
@@ -172,7 +174,7 @@ def reverse(action: Action) -> Action:
                 action.held,
             )
         case PutFolder():
-            return PutFolder(action.path, not action.made)
+            return PutFolder(action.path, not action.created)
         case MoveEntry():
             return replace(action, path=action.new_path, new_path=action.path)
         case _:

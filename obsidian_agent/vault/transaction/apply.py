@@ -22,19 +22,19 @@ from typing import Final, Self, assert_never
 from obsidian_agent.errors import Conflict, ObsidianError, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of
-from obsidian_agent.vault.filesystem.store import Editing, io_error
+from obsidian_agent.vault.filesystem.store import OpenFiles, io_error
 from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free, write_all
-from obsidian_agent.vault.filesystem.temp_files import TempFiles, somebody_writes
+from obsidian_agent.vault.filesystem.temp_files import TempFiles, is_open_for_writing
 from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
 from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
 from obsidian_agent.vault.transaction.actions import (
     SETS_BIRTH,
     Action,
+    FileMetadata,
     MoveEntry,
     PutFile,
     PutFolder,
     Siblings,
-    Stamp,
 )
 
 WRITE_FLAGS: Final = (
@@ -44,7 +44,7 @@ WRITE_FLAGS: Final = (
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
 )
-IN_WRITING: Final = 0o200
+INCOMPLETE_MODE: Final = 0o200
 """Mode of a file that is to replace another while it is written: after a crash it tells what is half written from what was displaced."""
 
 _USUAL_MODE: Final = 0o666
@@ -75,7 +75,7 @@ class Applier:
         self,
         handles: FolderHandles,
         token: str,
-        editing: Editing | None = None,
+        editing: OpenFiles | None = None,
         *,
         recovering: bool = False,
         report_creation: bool = True,
@@ -228,7 +228,7 @@ class Applier:
         if action.after is not None:
             self._touched[action.path.parent.text][1].add(action.path.name)
 
-    def _edit(self, action: PutFile, editing: Editing, content: bytes) -> bool:
+    def _edit(self, action: PutFile, editing: OpenFiles, content: bytes) -> bool:
         """Have a file that is open changed where it is open; False when it has to be done on the disk."""
         path = action.path
         found, _ = self._handles.read_through(path)
@@ -236,7 +236,7 @@ class Applier:
             raise _changed(path)
         try:
             done, why = (
-                editing.put(path.text, found.data, content),
+                editing.write(path.text, found.data, content),
                 "it says so, and the file is as before",
             )
         except ObsidianError as error:
@@ -351,10 +351,10 @@ class Applier:
         folder: int,
         temp: str,
         content: bytes,
-        stamp: Stamp | None,
+        stamp: FileMetadata | None,
     ) -> None:
         """New content under the temporary name, with the mode, and where allowed the owner and attributes, of the old file."""
-        fd = os.open(temp, WRITE_FLAGS, IN_WRITING, dir_fd=folder)
+        fd = os.open(temp, WRITE_FLAGS, INCOMPLETE_MODE, dir_fd=folder)
         try:
             write_all(fd, content)
             if self._owner is not None and (status.st_uid, status.st_gid) != self._owner:
@@ -394,7 +394,7 @@ class Applier:
             raise (_changed(path) if isinstance(error, FileNotFoundError) else error) from None
         expected = False
         # Asked first: whoever comes later does not know the temporary name.
-        written = somebody_writes(old)
+        written = is_open_for_writing(old)
         try:
             expected = _is_at(folder, temp, status) and _hash(old, status) == action.before
         finally:
@@ -418,7 +418,7 @@ class Applier:
         try:
             fd = os.open(temp, READ_FLAGS, dir_fd=folder)
             try:
-                status, written = os.fstat(fd), somebody_writes(fd)
+                status, written = os.fstat(fd), is_open_for_writing(fd)
                 expected = stat.S_ISREG(status.st_mode) and _hash(fd, status) == action.before
             finally:
                 close_quietly(fd)
@@ -565,7 +565,7 @@ def _check_own(folder: int, temp: str, content: bytes) -> bool | None:
     """
     fd = os.open(temp, READ_FLAGS, dir_fd=folder)
     try:
-        written = somebody_writes(fd)
+        written = is_open_for_writing(fd)
         if read_all(fd, len(content)) != content:
             raise OSError(errno.EBUSY, "another program writes it again and again")
         return written
@@ -601,7 +601,7 @@ def _changed(path: VaultPath) -> Conflict:
     )
 
 
-def set_times(fd: int, stamp: Stamp) -> None:
+def set_times(fd: int, stamp: FileMetadata) -> None:
     """Give a file the times of a stamp, as far as the system lets it."""
     now = time.time_ns()
     if stamp.born_ns is not None:

@@ -148,7 +148,7 @@ class Survey:
 
     # --- looking ---------------------------------------------------------------------------------------------------------------
 
-    def look(self, action: Action) -> Finding:
+    def check(self, action: Action) -> Finding:
         """How the disk stands to one action, all assumed actions taken as done."""
         try:
             match action:
@@ -241,9 +241,9 @@ class Survey:
         there = spot.exists and (spot.disk is None or status is not None)
         if status is not None and not stat.S_ISDIR(status.st_mode):
             return Finding(State.FOREIGN, "there is a file in the folder's place", status=status)
-        if there != action.made:
+        if there != action.created:
             if (
-                action.made
+                action.created
                 and spot.exists
                 and spot.disk is not None
                 and self._creatable(spot.disk).state is State.MISSING

@@ -62,7 +62,7 @@ def test_a_vault_opened_by_a_link(vault: Path, tmp_path: Path, build: Build) -> 
         link.unlink()
         assert (store.name, store.real_path) == ("VAULT", str(vault.resolve()))
         assert store.read(at("a.md")) == b"content of a.md\n"
-        assert store.writable()
+        assert store.is_writable()
 
 
 def test_close_gives_the_handle_back(vault: Path) -> None:

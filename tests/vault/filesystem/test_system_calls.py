@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.vault.filesystem.system_calls import boot_id, rename_beside, started_since
+from obsidian_agent.vault.filesystem.system_calls import boot_id, rename_as_recovered, started_since
 
 
 @pytest.mark.skipif(
@@ -27,7 +27,7 @@ def test_a_name_beside_a_long_one_is_shortened(tmp_path: Path) -> None:
     try:
         for content, mark in (("first", " (recovered)"), ("second", " (recovered 2)")):
             (tmp_path / ".temporary").write_text(content)
-            beside = rename_beside(folder, ".temporary", f"{'n' * 252}.md")
+            beside = rename_as_recovered(folder, ".temporary", f"{'n' * 252}.md")
             assert beside == f"{'n' * (252 - len(mark))}{mark}.md"
             assert (tmp_path / beside).read_text() == content
     finally:

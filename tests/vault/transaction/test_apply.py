@@ -228,8 +228,8 @@ class TestRaces:
 
         monkeypatch.setattr(apply, "_hash", hash)
         if asked == "nobody":
-            monkeypatch.setattr(temp_files, "somebody_writes", lambda _: None)
-            monkeypatch.setattr(apply, "somebody_writes", lambda _: None)
+            monkeypatch.setattr(temp_files, "is_open_for_writing", lambda _: None)
+            monkeypatch.setattr(apply, "is_open_for_writing", lambda _: None)
         with open_elsewhere:
             assert bench.do(action, NEW)
             bench.applier.complete()
@@ -259,11 +259,11 @@ class TestRaces:
     def test_what_waits_moves_with_its_folder_and_is_in_no_folders_way(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(apply, "somebody_writes", lambda _: None)
+        monkeypatch.setattr(apply, "is_open_for_writing", lambda _: None)
         assert bench.do(action_of(modify("Folder/inner.md", OLD, NEW)), NEW)
         assert bench.do(action_of(move("Folder", "Moved")))
         assert bench.do(PutFile(vault_path("Moved/inner.md"), content_hash(NEW), None))
-        assert bench.do(PutFolder(vault_path("Moved"), made=False))
+        assert bench.do(PutFolder(vault_path("Moved"), created=False))
         bench.applier.complete()
         assert bench.hidden() == []
         assert bench.applier.warnings == []
@@ -281,7 +281,7 @@ class TestRaces:
         monkeypatch.setattr(temp_files.os, "unlink", unlink)
         assert bench.do(PutFile(vault_path("Folder/inner.md"), content_hash(OLD), None))
         assert bench.hidden() != []
-        assert bench.do(PutFolder(vault_path("Folder"), made=False))
+        assert bench.do(PutFolder(vault_path("Folder"), created=False))
         assert not (bench.root / "Folder").exists()
 
     def test_a_name_taken_after_the_check_is_not_overwritten(
@@ -446,9 +446,9 @@ class TestFoldersAndMoves:
             bench.do(action_of(make("note.md")))
 
     def test_only_empty_folders_are_removed(self, bench: Bench) -> None:
-        assert bench.do(PutFolder(vault_path("Empty"), made=False))
-        assert not bench.do(PutFolder(vault_path("Folder"), made=False))
-        assert not bench.do(PutFolder(vault_path("Empty"), made=False))
+        assert bench.do(PutFolder(vault_path("Empty"), created=False))
+        assert not bench.do(PutFolder(vault_path("Folder"), created=False))
+        assert not bench.do(PutFolder(vault_path("Empty"), created=False))
         assert bench.read("Folder/inner.md") == OLD
 
     @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def states(handles: FolderHandles, *operations: Operation | Action) -> list[Stat
     survey, found = Survey(handles), []
     for operation in operations:
         action = operation if isinstance(operation, PutFile | MoveEntry) else action_of(operation)  # type: ignore[arg-type]
-        finding = survey.look(action)
+        finding = survey.check(action)
         found.append(finding.state)
         if finding.possible:
             survey.assume(action)
@@ -156,14 +156,14 @@ def test_another_name_of_the_same_file_is_in_the_way(handles: FolderHandles, nam
 def test_a_link_inside_the_vault_is_followed_for_content(handles: FolderHandles) -> None:
     root = Path(handles.store.real_path)
     (root / "link.md").symlink_to("Folder/n.md")
-    finding = Survey(handles).look(action_of(modify("link.md", b"N", b"x")))
+    finding = Survey(handles).check(action_of(modify("link.md", b"N", b"x")))
     assert (finding.state, finding.real) == (State.READY, vault_path("Folder/n.md"))
 
 
 def test_a_link_out_of_the_vault_is_foreign(handles: FolderHandles, tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_bytes(b"N")
     (Path(handles.store.real_path) / "link.md").symlink_to(tmp_path / "outside.md")
-    finding = Survey(handles).look(action_of(modify("link.md", b"N", b"x")))
+    finding = Survey(handles).check(action_of(modify("link.md", b"N", b"x")))
     assert (finding.state, finding.content) == (State.FOREIGN, None)
     assert finding.reason.startswith("it cannot be reached: link.md is a link")
 
@@ -181,11 +181,11 @@ def test_torn_files_are_known_by_their_images_and_their_time(handles: FolderHand
     action = reverse(action_of(modify("a.md", b"A", b"new\n" * 500)))
     (root / "a.md").write_bytes(b"new\n" * 20)
     images = {content_hash(b"A"): b"A", content_hash(b"new\n" * 500): b"new\n" * 500}
-    assert Survey(handles).look(action).state is State.FOREIGN
+    assert Survey(handles).check(action).state is State.FOREIGN
     written = (root / "a.md").stat().st_mtime_ns
-    assert Survey(handles, images.get).look(action).state is State.FOREIGN
-    assert Survey(handles, images.get, torn_before=written).look(action).state is State.FOREIGN
-    finding = Survey(handles, images.get, torn_before=written + 1).look(action)
+    assert Survey(handles, images.get).check(action).state is State.FOREIGN
+    assert Survey(handles, images.get, torn_before=written).check(action).state is State.FOREIGN
+    finding = Survey(handles, images.get, torn_before=written + 1).check(action)
     assert (finding.state, finding.actual) == (State.TORN, content_hash(b"new\n" * 20))
 
 
