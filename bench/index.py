@@ -27,7 +27,7 @@ from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.index.keeper import SNAPSHOT_NAME, IndexKeeper
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot import Snapshot
-from obsidian_agent.vault.index.snapshot_file import walk_stamps
+from obsidian_agent.vault.index.stamps import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
 from obsidian_agent.vault.index.text_search import exact_needle, folded_needle
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -164,11 +164,11 @@ class _Bench:
             assert exact is not None
             assert folded is not None
             yield self._against_rg(
-                f"literal, {label}", partial(packs.holding, exact), [text], "<= 0.5"
+                f"literal, {label}", partial(packs.candidates, exact), [text], "<= 0.5"
             )
             yield self._against_rg(
                 f"literal, any case, {label}",
-                partial(packs.holding, folded),
+                partial(packs.candidates, folded),
                 ["-i", text],
                 "<= 0.5",
             )

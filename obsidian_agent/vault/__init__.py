@@ -1,1 +1,1 @@
-"""The only package that touches note files: the path gate, the store, views and overlays, change sets, byte-exact text edits."""
+"""The only package that touches note files: paths, store, index, views, links and transactions."""

@@ -1,11 +1,12 @@
-"""The index of a vault: who is tagged how, who links to whom, which properties a note has, for one state of the vault.
+"""The index of a vault: tags, links, aliases and properties for one state of the vault.
 
-Every view gives its own (`VaultView.index`). On a disk it is the shared one where the program keeps one (`stored.py`), else files are scanned
-when a question needs them; over an overlay it is the index of what is below it with the changed files scanned anew. So a later step of a plan
-sees tags, names and links as the earlier steps left them, and no answer is older than the view's own listing.
+Every view has its own (`VaultView.index`). On disk it is the stored index if the program has one
+(`stored.py`), else files are scanned when a query needs them. Over an overlay it is the index of
+the base with the changed files scanned again. So a later step of a plan sees tags, names and links
+as the earlier steps left them, and no answer is older than the view's own listing.
 
-Of each file it knows its `Facts`: the part of a scan that questions about the whole vault need. Places, headings and tasks are read again
-from the few files that an answer names.
+The index holds the `Facts` of each file: the part of a scan that queries over the whole vault need.
+Positions, headings and tasks are read again from the few files that a query returns.
 """
 
 from __future__ import annotations
@@ -33,19 +34,21 @@ _NOTE: Final = ".md"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Tags (without `#`, each once, as first written), aliases, properties, and the target of each link, in order, as written.
+    """The part of a note's or canvas's content that the index stores.
 
-    Links that name no file, only a place in their own, are left out.
-    `lossy`: the file is not UTF-8; what could be read of it counts. `references` are the targets of what is no link of the graph
-    (`references.py`), each once.
+    Links that name no file, only a heading or block of their own note, are not among the targets.
     """
 
     tags: tuple[str, ...] = ()
+    """Each tag once, without `#`, in the spelling that comes first."""
     aliases: tuple[str, ...] = ()
     properties: Mapping[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
+    """The target of each link as written, in order."""
     lossy: bool = False
+    """Whether the file is not valid UTF-8. The facts are those of the readable part."""
     references: tuple[str, ...] = ()
+    """Each target of a reference that is no link of the graph (`references.py`), once."""
 
 
 NO_FACTS: Final = Facts()
@@ -53,46 +56,54 @@ NO_FACTS: Final = Facts()
 
 
 def has_facts(path: VaultPath) -> bool:
-    """Whether anything is to be known of a file's content: notes and canvases."""
+    """Return whether the content of a file is scanned: that of notes and canvases."""
     return path.is_note or path.suffix == CANVAS
 
 
-def has_facts_by_name(text: str) -> bool:
-    """`holds_facts` of a path that is mere text; cheap, for lists of very many."""
-    return is_note_path(text) or (text[-7:].lower() == CANVAS and _has_stem(text[:-7]))
+def has_facts_by_name(path: str) -> bool:
+    """Return `has_facts` for the text of a path. Fast, for lists of very many."""
+    return is_note_path(path) or (path[-7:].lower() == CANVAS and _has_stem(path[:-7]))
 
 
-def is_note_path(text: str) -> bool:
-    """Whether a path that is mere text is that of a note."""
-    return text[-3:].lower() == _NOTE and _has_stem(text[:-3])
+def is_note_path(path: str) -> bool:
+    """Return whether the text of a path is that of a note."""
+    return path[-3:].lower() == _NOTE and _has_stem(path[:-3])
 
 
-def _has_stem(text: str) -> bool:
-    return text.rpartition("/")[2].strip(".") != ""
+def _has_stem(path: str) -> bool:
+    return path.rpartition("/")[2].strip(".") != ""
 
 
 def scan_facts(path: VaultPath, data: bytes) -> Facts:
-    """The facts in a file's bytes."""
+    """Return the facts of a file with these bytes."""
     if path.is_note:
         return note_facts(names_in(data), data)
     return canvas_facts(data) if path.suffix == CANVAS else NO_FACTS
 
 
 def canvas_facts(data: bytes) -> Facts:
-    """The facts in a canvas."""
+    """Return the facts of a canvas."""
     return Facts(targets=tuple(link.target for link in canvas_links(data) if link.target))
 
 
 def note_facts(names: Names, data: bytes) -> Facts:
-    """The facts in what a note names, and in its bytes."""
+    """Return the facts of a note, from its scanned names and its bytes."""
     links = references_in(data).links
-    references = tuple(dict.fromkeys([link.target for link in links])) if links else ()
-    tags = distinct_tags(names.tags) if names.tags else ()
-    return Facts(tags, names.aliases, names.properties, names.targets, names.lossy, references)
+    return Facts(
+        tags=distinct_tags(names.tags) if names.tags else (),
+        aliases=names.aliases,
+        properties=names.properties,
+        targets=names.targets,
+        lossy=names.lossy,
+        references=tuple(dict.fromkeys([link.target for link in links])) if links else (),
+    )
 
 
 def pack_facts(facts: Facts) -> bytes:
-    """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`snapshot_file.py`)."""
+    """Serialize facts with `marshal`: they are plain values.
+
+    The file that stores them is verified before it is read (`snapshot_file.py`).
+    """
     return marshal.dumps(
         (
             facts.tags,
@@ -106,34 +117,36 @@ def pack_facts(facts: Facts) -> bytes:
 
 
 def unpack_facts(data: bytes | memoryview) -> Facts:
-    """The facts that `pack_facts` kept; none for nothing."""
+    """Return the facts that `pack_facts` serialized; no data means no facts."""
     return Facts(*marshal.loads(data)) if data else Facts()
 
 
 def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:
-    """Tags each once, compared without case, in the spelling that came first."""
-    found: dict[str, str] = {}
+    """Return each tag once, ignoring case, in the spelling that comes first."""
+    by_key: dict[str, str] = {}
     for name in names:
-        found.setdefault(tag_key(name), name)
-    if "" in found:
-        del found[""]
-    return tuple(found.values())
+        by_key.setdefault(tag_key(name), name)
+    by_key.pop("", None)
+    return tuple(by_key.values())
 
 
 @lru_cache(maxsize=4096)
 def tag_key(name: str) -> str:
-    """What two spellings of a tag have in common: no `#`, no slash at the end, NFC, no case."""
+    """Return the key that all spellings of a tag share: lower case, NFC, no `#`, no final slash."""
     bare = name.strip().lstrip("#").rstrip("/")
     return bare.lower() if bare.isascii() else unicodedata.normalize("NFC", bare).lower()
 
 
-def tag_within(key: str, wanted: str) -> bool:
-    """Whether a tag's key is the wanted one or nested below it."""
-    return key == wanted or key.startswith(wanted + "/")
+def tag_within(key: str, parent: str) -> bool:
+    """Return whether a tag's key is `parent` or nested below it."""
+    return key == parent or key.startswith(parent + "/")
 
 
 class PathCache:
-    """Judges texts again, each folder once. PathRefused for a text that no listing can have shown."""
+    """A cache that turns texts of paths into `VaultPath`s, checking each folder once.
+
+    Raise PathRefused for a text that no listing can contain.
+    """
 
     def __init__(self) -> None:
         self._folders: dict[str, VaultPath] = {"": ROOT}
@@ -143,64 +156,66 @@ class PathCache:
         return from_disk(self._folder(folder), name)
 
     def _folder(self, text: str) -> VaultPath:
-        known = self._folders.get(text)
-        if known is None:
-            above, _, name = text.rpartition("/")
-            known = self._folders[text] = from_disk(self._folder(above), name)
-        return known
+        folder = self._folders.get(text)
+        if folder is None:
+            parent, _, name = text.rpartition("/")
+            folder = self._folders[text] = from_disk(self._folder(parent), name)
+        return folder
 
 
 class Delta:
-    """What is `stale` in the index, and what is to be said of those files that are there."""
+    """The difference to an index: its stale paths, and the files that replace them."""
 
     def __init__(self) -> None:
         self.stale: set[str] = set()
         self.files: dict[str, VaultPath] = {}
         self.facts: dict[str, Facts] = {}
         self.problems: dict[str, Problem] = {}
-        self._naming: dict[str, dict[str, VaultPath]] = {}
-        self._named: dict[str, dict[str, VaultPath]] = {}
-        self.names_changed: set[str] = set()
-        """Keys of the names under which files came or went: links that end with them may lead elsewhere than the index says."""
+        self._by_linked_name: dict[str, dict[str, VaultPath]] = {}
+        self._by_name: dict[str, dict[str, VaultPath]] = {}
+        self.changed_names: set[str] = set()
+        """Keys of names under which files were created or removed.
+
+        Links that end with such a name may resolve differently than in the index.
+        """
 
     def copy(self) -> Self:
-        """Another one that can be changed while this one is in use."""
-        made = type(self)()
-        made.stale = set(self.stale)
-        made.files, made.facts, made.problems = (
-            dict(self.files),
-            dict(self.facts),
-            dict(self.problems),
-        )
-        made._naming = {name: dict(paths) for name, paths in self._naming.items()}
-        made._named = {name: dict(paths) for name, paths in self._named.items()}
-        made.names_changed = set(self.names_changed)
-        return made
+        """Return a copy that can be changed while this one is in use."""
+        copy = type(self)()
+        copy.stale = set(self.stale)
+        copy.files = dict(self.files)
+        copy.facts = dict(self.facts)
+        copy.problems = dict(self.problems)
+        copy._by_linked_name = {name: dict(paths) for name, paths in self._by_linked_name.items()}
+        copy._by_name = {name: dict(paths) for name, paths in self._by_name.items()}
+        copy.changed_names = set(self.changed_names)
+        return copy
 
-    def forget(self, path: VaultPath) -> None:
-        """What the index says of this path counts no longer, and neither does what was said here."""
+    def remove(self, path: VaultPath) -> None:
+        """Mark a path as stale in the index, and remove its entry here."""
         text = path.text
         self.stale.add(text)
         self.problems.pop(text, None)
         if self.files.pop(text, None) is not None:
-            self._named[file_name(path)].pop(text)
+            self._by_name[file_name(path)].pop(text)
         old = self.facts.pop(text, None)
-        for name in set(map(target_name, old.targets)) if old else ():
-            self._naming[name].pop(text, None)
+        if old:
+            for name in set(map(target_name, old.targets)):
+                self._by_linked_name[name].pop(text, None)
 
     def update(self, path: VaultPath, facts: Facts, problem: Problem | None = None) -> None:
-        """This is now what is to be said of a file that is there."""
-        self.forget(path)
+        """Insert or replace the entry of an existing file."""
+        self.remove(path)
         self.files[path.text] = path
         self.facts[path.text] = facts
-        self._named.setdefault(file_name(path), {})[path.text] = path
+        self._by_name.setdefault(file_name(path), {})[path.text] = path
         for name in set(map(target_name, facts.targets)):
-            self._naming.setdefault(name, {})[path.text] = path
+            self._by_linked_name.setdefault(name, {})[path.text] = path
         if problem is not None:
             self.problems[path.text] = problem
 
     def tagged(self, key: str, folder: VaultPath) -> list[VaultPath]:
-        """The notes here below a folder with a tag or one nested below it."""
+        """Return the notes below a folder with a tag or one nested below it."""
         return [
             path
             for path in self.files.values()
@@ -210,33 +225,34 @@ class Delta:
         ]
 
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
-        """The other names of the notes here."""
+        """Yield each alias with its note."""
         return (
             (alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases
         )
 
     def notes_with_references(self) -> list[VaultPath]:
-        """The notes here with references that are no links of the graph."""
+        """Return the notes with references that are no links of the graph."""
         return [path for path in self.files.values() if self.facts[path.text].references]
 
     def files_linking_name(self, name: str) -> list[VaultPath]:
-        """The files here with a link whose target ends with a name."""
-        return list(self._naming.get(name, {}).values())
+        """Return the files with a link whose target ends with a name."""
+        return list(self._by_linked_name.get(name, {}).values())
 
     def files_named(self, name: str) -> list[VaultPath]:
-        """The files here that have a name."""
-        return list(self._named.get(name, {}).values())
+        """Return the files with a name."""
+        return list(self._by_name.get(name, {}).values())
 
-    def over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> list[VaultPath]:
-        """An answer of the index with the stale part taken out and the part from here put in."""
-        kept = (
-            [path for path in below if path.text not in self.stale] if self.stale else list(below)
-        )
-        return sorted([*kept, *here]) if here else kept
+    def merge(self, indexed: Iterable[VaultPath], changed: list[VaultPath]) -> list[VaultPath]:
+        """Return a result of the index without its stale paths, plus the result from here."""
+        if self.stale:
+            valid = [path for path in indexed if path.text not in self.stale]
+        else:
+            valid = list(indexed)
+        return sorted([*valid, *changed]) if changed else valid
 
 
 class NoteContent(NamedTuple):
-    """A note and its bytes, or why it cannot be read."""
+    """A note and its bytes, or the problem why it cannot be read."""
 
     path: VaultPath
     data: bytes | Problem
@@ -249,7 +265,7 @@ class Reader(Protocol):
 
 
 def read_note(reader: Reader, path: VaultPath) -> bytes | Problem:
-    """The bytes of a note, or why it cannot be read."""
+    """Return the bytes of a note, or the problem why it cannot be read."""
     try:
         return reader.read(path)
     except VaultError as error:
@@ -257,7 +273,10 @@ def read_note(reader: Reader, path: VaultPath) -> bytes | Problem:
 
 
 class VaultIndex(ABC):
-    """Questions about one state of a vault. Lists are sorted by path. What cannot be read counts as empty and is in `problems`."""
+    """Queries over one state of a vault.
+
+    Lists are sorted by path. A file that cannot be read counts as empty and is in `problems`.
+    """
 
     def __init__(self) -> None:
         self._links = LinksByName(self.files_named)
@@ -265,95 +284,105 @@ class VaultIndex(ABC):
     @property
     @abstractmethod
     def problems(self) -> Mapping[str, Problem]:
-        """Notes and canvases that could not be read so far, by path."""
+        """The notes and canvases that could not be read so far, by path."""
 
     @abstractmethod
     def files(self) -> Iterator[VaultPath]:
-        """Every file of the vault."""
+        """Yield every file of the vault."""
 
     @abstractmethod
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
-        """The notes below a folder."""
+        """Yield the notes below a folder."""
 
     def note_count(self, folder: VaultPath) -> int:
-        """How many notes there are below a folder."""
+        """Return the number of notes below a folder."""
         return sum(1 for _ in self.notes(folder))
 
     @abstractmethod
     def facts(self, path: VaultPath) -> Facts:
-        """What is known of a file that exists."""
+        """Return the facts of an existing file."""
 
     @abstractmethod
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
-        """The notes below a folder that have a tag (with or without `#`, in any case) or one nested below it."""
+        """Return the notes below a folder that have a tag or one nested below it.
+
+        The tag is given with or without `#`, in any case.
+        """
 
     @abstractmethod
     def files_linking_name(self, name: str) -> list[VaultPath]:
-        """The files with a link whose target ends with a name (a key of `resolve.file_name`), wherever that leads."""
+        """Return the files with a link whose target ends with a name, wherever it leads.
+
+        The name is a key of `resolve.file_name`.
+        """
 
     @abstractmethod
     def files_named(self, name: str) -> list[VaultPath]:
-        """The files of a name (a key of `resolve.file_name`): all that a link which ends with it can mean."""
+        """Return the files with a name (a key of `resolve.file_name`).
+
+        A link that ends with this name leads to one of them.
+        """
 
     @abstractmethod
     def bases(self) -> list[VaultPath]:
-        """The files that are bases."""
+        """Return the `.base` files."""
 
     @abstractmethod
     def notes_with_references(self) -> list[VaultPath]:
-        """The notes with references to files that are no links of the graph (`references.py`)."""
+        """Return the notes with references that are no links of the graph (`references.py`)."""
 
     @abstractmethod
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
-        """The notes below a folder that may hold all needles (None counts for none), with their texts; also some that do not."""
+        """Yield the notes below a folder that may hold all needles, with their contents.
+
+        Every note with all needles is included, and some others may be. None excludes no note.
+        """
 
     @abstractmethod
     def text(self, path: VaultPath) -> bytes | Problem:
-        """The bytes of a note, or why it cannot be read."""
+        """Return the bytes of a note, or the problem why it cannot be read."""
 
     @abstractmethod
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
-        """The other names of notes, in no order."""
+        """Yield each alias with its note, in any order."""
 
     def names(self) -> NameFinder:
-        """The names and aliases of all files, ready to be searched."""
+        """Return a search over the names and aliases of all files."""
         return NameSearch(
             (path.text for path in self.files()),
             ((alias, path.text) for alias, path in self.aliases()),
         )
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        """The file that a link's target means in a file, or None."""
+        """Return the file that a link in `source` leads to, or None."""
         return self._links.resolve(target, source)
 
     def backlinks(self, path: VaultPath) -> list[VaultPath]:
-        """The other files with a link that leads to this one: of those that name it, the ones that mean it."""
+        """Return the other files with a link that leads to this one."""
         name = file_name(path)
         sources = {
             source for ending in (name, ".", "..") for source in self.files_linking_name(ending)
         }
-        return sorted(source for source in sources if self._means(source, path))
+        return sorted(source for source in sources if self._links_to(source, path))
 
     def links(self, path: VaultPath) -> NoteLinks:
-        """The links of one file, as a graph of the whole vault has them."""
+        """Return the links of one file, as a graph of the whole vault has them."""
         data = self.text(path)
-        targets = (
-            dict.fromkeys(link.target for link in links_of(path, data))
-            if isinstance(data, bytes)
-            else ()
-        )
-        found = {target: self.resolve(target, path) for target in targets}
-        lost = {unresolved_name(target) for target, file in found.items() if file is None}
+        targets: Iterable[str] = ()
+        if isinstance(data, bytes):
+            targets = dict.fromkeys(link.target for link in links_of(path, data))
+        resolved = {target: self.resolve(target, path) for target in targets}
+        unresolved = {unresolved_name(target) for target, file in resolved.items() if file is None}
         backlinks = self.backlinks(path)
         return NoteLinks(
-            tuple(sorted({file for file in found.values() if file is not None})),
-            tuple(sorted(lost)),
+            tuple(sorted({file for file in resolved.values() if file is not None})),
+            tuple(sorted(unresolved)),
             tuple(source for source in backlinks if source.is_note),
             tuple(source for source in backlinks if not source.is_note),
         )
 
-    def _means(self, source: VaultPath, path: VaultPath) -> bool:
-        """Whether a file has a link that leads to another one."""
+    def _links_to(self, source: VaultPath, path: VaultPath) -> bool:
+        """Return whether a file has a link that leads to another file."""
         name = file_name(path)
         targets = self.facts(source).targets if source != path else ()
         return any(

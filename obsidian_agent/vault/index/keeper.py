@@ -1,11 +1,12 @@
-"""The keeper of a vault's index: loads it, builds it when there is none, compares it with the disk, and saves what was learnt.
+"""The keeper of a vault's index: it loads, builds, refreshes and saves the index.
 
-Nothing it says is older than the last look at the disk: a file's record counts only while size, times and inode are those with which it was
-read. Whatever happens to its files, the next start builds them anew; the vault itself is only read.
+The index is never older than the last comparison with the disk: the record of a file is used only
+while size, times and inode are those with which it was read. If its files are damaged or missing,
+the next start builds them again. The vault itself is only read.
 
-For a program with a screen to keep alive a process of its own does the scanning, which holds Python's one lock for most of its time: a screen
-in the same process would wait for it at every key. The process is this module, started anew, and writes the files that the program would
-have written.
+For a program with a screen, another process does the scanning. Scanning holds Python's global lock
+most of the time, so in the same process the screen would wait for it at every key. That process
+runs this module and writes the files that the program would have written.
 """
 
 from __future__ import annotations
@@ -23,74 +24,79 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.build import (
-    Cancelled,
-    ChildProcess,
-    answer,
-    ask_all,
-    is_stable,
-    scan_files,
-)
+from obsidian_agent.vault.index.columns import Records
 from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.index.index import NO_FACTS, PathCache, has_facts, scan_facts
-from obsidian_agent.vault.index.snapshot import Packs, Snapshot, merged, write_snapshot
-from obsidian_agent.vault.index.snapshot_file import (
+from obsidian_agent.vault.index.packs import Packs
+from obsidian_agent.vault.index.scan import scan_files
+from obsidian_agent.vault.index.snapshot import Snapshot, merge_snapshot, write_snapshot
+from obsidian_agent.vault.index.snapshot_file import UnusableIndex
+from obsidian_agent.vault.index.stamps import (
     UNSTABLE,
     FileStamp,
-    Records,
-    UnusableIndex,
-    stamp,
+    is_stable,
+    read_stamp,
     walk_stamps,
 )
 from obsidian_agent.vault.index.stored import SnapshotChanges, StoredIndex
+from obsidian_agent.vault.index.worker import IndexingCancelled, WorkerProcess, run_workers, serve
 from obsidian_agent.vault.paths.path import VaultPath
 
 SNAPSHOT_NAME: Final = "snapshot"
 SAVED_AFTER: Final = 200
-"""Files that may differ from the snapshot before it is written again; a larger vault may have more."""
+"""Number of changed files after which the snapshot is written again; more in a large vault."""
 
 REBUILT_AFTER: Final = 8
-"""Packs of texts after which everything is packed anew: texts that are no longer valid lie in them too."""
+"""Number of packs after which all texts are packed again, because packs also hold stale texts."""
 
 PROCESS_AFTER: Final = 1_500
-"""Files from which on a process is worth its start."""
+"""Number of files from which on another process is worth its start."""
 
 _LEFTOVER_SECONDS: Final = 600
-_MANY: Final = 1_000
+_BATCH: Final = 1_000
 _NICENESS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """What the keeper is at: `ready` once questions are answered at once, `files` that it knows, how long the last refresh took.
-
-    While files are being scanned `done` of `total` are; else both are 0. At the comparisons with the disk so far the records of `reused` files
-    were still good, and those of `read` files had to be made.
-    """
+    """The state of a vault's index, for display."""
 
     ready: bool
+    """Whether queries are answered at once."""
     files: int
     seconds: float
+    """The duration of the last refresh."""
     done: int = 0
+    """The number of files scanned so far; 0 if no scan is running."""
     total: int = 0
+    """The number of files to scan; 0 if no scan is running."""
     reused: int = 0
+    """The number of records that were still valid, over all comparisons with the disk."""
     read: int = 0
+    """The number of files that had to be read, over all comparisons with the disk."""
 
 
 class IndexKeeper:
-    """One vault's index in one folder of the state. Threads may share it; a long look at the disk makes the others wait."""
+    """The index of one vault, stored in one folder. Threads may share it.
+
+    During a long comparison with the disk, the other threads wait.
+    """
 
     def __init__(
         self, store: VaultStore, folder: Path, progress: Callable[[int, int], None] | None = None
     ) -> None:
-        """`progress` is told how many files of how many are scanned, and (0, 0) when that is over."""
+        """Create a keeper without touching the disk.
+
+        `progress` receives the numbers of scanned files and of all files to scan, and (0, 0) at the
+        end.
+        """
         self.store = store
         self._folder = folder
         self._uses_process = False
-        self._tell = progress
+        self._progress = progress
         self._lock = threading.RLock()
         self._index: StoredIndex | None = None
-        self._path = PathCache()
+        self._vault_path = PathCache()
         self._seconds = 0.0
         self._in_memory = False
         self._scanned = (0, 0)
@@ -98,45 +104,53 @@ class IndexKeeper:
 
     @property
     def status(self) -> IndexStatus:
-        """Never blocks."""
+        """The current state. Never blocks."""
         index = self._index
+        done, total = self._scanned
         return IndexStatus(
-            index is not None,
-            0 if index is None else len(index.snapshot),
-            self._seconds,
-            *self._scanned,
-            self._reused,
-            self._read,
+            ready=index is not None,
+            files=0 if index is None else len(index.snapshot),
+            seconds=self._seconds,
+            done=done,
+            total=total,
+            reused=self._reused,
+            read=self._read,
         )
 
     @property
     def latest(self) -> StoredIndex | None:
-        """The index as of the last look at the disk, None before the first. Never blocks."""
+        """The index as of the last comparison with the disk, or None. Never blocks."""
         return self._index
 
     @property
     def folder(self) -> Path:
-        """Where the snapshot and the packs are."""
+        """The folder of the snapshot and the packs."""
         return self._folder
 
     def use_process(self, progress: Callable[[int, int], None]) -> None:
-        """Let another process scan many files from now on, for a program whose threads must not be held up, and tell `progress`."""
-        self._uses_process, self._tell = True, progress
+        """Scan many files in another process from now on, and report to `progress`.
 
-    def refresh(self, cancelled: Callable[[], bool] = lambda: False) -> StoredIndex:
-        """Compare with every file on disk; load or build first where that was not done. The index as the disk is now."""
+        For programs whose threads must not be blocked.
+        """
+        self._uses_process = True
+        self._progress = progress
+
+    def refresh(self, is_cancelled: Callable[[], bool] = lambda: False) -> StoredIndex:
+        """Compare the index with every file on disk, and return it.
+
+        The first call loads it, or builds it if there is none. Raise VaultError (CANCELLED).
+        """
         with self._lock, gc_paused():
             started = time.perf_counter()
             try:
                 if self._index is None:
-                    self._index = self._loaded()
-                index = (
-                    self._compared(self._index, cancelled)
-                    if self._index is not None
-                    else self._built(cancelled)
-                )
-                self._index = self._saved(index, cancelled)
-            except Cancelled:
+                    self._index = self._load()
+                if self._index is not None:
+                    index = self._compare(self._index, is_cancelled)
+                else:
+                    index = self._build(is_cancelled)
+                self._index = self._save(index, is_cancelled)
+            except IndexingCancelled:
                 raise VaultError("Indexing was cancelled.", code="CANCELLED") from None
             finally:
                 if self._scanned != (0, 0):
@@ -145,7 +159,7 @@ class IndexKeeper:
             return self._index
 
     def rebuild(self) -> StoredIndex:
-        """Forget everything and build anew."""
+        """Delete the index and build it again."""
         with self._lock:
             self._index = None
             with suppress(OSError):
@@ -154,137 +168,146 @@ class IndexKeeper:
             return self.refresh()
 
     def update_paths(self, paths: Iterable[VaultPath]) -> StoredIndex | None:
-        """Compare only these paths (files; a path with nothing there counts as gone). None before the first `refresh`."""
+        """Compare only the files at these paths, and return the index.
+
+        A path without a file counts as deleted. Return None before the first `refresh`.
+        """
         with self._lock:
             if self._index is None:
                 return None
             changed = self._index.changed.copy()
             for path in paths:
-                self._learn(changed, path, stamp(self.store, path), time.time_ns())
+                self._update(changed, path, read_stamp(self.store, path), time.time_ns())
             self._index = self._index.with_changes(changed)
             return self._index
 
-    # --- making ------------------------------------------------------------------------------------------------------------------
+    # --- loading and building ---------------------------------------------------------------------
 
-    def _loaded(self) -> StoredIndex | None:
+    def _load(self) -> StoredIndex | None:
         try:
-            return self._opened()
+            return self._open()
         except (UnusableIndex, OSError):
             return None
 
-    def _opened(self) -> StoredIndex:
+    def _open(self) -> StoredIndex:
         snapshot = Snapshot(self._folder / SNAPSHOT_NAME)
         for pack in snapshot.packs:
             (self._folder / pack).stat()
-        return self._over(snapshot)
+        return self._index_of(snapshot)
 
-    def _over(self, snapshot: Snapshot) -> StoredIndex:
+    def _index_of(self, snapshot: Snapshot) -> StoredIndex:
         return StoredIndex(snapshot, SnapshotChanges(), self.store, Packs(snapshot, self._folder))
 
-    def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
+    def _build(self, is_cancelled: Callable[[], bool]) -> StoredIndex:
         if (
             self._is_large()
-            and (saved := self._by_another(cancelled)) is not None
-            and (index := self._loaded()) is not None
+            and (is_complete := self._refresh_in_process(is_cancelled)) is not None
+            and (index := self._load()) is not None
         ):
-            # It is as the disk was after this was asked for. Files that were changing then are looked at again the next time.
-            return index if saved else self._compared(index, cancelled, rebuild=False)
+            # It is newer than this call. Files that were changing then are compared the next time.
+            return index if is_complete else self._compare(index, is_cancelled, may_rebuild=False)
         try:
             make_private(self._folder)
-            built = scan_files(
+            result = scan_files(
                 self.store,
                 walk_stamps(self.store),
                 self._folder,
-                cancelled=cancelled,
+                is_cancelled=is_cancelled,
                 progress=self._report,
             )
-            self._write(built.records, built.packs)
-            self._read += len(built.records.paths)
-            del built  # as large as what is opened now
-            return self._opened()
+            self._write(result.records, result.packs)
+            self._read += len(result.records.paths)
+            del result  # as large as the index that is opened next
+            return self._open()
         except (OSError, UnusableIndex):
-            # Without a place to keep it the index lives in memory, as if every file had just changed.
+            # If it cannot be stored, the index stays in memory, as if every file had just changed.
             self._in_memory = True
-            return self._compared(self._over(Snapshot(None)), cancelled)
+            return self._compare(self._index_of(Snapshot(None)), is_cancelled)
 
     def _is_large(self) -> bool:
-        """Whether scanning the vault would be felt."""
+        """Return whether a scan of the vault would be noticed."""
         return (
             self._uses_process
             and len(list(islice(walk_stamps(self.store), PROCESS_AFTER))) == PROCESS_AFTER
         )
 
-    def _by_another(self, cancelled: Callable[[], bool]) -> bool | None:
-        """Let a process of its own do what there is to scan and write, where that is wanted; whether all of it is written, None if it failed."""
+    def _refresh_in_process(self, is_cancelled: Callable[[], bool]) -> bool | None:
+        """Refresh the stored index in another process, if this keeper uses one.
+
+        Return whether the result is stored completely, or None if there is no result.
+        """
         if not self._uses_process:
             return None
         try:
-            child = ChildProcess(__name__)
+            worker = WorkerProcess(__name__)
         except OSError:
             return None
-        question = self.store.real_path, os.fspath(self._folder)
-        with child:
-            found: bool | None = ask_all(
-                [child], [question], lambda _, counts: self._report(*counts), cancelled
-            )[0]
-            return found
+        task = self.store.real_path, os.fspath(self._folder)
+        with worker:
+            results: list[bool | None] = run_workers(
+                [worker], [task], lambda _, counts: self._report(*counts), is_cancelled
+            )
+        return results[0]
 
     def _report(self, done: int, total: int) -> None:
         self._scanned = (done, total)
-        if self._tell is not None:
-            self._tell(done, total)
+        if self._progress is not None:
+            self._progress(done, total)
 
-    def _compared(
-        self, index: StoredIndex, cancelled: Callable[[], bool], *, rebuild: bool = True
+    # --- comparing with the disk ------------------------------------------------------------------
+
+    def _compare(
+        self, index: StoredIndex, is_cancelled: Callable[[], bool], *, may_rebuild: bool = True
     ) -> StoredIndex:
-        known = _by_path(index.snapshot)
+        """Return the index with the files that differ on disk read again."""
+        known = _stamps_by_path(index.snapshot)
         stale, stamps = index.changed.delta.stale, index.changed.stamps
         now_ns = time.time_ns()
         different: list[tuple[str, FileStamp]] = []
-        seen = 0
-        for text, found in walk_stamps(self.store):
-            seen += 1
+        file_count = 0
+        for text, stamp in walk_stamps(self.store):
+            file_count += 1
             before = known.pop(text, None)
-            if before != found or text in stale:
-                different.append((text, found))
-        news = [
-            (text, found)
-            for text, found in different
-            if text not in stale or stamps.get(text) != found
+            if before != stamp or text in stale:
+                different.append((text, stamp))
+        changed_files = [
+            (text, stamp)
+            for text, stamp in different
+            if text not in stale or stamps.get(text) != stamp
         ]
-        there = {text for text, _ in different}
-        gone = [text for text in known if text not in stale] + [
-            text for text in index.changed.delta.files if text not in there
-        ]
-        self._reused += seen - len(news)
-        if not news and not gone:
+        existing = {text for text, _ in different}
+        deleted = [text for text in known if text not in stale]
+        deleted += [text for text in index.changed.delta.files if text not in existing]
+        self._reused += file_count - len(changed_files)
+        if not changed_files and not deleted:
             return index
         if (
-            rebuild
+            may_rebuild
             and not self._in_memory
-            and len(news) > max(SAVED_AFTER, len(index.snapshot) // 2)
+            and len(changed_files) > max(SAVED_AFTER, len(index.snapshot) // 2)
         ):
-            return self._built(cancelled)
+            return self._build(is_cancelled)
         changed = index.changed.copy()
-        for text in gone:
-            self._learn(changed, self._path(text), None, now_ns)
-        for count, (text, found) in enumerate(news):
-            if count % _MANY == 0 and cancelled():
-                raise Cancelled
-            self._learn(changed, self._path(text), found, now_ns)
+        for text in deleted:
+            self._update(changed, self._vault_path(text), None, now_ns)
+        for count, (text, stamp) in enumerate(changed_files):
+            if count % _BATCH == 0 and is_cancelled():
+                raise IndexingCancelled
+            self._update(changed, self._vault_path(text), stamp, now_ns)
         return index.with_changes(changed)
 
-    def _learn(
-        self, changed: SnapshotChanges, path: VaultPath, found: FileStamp | None, now_ns: int
+    def _update(
+        self, changed: SnapshotChanges, path: VaultPath, stamp: FileStamp | None, now_ns: int
     ) -> None:
+        """Read a file again; without a stamp it is deleted."""
         changed.stamps.pop(path.text, None)
-        self._read += found is not None
-        if found is None:
-            changed.delta.forget(path)
+        self._read += stamp is not None
+        if stamp is None:
+            changed.delta.remove(path)
             return
         if not has_facts(path):
             changed.delta.update(path, NO_FACTS)
-            changed.stamps[path.text] = found
+            changed.stamps[path.text] = stamp
             return
         try:
             facts = scan_facts(path, self.store.read(path))
@@ -292,38 +315,39 @@ class IndexKeeper:
             changed.delta.update(path, NO_FACTS, error.problem())
             return
         changed.delta.update(path, facts)
-        if is_stable(found, now_ns):
-            changed.stamps[path.text] = found
+        if is_stable(stamp, now_ns):
+            changed.stamps[path.text] = stamp
 
-    # --- keeping -----------------------------------------------------------------------------------------------------------------
+    # --- saving -----------------------------------------------------------------------------------
 
-    def _saved(self, index: StoredIndex, cancelled: Callable[[], bool]) -> StoredIndex:
-        """The same index, written if enough of it is new."""
+    def _save(self, index: StoredIndex, is_cancelled: Callable[[], bool]) -> StoredIndex:
+        """Write the index if enough of it is new, and return it."""
         new = len(index.changed.delta.stale)
         if self._in_memory or new <= max(SAVED_AFTER, len(index.snapshot) // 50):
             return index
         try:
             if (
                 len(index.snapshot) >= PROCESS_AFTER
-                and self._by_another(cancelled) is not None
-                and (saved := self._loaded()) is not None
+                and self._refresh_in_process(is_cancelled) is not None
+                and (saved := self._load()) is not None
             ):
-                return self._compared(saved, cancelled, rebuild=False)
+                return self._compare(saved, is_cancelled, may_rebuild=False)
             if len(index.snapshot.packs) >= REBUILT_AFTER or new > len(index.snapshot) // 2:
-                return self._built(cancelled)
-            return self._merged(index)
+                return self._build(is_cancelled)
+            return self._merge(index)
         except (OSError, UnusableIndex, PathRefused):
             return index
 
-    def _merged(self, index: StoredIndex) -> StoredIndex:
-        """A snapshot of what is known: the texts of what changed go into one more pack."""
+    def _merge(self, index: StoredIndex) -> StoredIndex:
+        """Write a snapshot of the current state. The texts of changed notes get a new pack."""
         snapshot, delta = index.snapshot, index.changed.delta
-        files = [(text, index.changed.stamps.get(text, UNSTABLE)) for text in delta.files]
-        built = scan_files(
-            self.store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report
+        stamps = [(text, index.changed.stamps.get(text, UNSTABLE)) for text in delta.files]
+        result = scan_files(
+            self.store, stamps, self._folder, first_pack=len(snapshot.packs), progress=self._report
         )
-        self._write(merged(snapshot, delta.stale, built.records), [*snapshot.packs, *built.packs])
-        return self._opened()
+        records = merge_snapshot(snapshot, delta.stale, result.records)
+        self._write(records, [*snapshot.packs, *result.packs])
+        return self._open()
 
     def _write(self, records: Records, packs: list[str]) -> None:
         replaced = self._index.snapshot.packs if self._index is not None else ()
@@ -339,28 +363,31 @@ class IndexKeeper:
                         file.unlink()
 
 
-def _by_path(snapshot: Snapshot) -> dict[str, tuple[int, int, int, int]]:
-    """The stamps of a snapshot's files, a piece at a time: in one go no other thread, as that of the screen, could run meanwhile."""
-    found: dict[str, tuple[int, int, int, int]] = {}
+def _stamps_by_path(snapshot: Snapshot) -> dict[str, tuple[int, int, int, int]]:
+    """Return the stamps of a snapshot's files.
+
+    In batches: one long call would block all other threads, for instance that of the screen.
+    """
+    stamps_by_path: dict[str, tuple[int, int, int, int]] = {}
     stamps = snapshot.stamps()
-    for at in range(0, len(snapshot), _MANY):
-        piece = snapshot.paths[at : at + _MANY]
-        found.update(zip(piece, islice(stamps, len(piece)), strict=True))
-    return found
+    for start in range(0, len(snapshot), _BATCH):
+        batch = snapshot.paths[start : start + _BATCH]
+        stamps_by_path.update(zip(batch, islice(stamps, len(batch)), strict=True))
+    return stamps_by_path
 
 
-def _refresh(question: tuple[str, str], report: Callable[[tuple[int, int]], None]) -> bool:
-    """In a process of its own: what `refresh` does, with less claim to the processor than the program that asked. Whether it kept nothing in memory."""
-    real_path, folder = question
+def _main(task: tuple[str, str], on_progress: Callable[[tuple[int, int]], None]) -> bool:
+    """Refresh an index in a worker process, at low priority.
+
+    Return whether the result is stored completely.
+    """
+    real_path, folder = task
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     with VaultStore.open(real_path) as store:
-        return (
-            not IndexKeeper(store, Path(folder), lambda done, total: report((done, total)))
-            .refresh()
-            .changed.delta.stale
-        )
+        keeper = IndexKeeper(store, Path(folder), lambda done, total: on_progress((done, total)))
+        return not keeper.refresh().changed.delta.stale
 
 
 if __name__ == "__main__":
-    answer(_refresh)
+    serve(_main)

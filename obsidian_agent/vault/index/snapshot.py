@@ -1,57 +1,56 @@
-"""The index of a vault as it was at one moment: immutable, in a file. Files have ids: their places among the sorted paths.
+"""The immutable index of a vault at one moment, read from its file.
 
-The texts of its notes lie beside it in packs: one search over a mapped file instead of opening very many notes.
+Files have ids: their positions among the sorted paths.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Set
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence, Set, Sized
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from obsidian_agent.vault.index.columns import (
+    ID_TYPE,
+    LONG_TYPE,
+    REFERS,
+    IdListColumn,
+    LinkSources,
+    PackedText,
+    Records,
+    TaggedNotes,
+    TextColumn,
+    decode_ids,
+    encode_id_lists,
+    encode_numbers,
+    encode_texts,
+    read_numbers,
+    remap_ids,
+)
 from obsidian_agent.vault.index.index import Facts, tag_within, unpack_facts
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot_file import (
-    FOLDS_ODDLY,
-    IDS,
-    LONG,
-    LOSSY,
-    REFERS,
     Buffer,
-    FileStamp,
-    LinkSources,
-    Packed,
-    Records,
-    Rows,
-    Tagged,
-    Texts,
     UnusableIndex,
-    ids_of,
-    moved_ids,
-    number_column,
-    numbers,
     read_sections,
-    row_column,
-    text_column,
     write_sections,
 )
-from obsidian_agent.vault.index.text_search import Needle
+from obsidian_agent.vault.index.stamps import FileStamp
 from obsidian_agent.vault.links.resolve import name_key, target_name
 
 _PIECE: Final = 1 << 16
-"""Characters of paths that are split at once."""
+"""Number of characters of paths that are split at once."""
 
 
 class Snapshot:
-    """See the module. Ids of notes ascend with their paths. UnusableIndex when the file cannot be used."""
+    """The files of a vault at one moment, and what their notes and canvases contain."""
 
     def __init__(self, file: Path | None) -> None:
+        """Open a snapshot; None stands for an empty one. Raise UnusableIndex."""
         if file is None:
             sections = {
                 name: memoryview(b"".join(chunks))
@@ -65,30 +64,38 @@ class Snapshot:
             raise UnusableIndex("no list of packs") from error
         self.paths: list[str] = []
         self.ids: dict[str, int] = {}
-        # A piece at a time: in one go no other thread, as that of the screen, could run meanwhile.
-        for piece in _pieces(str(numbers(sections, "paths", "B"), "utf-8")):
+        # In pieces: one long call would block all other threads, for instance that of the screen.
+        for piece in _split_lines(str(read_numbers(sections, "paths", "B"), "utf-8")):
             start = len(self.paths)
             self.paths += piece
             self.ids.update(zip(piece, range(start, len(self.paths)), strict=True))
-        self._stamps = tuple(numbers(sections, f"stamps.{name}", "q") for name in FileStamp._fields)
-        self._facts = Texts(sections, "facts")
-        self._tags = Texts(sections, "tags")
-        self._tagged = Rows(sections, "tagged")
-        self.targets = Texts(sections, "targets")
-        self._sources = Rows(sections, "sources")
-        self._aliases = Texts(sections, "aliases")
-        self._aliased = numbers(sections, "aliased", IDS)
-        self._by_name = numbers(sections, "by_name", "I")
-        self._packed = tuple(numbers(sections, f"packed.{name}", LONG) for name in Packed._fields)
-        self.flags = numbers(sections, "flags", "B")
-        lengths = [
-            len(self.flags),
-            len(self._facts),
-            len(self._by_name),
-            *map(len, (*self._stamps, *self._packed)),
-        ]
+        self._stamps = tuple(
+            read_numbers(sections, f"stamps.{name}", "q") for name in FileStamp._fields
+        )
+        self._facts = TextColumn(sections, "facts")
+        self._tags = TextColumn(sections, "tags")
+        self._tagged = IdListColumn(sections, "tagged")
+        self.targets = TextColumn(sections, "targets")
+        self._sources = IdListColumn(sections, "sources")
+        self._aliases = TextColumn(sections, "aliases")
+        self._aliased = read_numbers(sections, "aliased", ID_TYPE)
+        self._by_name = read_numbers(sections, "by_name", "I")
+        self._packed = tuple(
+            read_numbers(sections, f"packed.{name}", LONG_TYPE) for name in PackedText._fields
+        )
+        self.flags = read_numbers(sections, "flags", "B")
+        self._check_lengths()
+
+    def _check_lengths(self) -> None:
+        columns: tuple[Sized, ...] = (
+            self.flags,
+            self._facts,
+            self._by_name,
+            *self._stamps,
+            *self._packed,
+        )
         if (
-            any(length != len(self.paths) for length in lengths)
+            any(len(column) != len(self.paths) for column in columns)
             or len(self._tags) != len(self._tagged)
             or len(self._aliases) != len(self._aliased)
         ):
@@ -98,257 +105,182 @@ class Snapshot:
         return len(self.paths)
 
     def stamp(self, file: int) -> FileStamp:
-        """The stamp with which a file was read."""
+        """Return the stamp that a file had when it was scanned."""
         size, mtime, ctime, inode = self._stamps
         return FileStamp(size[file], mtime[file], ctime[file], inode[file])
 
     def stamps(self) -> Iterator[tuple[int, int, int, int]]:
-        """Every stamp, in the order of the ids."""
+        """Return every stamp, in the order of the ids."""
         return zip(*self._stamps, strict=True)
 
     def facts(self, file: int) -> Facts:
-        """The facts of a file."""
+        """Return the facts of a file."""
         return unpack_facts(self._facts.raw(file))
+
+    def raw_facts(self, file: int) -> bytes:
+        """Return the facts of a file in their stored form."""
+        return bytes(self._facts.raw(file))
 
     @cached_property
     def notes_with_references(self) -> list[str]:
-        """The paths of the notes with references that are no links of the graph, sorted as paths are; found when first asked for."""
+        """The paths of the notes with references that are no links of the graph, sorted."""
         return [self.paths[file] for file, flags in enumerate(self.flags) if flags & REFERS]
 
-    def raw_facts(self, file: int) -> bytes:
-        """The facts of a file as they are kept."""
-        return bytes(self._facts.raw(file))
-
-    def packed(self, file: int) -> Packed:
-        """Where the text of a note lies."""
+    def packed(self, file: int) -> PackedText:
+        """Return the location of a note's text."""
         pack, start, size = self._packed
-        return Packed(pack[file], start[file], size[file])
+        return PackedText(pack[file], start[file], size[file])
 
     def texts_in(self, pack: int) -> tuple[array[int], array[int]]:
-        """The ids of the notes whose texts are in a pack, and where these start, both ascending."""
+        """Return the ids of the notes in a pack and the offsets of their texts, both ascending."""
         packs, starts, sizes = self._packed
         ids = array(
-            IDS, [file for file in range(len(self.paths)) if sizes[file] and packs[file] == pack]
+            ID_TYPE,
+            [file for file in range(len(self.paths)) if sizes[file] and packs[file] == pack],
         )
-        return ids, array(LONG, [starts[file] for file in ids])
+        return ids, array(LONG_TYPE, [starts[file] for file in ids])
 
     def tagged(self, key: str) -> Iterator[memoryview]:
-        """The ids of the notes with a tag or one nested below it, tag by tag."""
-        for at in self._tags.range_of(key, str):
-            yield self._tagged[at]
-        below = bisect_left(range(len(self._tags)), key + "/", key=self._tags.__getitem__)
-        while below < len(self._tags) and tag_within(self._tags[below], key):
-            yield self._tagged[below]
-            below += 1
+        """Yield the ids of the notes with a tag, then those of each tag nested below it."""
+        for row in self._tags.range_of(key, str):
+            yield self._tagged[row]
+        nested = bisect_left(range(len(self._tags)), key + "/", key=self._tags.__getitem__)
+        while nested < len(self._tags) and tag_within(self._tags[nested], key):
+            yield self._tagged[nested]
+            nested += 1
+
+    def tag_rows(self) -> Iterator[tuple[str, memoryview]]:
+        """Yield the key of every tag and the ids of the notes that have it."""
+        return ((self._tags[row], self._tagged[row]) for row in range(len(self._tags)))
 
     def alias_rows(self) -> Iterator[tuple[int, str]]:
-        """The ids of notes and another name that they have."""
-        return ((self._aliased[at], self._aliases[at]) for at in range(len(self._aliases)))
+        """Yield the id of a note and an alias of it."""
+        return ((self._aliased[row], self._aliases[row]) for row in range(len(self._aliases)))
 
     @cached_property
     def names(self) -> NameSearch:
-        """Paths and aliases, ready to be searched; made when first asked for."""
+        """The search over paths and aliases, created when it is first needed."""
         return NameSearch(
             self.paths, ((alias, self.paths[file]) for file, alias in self.alias_rows())
         )
 
-    def tag_rows(self) -> Iterator[tuple[str, memoryview]]:
-        """Every tag's key and the ids of the notes that have it."""
-        return ((self._tags[at], self._tagged[at]) for at in range(len(self._tags)))
-
     def files_linking_name(self, name: str) -> Iterator[tuple[str, memoryview]]:
-        """The targets of links that end with a name, each with the ids of the files that have it."""
-        for at in self.targets.range_of(name, target_name):
-            yield self.targets[at], self._sources[at]
+        """Yield the link targets that end with a name, and the ids of the files with such links."""
+        for row in self.targets.range_of(name, target_name):
+            yield self.targets[row], self._sources[row]
 
     def links(self) -> Iterator[tuple[str, memoryview]]:
-        """Every target and the ids of the files that have it."""
-        return ((self.targets[at], self._sources[at]) for at in range(len(self.targets)))
+        """Yield every link target and the ids of the files with such links."""
+        return ((self.targets[row], self._sources[row]) for row in range(len(self.targets)))
 
     def files_named(self, name: str) -> Iterator[str]:
-        """The paths of the files with a name (a key of `resolve.name_key`)."""
+        """Yield the paths of the files with a name (a key of `resolve.name_key`)."""
         order, paths = self._by_name, self.paths
-        at = bisect_left(range(len(order)), name, key=lambda place: name_key(paths[order[place]]))
-        while at < len(order) and name_key(paths[order[at]]) == name:
-            yield paths[order[at]]
-            at += 1
-
-
-def _pieces(lines: str) -> Iterator[list[str]]:
-    """Many lines, some at a time."""
-    at = 0
-    while at < len(lines):
-        end = lines.find("\n", at + _PIECE)
-        end = len(lines) if end < 0 else end
-        yield lines[at:end].split("\n")
-        at = end + 1
+        row = bisect_left(range(len(order)), name, key=lambda row: name_key(paths[order[row]]))
+        while row < len(order) and name_key(paths[order[row]]) == name:
+            yield paths[order[row]]
+            row += 1
 
 
 def write_snapshot(file: Path, records: Records, packs: Sequence[str]) -> None:
-    """Put the snapshot of these files at `file`. `packs` are the names of the files with their texts."""
+    """Write a snapshot. `packs` are the names of the files that hold the texts."""
     write_sections(file, _sections(records, packs))
+
+
+def merge_snapshot(snapshot: Snapshot, stale: Set[str], fresh: Records) -> Records:
+    """Merge a snapshot with newly scanned files, which replace its stale entries."""
+    old = [(path, False, file) for file, path in enumerate(snapshot.paths) if path not in stale]
+    files = sorted([*old, *((path, True, file) for file, path in enumerate(fresh.paths))])
+    old_ids, fresh_ids = array("q", [-1]) * len(snapshot), array("q", [-1]) * len(fresh.paths)
+    stamps, facts = [], []
+    fresh_ends = list(accumulate(fresh.fact_sizes, initial=0))
+    for number, (_, is_fresh, file) in enumerate(files):
+        if is_fresh:
+            fresh_ids[file] = number
+            stamps.append(fresh.stamps[file])
+            facts.append(fresh.facts[fresh_ends[file] : fresh_ends[file + 1]])
+        else:
+            old_ids[file] = number
+            stamps.append(snapshot.stamp(file))
+            facts.append(snapshot.raw_facts(file))
+    merged = Records.blank([path for path, _, _ in files], stamps)
+    merged.facts, merged.fact_sizes = b"".join(facts), array(ID_TYPE, map(len, facts))
+    for number, (_, is_fresh, file) in enumerate(files):
+        if is_fresh:
+            packed = tuple(column[file] for column in fresh.packed)
+            merged.flags[number] = fresh.flags[file]
+        else:
+            packed = snapshot.packed(file)
+            merged.flags[number] = snapshot.flags[file]
+        for column, value in zip(merged.packed, packed, strict=True):
+            column[number] = value
+    aliases = [
+        (old_ids[file], alias) for file, alias in snapshot.alias_rows() if old_ids[file] >= 0
+    ]
+    aliases += ((fresh_ids[file], alias) for file, alias in fresh.aliases)
+    merged.aliases = sorted(aliases)
+    merged.tagged = _merge_tags(snapshot, fresh, old_ids, fresh_ids)
+    merged.sources = _merge_sources(snapshot, fresh, old_ids, fresh_ids)
+    return merged
+
+
+def _split_lines(lines: str) -> Iterator[list[str]]:
+    """Yield the lines of a text, some at a time."""
+    start = 0
+    while start < len(lines):
+        end = lines.find("\n", start + _PIECE)
+        end = len(lines) if end < 0 else end
+        yield lines[start:end].split("\n")
+        start = end + 1
 
 
 def _sections(records: Records, packs: Sequence[str]) -> dict[str, Iterable[Buffer]]:
     names = [name_key(path) for path in records.paths]
     sections: dict[str, Iterable[Buffer]] = {"packs": [json.dumps(packs).encode()]}
     sections["paths"] = ["\n".join(records.paths).encode()]
-    for position, field in enumerate(FileStamp._fields):
-        sections |= number_column(
-            f"stamps.{field}", "q", [stamp[position] for stamp in records.stamps]
+    for position, name in enumerate(FileStamp._fields):
+        sections |= encode_numbers(
+            f"stamps.{name}", "q", [stamp[position] for stamp in records.stamps]
         )
-    for name, column in zip(Packed._fields, records.packed, strict=True):
+    for name, column in zip(PackedText._fields, records.packed, strict=True):
         sections[f"packed.{name}"] = [column.tobytes()]
     sections["flags"] = [bytes(records.flags)]
-    sections |= {
-        "facts": [records.facts],
-        "facts.ends": [array(LONG, accumulate(records.fact_sizes)).tobytes()],
-    }
-    sections |= text_column("tags", [tag.key for tag in records.tagged])
-    sections |= row_column("tagged", [tag.ids for tag in records.tagged])
-    sections |= text_column("targets", [each.target for each in records.sources])
-    sections |= row_column("sources", [each.ids for each in records.sources])
-    sections |= text_column("aliases", [alias for _, alias in records.aliases])
-    sections |= number_column("aliased", IDS, [file for file, _ in records.aliases])
-    sections |= number_column("by_name", "I", sorted(range(len(names)), key=names.__getitem__))
+    sections["facts"] = [records.facts]
+    sections["facts.ends"] = [array(LONG_TYPE, accumulate(records.fact_sizes)).tobytes()]
+    sections |= encode_texts("tags", [tag.key for tag in records.tagged])
+    sections |= encode_id_lists("tagged", [tag.ids for tag in records.tagged])
+    sections |= encode_texts("targets", [source.target for source in records.sources])
+    sections |= encode_id_lists("sources", [source.ids for source in records.sources])
+    sections |= encode_texts("aliases", [alias for _, alias in records.aliases])
+    sections |= encode_numbers("aliased", ID_TYPE, [file for file, _ in records.aliases])
+    sections |= encode_numbers("by_name", "I", sorted(range(len(names)), key=names.__getitem__))
     return sections
 
 
-def merged(snapshot: Snapshot, stale: Set[str], fresh: Records) -> Records:
-    """The files of a snapshot but the stale ones, and the fresh ones."""
-    old = [(text, False, file) for file, text in enumerate(snapshot.paths) if text not in stale]
-    files = sorted([*old, *((text, True, file) for file, text in enumerate(fresh.paths))])
-    old_places, new_places = array("q", [-1]) * len(snapshot), array("q", [-1]) * len(fresh.paths)
-    stamps, facts = [], []
-    fresh_ends = _ends(fresh.fact_sizes)
-    for place, (_, is_fresh, file) in enumerate(files):
-        if is_fresh:
-            new_places[file] = place
-            stamps.append(fresh.stamps[file])
-            facts.append(fresh.facts[fresh_ends[file] : fresh_ends[file + 1]])
-        else:
-            old_places[file] = place
-            stamps.append(snapshot.stamp(file))
-            facts.append(snapshot.raw_facts(file))
-    made = Records.blank([text for text, _, _ in files], stamps)
-    made.facts, made.fact_sizes = b"".join(facts), array(IDS, map(len, facts))
-    for place, (_, is_fresh, file) in enumerate(files):
-        row = tuple(column[file] for column in fresh.packed) if is_fresh else snapshot.packed(file)
-        made.flags[place] = fresh.flags[file] if is_fresh else snapshot.flags[file]
-        for column, value in zip(made.packed, row, strict=True):
-            column[place] = value
-    kept = (
-        (old_places[file], alias) for file, alias in snapshot.alias_rows() if old_places[file] >= 0
-    )
-    made.aliases = sorted([*kept, *((new_places[file], alias) for file, alias in fresh.aliases)])
-    made.tagged = _merged_tags(snapshot, fresh, old_places, new_places)
-    made.sources = _merged_sources(snapshot, fresh, old_places, new_places)
-    return made
-
-
-def _ends(sizes: array[int]) -> list[int]:
-    ends = [0]
-    for size in sizes:
-        ends.append(ends[-1] + size)
-    return ends
-
-
-def _merged_tags(
-    snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]
-) -> list[Tagged]:
-    found = {key: list(moved_ids(ids, old)) for key, ids in snapshot.tag_rows()}
+def _merge_tags(
+    snapshot: Snapshot, fresh: Records, old_ids: array[int], fresh_ids: array[int]
+) -> list[TaggedNotes]:
+    ids_by_key = {key: list(remap_ids(ids, old_ids)) for key, ids in snapshot.tag_rows()}
     for key, ids in fresh.tagged:
-        found.setdefault(key, []).extend(moved_ids(ids_of(ids), new))
+        ids_by_key.setdefault(key, []).extend(remap_ids(decode_ids(ids), fresh_ids))
     return sorted(
-        Tagged(key, array(IDS, sorted(ids)).tobytes()) for key, ids in found.items() if ids
+        TaggedNotes(key, array(ID_TYPE, sorted(ids)).tobytes())
+        for key, ids in ids_by_key.items()
+        if ids
     )
 
 
-def _merged_sources(
-    snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]
+def _merge_sources(
+    snapshot: Snapshot, fresh: Records, old_ids: array[int], fresh_ids: array[int]
 ) -> list[LinkSources]:
-    found = {target: list(moved_ids(ids, old)) for target, ids in snapshot.links()}
-    names = {each.target: each.name for each in fresh.sources}
+    by_target = {target: list(remap_ids(ids, old_ids)) for target, ids in snapshot.links()}
+    names = {source.target: source.name for source in fresh.sources}
     for _, target, ids in fresh.sources:
-        found.setdefault(target, []).extend(moved_ids(ids_of(ids), new))
-    made = ((target, array(IDS, sorted(ids)).tobytes()) for target, ids in found.items() if ids)
+        by_target.setdefault(target, []).extend(remap_ids(decode_ids(ids), fresh_ids))
     return sorted(
-        LinkSources(names.get(target) or target_name(target), target, ids) for target, ids in made
+        LinkSources(
+            names.get(target) or target_name(target), target, array(ID_TYPE, sorted(ids)).tobytes()
+        )
+        for target, ids in by_target.items()
+        if ids
     )
-
-
-# --- the texts of the notes --------------------------------------------------------------------------------------------------------
-
-CHUNK: Final = 1 << 18
-"""Bytes that are lower-cased at a time: they stay in the processor's cache."""
-
-
-class _Pack(NamedTuple):
-    data: mmap.mmap | bytes
-    ids: array[int]
-    starts: array[int]
-
-
-class Packs:
-    """The texts of the notes of a snapshot, in a folder. Every method raises OSError when a pack is gone: then the notes must be read."""
-
-    def __init__(self, snapshot: Snapshot, folder: Path) -> None:
-        self._snapshot = snapshot
-        self._folder = folder
-
-    @cached_property
-    def _packs(self) -> list[_Pack]:
-        snapshot = self._snapshot
-        return [
-            _Pack(_mapped(self._folder / name), *snapshot.texts_in(number))
-            for number, name in enumerate(snapshot.packs)
-        ]
-
-    def text(self, file: int) -> bytes:
-        """The bytes of a note."""
-        pack, start, size = self._snapshot.packed(file)
-        return self._packs[pack].data[start : start + size] if size else b""
-
-    def holding(self, needle: Needle) -> set[int]:
-        """The ids of all notes that hold a needle, and of those of which that cannot be told so."""
-        found: set[int] = set()
-        for pack in self._packs:
-            found.update(_hits(pack, needle))
-        odd = LOSSY | FOLDS_ODDLY if needle.lower else LOSSY
-        found.update(file for file, flags in enumerate(self._snapshot.flags) if flags & odd)
-        return found
-
-
-def _hits(pack: _Pack, needle: Needle) -> Iterator[int]:
-    """The notes of a pack with a needle, each once: the next look begins behind the note of the last hit."""
-    data, ids, starts = pack
-    wanted, total = needle.data, len(data)
-    overlap = len(wanted) - 1
-    step = CHUNK if needle.lower else CHUNK << 5
-    behind = 0
-    for chunk in range(0, total, step):
-        end = min(chunk + step + overlap, total)
-        if behind >= end:
-            continue
-        base = max(chunk, behind)
-        if needle.lower:
-            piece: mmap.mmap | bytes = data[base:end].lower()
-            offset, limit, at = base, end - base, 0
-        else:
-            piece, offset, limit, at = data, 0, end, base
-        at = piece.find(wanted, at, limit)
-        while at >= 0:
-            place = bisect_right(starts, offset + at) - 1
-            behind = starts[place + 1] if place + 1 < len(starts) else total
-            # A pack may begin with texts that are no longer valid.
-            if place >= 0:
-                yield ids[place]
-            at = piece.find(wanted, behind - offset, limit) if behind - offset < limit else -1
-
-
-def _mapped(path: Path) -> mmap.mmap | bytes:
-    with open(path, "rb") as file:
-        size = file.seek(0, 2)
-        if not size:
-            return b""
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -1,6 +1,7 @@
-"""An index that lasts: a snapshot, and over it the files that changed since, for one state of the vault.
+"""The stored index: a snapshot plus the files that changed since, for one state of the vault.
 
-A state is never changed once it is in use; a refresh makes the next one. So screens and plans can ask while the vault is followed.
+A state never changes once it is in use; a refresh creates the next one. So screens and plans can
+query the index while the vault is watched.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from obsidian_agent.vault.index.index import (
     tag_key,
 )
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
-from obsidian_agent.vault.index.snapshot import Packs, Snapshot
-from obsidian_agent.vault.index.snapshot_file import FileStamp
+from obsidian_agent.vault.index.packs import Packs
+from obsidian_agent.vault.index.snapshot import Snapshot
+from obsidian_agent.vault.index.stamps import FileStamp
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import (
     LinksByName,
@@ -40,18 +42,18 @@ from obsidian_agent.vault.paths.path import VaultPath
 
 @dataclass(slots=True)
 class SnapshotChanges:
-    """The files that differ from a snapshot, and the stamps with which they were read."""
+    """The files that differ from a snapshot, and the stamps that they had when they were read."""
 
     delta: Delta = field(default_factory=Delta)
     stamps: dict[str, FileStamp] = field(default_factory=dict)
 
     def copy(self) -> SnapshotChanges:
-        """Another one that can be changed."""
+        """Return a copy that can be changed."""
         return SnapshotChanges(self.delta.copy(), dict(self.stamps))
 
 
 class IndexCounts(NamedTuple):
-    """How many notes, files, links (and how many of these lead nowhere) and different tags there are."""
+    """The numbers of notes, files, links, unresolved links and distinct tags."""
 
     notes: int
     files: int
@@ -61,7 +63,7 @@ class IndexCounts(NamedTuple):
 
 
 class StoredIndex(VaultIndex):
-    """See `VaultIndex`."""
+    """An index of a vault on disk, from a snapshot and the changes since."""
 
     def __init__(
         self, snapshot: Snapshot, changed: SnapshotChanges, store: VaultStore, packs: Packs
@@ -72,7 +74,7 @@ class StoredIndex(VaultIndex):
         self.packs = packs
         self._store = store
         self._delta = changed.delta
-        self._path = PathCache()
+        self._vault_path = PathCache()
         self._bases: list[VaultPath] | None = None
 
     @property
@@ -80,18 +82,19 @@ class StoredIndex(VaultIndex):
         return self._delta.problems
 
     def files(self) -> Iterator[VaultPath]:
-        return self._over(map(self._path, self.snapshot.paths), list(self._delta.files.values()))
+        indexed = map(self._vault_path, self.snapshot.paths)
+        return self._merge(indexed, list(self._delta.files.values()))
 
     def has_file(self, path: VaultPath) -> bool:
-        """Whether there is such a file."""
+        """Return whether the index holds a file with this path."""
         return path.text in self._delta.files or (
             path.text in self.snapshot.ids and path.text not in self._delta.stale
         )
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
-        here = [path for path in self._delta.files.values() if path.is_note and path.within(folder)]
-        texts = self.snapshot.paths[self._below(folder)]
-        return self._over(map(self._path, filter(is_note_path, texts)), here)
+        texts = self.snapshot.paths[self._rows_below(folder)]
+        indexed = map(self._vault_path, filter(is_note_path, texts))
+        return self._merge(indexed, self._changed_notes(folder))
 
     def note_count(self, folder: VaultPath) -> int:
         prefix = f"{folder.text}/" if folder.text else ""
@@ -100,109 +103,126 @@ class StoredIndex(VaultIndex):
         )
 
     def facts(self, path: VaultPath) -> Facts:
-        known = self._delta.facts.get(path.text)
-        if known is not None:
-            return known
+        facts = self._delta.facts.get(path.text)
+        if facts is not None:
+            return facts
         file = self.snapshot.ids.get(path.text)
         return Facts() if file is None else self.snapshot.facts(file)
 
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
         key = tag_key(tag)
         paths = self.snapshot.paths
-        texts = sorted({paths[file] for row in self.snapshot.tagged(key) for file in row})
+        texts = sorted({paths[file] for ids in self.snapshot.tagged(key) for file in ids})
         prefix = f"{folder.text}/" if folder.text else ""
-        below = map(self._path, (text for text in texts if text.startswith(prefix)))
-        return self._delta.over(below, self._delta.tagged(key, folder))
+        indexed = map(self._vault_path, (text for text in texts if text.startswith(prefix)))
+        return self._delta.merge(indexed, self._delta.tagged(key, folder))
 
     def files_linking_name(self, name: str) -> list[VaultPath]:
         paths = self.snapshot.paths
         texts = sorted(
-            {paths[file] for _, row in self.snapshot.files_linking_name(name) for file in row}
+            {paths[file] for _, ids in self.snapshot.files_linking_name(name) for file in ids}
         )
-        return self._delta.over(map(self._path, texts), self._delta.files_linking_name(name))
+        return self._delta.merge(map(self._vault_path, texts), self._delta.files_linking_name(name))
 
     def files_named(self, name: str) -> list[VaultPath]:
-        return self._delta.over(
-            map(self._path, sorted(self.snapshot.files_named(name))), self._delta.files_named(name)
-        )
+        texts = sorted(self.snapshot.files_named(name))
+        return self._delta.merge(map(self._vault_path, texts), self._delta.files_named(name))
 
     def bases(self) -> list[VaultPath]:
         if self._bases is None:
             self._bases = sorted(
-                self._path(text) for text in self.file_paths() if text.lower().endswith(BASE)
+                self._vault_path(text) for text in self.file_paths() if text.lower().endswith(BASE)
             )
         return self._bases
 
     def notes_with_references(self) -> list[VaultPath]:
-        return self._delta.over(
-            map(self._path, self.snapshot.notes_with_references),
-            self._delta.notes_with_references(),
-        )
+        indexed = map(self._vault_path, self.snapshot.notes_with_references)
+        return self._delta.merge(indexed, self._delta.notes_with_references())
 
     def backlinks(self, path: VaultPath) -> list[VaultPath]:
         if any(True for name in (".", "..") for _ in self.snapshot.files_linking_name(name)):
             return super().backlinks(path)
-        texts = map(self._path, sorted(self.backlink_paths(path)))
+        indexed = map(self._vault_path, sorted(self.backlink_paths(path)))
         name = file_name(path)
-        here = {
+        changed = {
             source
             for ending in (name, ".", "..")
             for source in self._delta.files_linking_name(ending)
-            if self._means(source, path)
+            if self._links_to(source, path)
         }
-        return sorted({*texts, *here})
+        return sorted({*indexed, *changed})
+
+    def backlink_paths(self, path: VaultPath) -> set[str]:
+        """Return the paths of the files in the snapshot with a link that leads to `path`.
+
+        `path` itself and the files that changed since the snapshot are left out.
+        """
+        sources: set[int] = set()
+        paths = self.snapshot.paths
+        for target, ids in self.snapshot.files_linking_name(file_name(path)):
+            if not self._links.is_same_everywhere(target):
+                sources.update(
+                    file
+                    for file in ids
+                    if self.resolve(target, self._vault_path(paths[file])) == path
+                )
+            elif len(ids) and self.resolve(target, self._vault_path(paths[ids[0]])) == path:
+                sources.update(ids.tolist())
+        texts = set(map(paths.__getitem__, sources))
+        texts.discard(path.text)
+        texts -= self._delta.stale
+        return texts
 
     def counts(self) -> IndexCounts:
-        """What there is, counted. All links are resolved in one pass, name by name: most need no more than a look into one dictionary."""
+        """Count notes, files, links, unresolved links and tags.
+
+        All links are resolved in one pass, target by target. Most need only a set lookup.
+        """
         snapshot, delta = self.snapshot, self._delta
         texts = list(self.file_paths())
         names = {link_key(text.rpartition("/")[2]) for text in texts}
         files: dict[str, list[str]] = {}
         for text in texts:
             files.setdefault(name_key(text), []).append(text)
-        files_named = LinksByName(lambda name: map(self._path, files.get(name, ())))
+        by_name = LinksByName(lambda name: map(self._vault_path, files.get(name, ())))
         stale = {snapshot.ids[text] for text in delta.stale if text in snapshot.ids}
-        links = [
-            (target, [file for file in row if file not in stale] if stale else row)
-            for target, row in snapshot.links()
-        ]
-        total = lost = 0
-        for target, row in links:
-            total += len(row)
+        total = unresolved = 0
+        for target, row in snapshot.links():
+            sources = [file for file in row if file not in stale] if stale else row
+            total += len(sources)
             if "/" in target or is_relative(target):
-                same = files_named.is_same_everywhere(target)
-                here = [self._path(snapshot.paths[file]) for file in (row[:1] if same else row)]
-                lost += (len(row) if same else 1) * sum(
-                    1 for source in here if files_named.resolve(target, source) is None
-                )
+                unresolved += self._count_unresolved(target, sources, by_name)
             elif (key := link_key(target)) not in names and f"{key}.md" not in names:
-                lost += len(row)
+                unresolved += len(sources)
         tags = {key for key, row in snapshot.tag_rows() if not stale.issuperset(row)}
         for text, facts in delta.facts.items():
             total += len(facts.targets)
-            lost += sum(
-                1
-                for target in facts.targets
-                if files_named.resolve(target, delta.files[text]) is None
+            unresolved += sum(
+                1 for target in facts.targets if by_name.resolve(target, delta.files[text]) is None
             )
             tags.update(map(tag_key, facts.tags))
-        return IndexCounts(sum(map(is_note_path, texts)), len(texts), total, lost, len(tags))
+        return IndexCounts(
+            notes=sum(map(is_note_path, texts)),
+            files=len(texts),
+            links=total,
+            unresolved=unresolved,
+            tags=len(tags),
+        )
 
-    def backlink_paths(self, path: VaultPath) -> set[str]:
-        """The paths of the files, but `path` itself and those that changed since the snapshot, with a link that leads to `path`."""
-        found: set[int] = set()
+    def _count_unresolved(
+        self, target: str, sources: Sequence[int] | memoryview, by_name: LinksByName
+    ) -> int:
+        """Return how many of the files' links with this target lead nowhere."""
         paths = self.snapshot.paths
-        for target, row in self.snapshot.files_linking_name(file_name(path)):
-            if not self._links.is_same_everywhere(target):
-                found.update(
-                    file for file in row if self.resolve(target, self._path(paths[file])) == path
-                )
-            elif len(row) and self.resolve(target, self._path(paths[row[0]])) == path:
-                found.update(row.tolist())
-        texts = set(map(paths.__getitem__, found))
-        texts.discard(path.text)
-        texts -= self._delta.stale
-        return texts
+        if not by_name.is_same_everywhere(target):
+            return sum(
+                1
+                for file in sources
+                if by_name.resolve(target, self._vault_path(paths[file])) is None
+            )
+        if len(sources) and by_name.resolve(target, self._vault_path(paths[sources[0]])) is None:
+            return len(sources)
+        return 0
 
     def text(self, path: VaultPath) -> bytes | Problem:
         return self._read(path)
@@ -211,7 +231,7 @@ class StoredIndex(VaultIndex):
         paths, delta = self.snapshot.paths, self._delta
         for file, alias in self.snapshot.alias_rows():
             if paths[file] not in delta.stale:
-                yield alias, self._path(paths[file])
+                yield alias, self._vault_path(paths[file])
         yield from delta.aliases()
 
     def names(self) -> NameFinder:
@@ -219,44 +239,45 @@ class StoredIndex(VaultIndex):
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         stale = self._delta.stale
-        wanted = self._holding([needle for needle in needles if needle is not None])
-        paths, below = self.snapshot.paths, self._below(folder)
-        found = (
-            paths[below]
-            if wanted is None
-            else [paths[file] for file in sorted(wanted) if below.start <= file < below.stop]
-        )
-        texts = (text for text in found if is_note_path(text) and text not in stale)
-        here = sorted(
-            path for path in self._delta.files.values() if path.is_note and path.within(folder)
-        )
-        merged = heapq.merge(map(self._path, texts), here) if here else map(self._path, texts)
-        return (NoteContent(path, self._read(path)) for path in merged)
+        matches = self._candidates([needle for needle in needles if needle is not None])
+        paths, rows = self.snapshot.paths, self._rows_below(folder)
+        if matches is None:
+            files = paths[rows]
+        else:
+            files = [paths[file] for file in sorted(matches) if rows.start <= file < rows.stop]
+        texts = (text for text in files if is_note_path(text) and text not in stale)
+        indexed = map(self._vault_path, texts)
+        changed = sorted(self._changed_notes(folder))
+        notes = heapq.merge(indexed, changed) if changed else indexed
+        return (NoteContent(path, self._read(path)) for path in notes)
 
     def with_changes(self, changed: SnapshotChanges) -> StoredIndex:
-        """The next state of the same snapshot."""
+        """Return the next state of the same snapshot."""
         return StoredIndex(self.snapshot, changed, self._store, self.packs)
 
     def file_paths(self) -> Iterator[str]:
-        """The path of every file, in no order."""
+        """Yield the path of every file, in any order."""
         stale = self._delta.stale
-        yield from (
-            (text for text in self.snapshot.paths if text not in stale)
-            if stale
-            else self.snapshot.paths
-        )
+        if stale:
+            yield from (text for text in self.snapshot.paths if text not in stale)
+        else:
+            yield from self.snapshot.paths
         yield from self._delta.files
 
-    def _holding(self, needles: Sequence[Needle]) -> set[int] | None:
-        """The notes of the snapshot that may hold all needles; None when all may."""
+    def _changed_notes(self, folder: VaultPath) -> list[VaultPath]:
+        return [path for path in self._delta.files.values() if path.is_note and path.within(folder)]
+
+    def _candidates(self, needles: Sequence[Needle]) -> set[int] | None:
+        """Return the notes of the snapshot that may hold all needles; None if all may."""
         if not needles:
             return None
         try:
-            return set.intersection(*map(self.packs.holding, needles))
+            return set.intersection(*map(self.packs.candidates, needles))
         except OSError:
             return None
 
     def _read(self, path: VaultPath) -> bytes | Problem:
+        """Return a note's bytes from its pack, or from disk if the pack lacks them."""
         try:
             file = self.snapshot.ids.get(path.text) if path.text not in self._delta.stale else None
             if file is not None and (
@@ -267,24 +288,25 @@ class StoredIndex(VaultIndex):
             pass
         return read_note(self._store, path)
 
-    def _below(self, folder: VaultPath) -> slice:
-        """Where in the snapshot the files below a folder are: they lie together."""
+    def _rows_below(self, folder: VaultPath) -> slice:
+        """Return the rows of the snapshot with the files below a folder, which are adjacent."""
         paths = self.snapshot.paths
         if not folder.text:
             return slice(0, len(paths))
-        behind_slash = chr(ord("/") + 1)
+        after_slash = chr(ord("/") + 1)
         return slice(
-            bisect_left(paths, f"{folder.text}/"), bisect_left(paths, folder.text + behind_slash)
+            bisect_left(paths, f"{folder.text}/"), bisect_left(paths, folder.text + after_slash)
         )
 
-    def _over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> Iterator[VaultPath]:
+    def _merge(self, indexed: Iterable[VaultPath], changed: list[VaultPath]) -> Iterator[VaultPath]:
+        """Merge lazily if nothing changed."""
         if not self._delta.stale:
-            return iter(below)
-        return iter(self._delta.over(below, here))
+            return iter(indexed)
+        return iter(self._delta.merge(indexed, changed))
 
 
 class _Names:
-    """The names of a snapshot, and those of the files that changed since; the former are made once for all states."""
+    """A search over the names of a snapshot, prepared once for all states, and of the changes."""
 
     def __init__(self, snapshot: Snapshot, delta: Delta) -> None:
         self._snapshot = snapshot
@@ -294,12 +316,6 @@ class _Names:
         delta = self._delta
         parts: list[tuple[NameSearch, Set[str]]] = [(self._snapshot.names, delta.stale)]
         if delta.files:
-            parts.append(
-                (
-                    NameSearch(
-                        delta.files, ((alias, path.text) for alias, path in delta.aliases())
-                    ),
-                    frozenset(),
-                )
-            )
+            aliases = ((alias, path.text) for alias, path in delta.aliases())
+            parts.append((NameSearch(delta.files, aliases), frozenset()))
         return search_parts(parts, query, limit)

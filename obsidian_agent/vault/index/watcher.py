@@ -1,8 +1,9 @@
-"""Following a vault while it is open: events of the operating system as hints, looks at the disk as the truth.
+"""The watcher, which keeps the index current while a vault is open.
 
-Events can be lost: queues overflow, watches run out below the first folder without an error, network disks send none. So whatever is many
-or unclear ends in a comparison of the whole vault, a burst in one more when it is over, and so does a quiet while: half a minute where
-events are not to be had, five minutes where they are. The thread never holds the vault: it only reads, and it ends when asked to.
+Events of the operating system are hints; comparisons with the disk decide. Events can be lost:
+queues overflow, the watches of deep folders run out without an error, and network disks send none.
+So the whole vault is compared if there are many or unclear events, once more after a burst, and
+regularly in quiet times. The thread never locks the vault: it only reads.
 """
 
 from __future__ import annotations
@@ -24,21 +25,24 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 POLL_SECONDS: Final = 30.0
-"""How often the vault is compared where there are no events."""
+"""Interval of comparisons where the system sends no events."""
 
 RECHECK_SECONDS: Final = 300.0
-"""How often it is compared where there are: folders beyond the system's number of watches send none, and nobody is told."""
+"""Interval of comparisons where it does.
+
+Folders beyond the system's number of watches send no events, without an error.
+"""
 
 MANY: Final = 100
-"""More events at once than this are a burst: the whole vault is compared instead of one path after the other."""
+"""Number of events at once that counts as a burst: then the whole vault is compared."""
 
-_PATIENCE_SECONDS: Final = 2.0
+_STOP_SECONDS: Final = 2.0
 _DEBOUNCE_SECONDS: Final = 0.2
 _QUIET_SECONDS: Final = 1.0
 
 
 class VaultWatcher:
-    """Keeps one keeper's index fresh. `on_change` is called in the watcher's thread after the index has taken in what changed."""
+    """A thread that keeps the index of one keeper current."""
 
     def __init__(
         self,
@@ -48,48 +52,52 @@ class VaultWatcher:
         *,
         polling: bool = False,
     ) -> None:
+        """Create a watcher. `on_change` is called in its thread after the index has changed."""
         self._root = root
         self._keeper = keeper
         self._on_change = on_change
         self._polling = polling
         self._stop = threading.Event()
         self._woken = threading.Event()
-        self._heard = set[str]()
+        self._changed = set[str]()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="vault-watcher", daemon=True)
-        self._path = PathCache()
-        self._comparing = False
+        self._vault_path = PathCache()
+        self._comparison_pending = False
 
     def start(self) -> None:
-        """Begin; the first comparison loads or builds the index."""
+        """Start the thread. Its first comparison loads or builds the index."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait a little until the thread has: it only reads."""
+        """Stop the thread and wait for it, but not for long: it only reads."""
         self._stop.set()
         self._woken.set()
         if self._thread.is_alive():
-            self._thread.join(_PATIENCE_SECONDS)
+            self._thread.join(_STOP_SECONDS)
 
     @property
     def polling(self) -> bool:
-        """Whether there are no events, so that changes are seen late."""
+        """True if there are no events, so that changes are noticed late."""
         return self._polling
 
     def compare_soon(self) -> None:
-        """Compare the whole vault: for a window that gets the focus again, or a run that has ended. Returns at once."""
-        if not self._comparing:
-            self._comparing = True
+        """Compare the whole vault in the background.
+
+        For a window that gets the focus again, or a finished run.
+        """
+        if not self._comparison_pending:
+            self._comparison_pending = True
             threading.Thread(target=self._compare, name="vault-compare", daemon=True).start()
 
     def update_paths(self, paths: list[VaultPath]) -> None:
-        """Look at a few files of which it is known that they changed."""
+        """Compare a few files that are known to have changed."""
         self._keeper.update_paths(paths)
         self._on_change()
 
     def _run(self) -> None:
-        # Watches first: what changes during the first comparison is heard.
-        observer = None if self._polling else self._observer()
+        # The observer first: it notices changes during the first comparison.
+        observer = None if self._polling else self._start_observer()
         self._polling = observer is None
         try:
             self._compare()
@@ -98,15 +106,19 @@ class VaultWatcher:
             if observer is not None:
                 observer.stop()
 
-    def _observer(self) -> BaseObserver | None:
-        """Hears of changes in threads of its own; None where the system has no watches left, or none for this disk."""
+    def _start_observer(self) -> BaseObserver | None:
+        """Start an observer, which has its own threads.
+
+        Return None if the system has no watches left, or none for this disk.
+        """
         from watchdog import events
         from watchdog.observers import Observer
 
-        # It warns of overflows, which are no news here; without a handler Python would print them over the screen.
+        # It warns of overflows, which are expected here. Without a handler Python would print the
+        # warnings over the screen.
         logging.getLogger("watchdog").addHandler(logging.NullHandler())
         handler = events.FileSystemEventHandler()
-        handler.on_any_event = self._hear  # type: ignore[method-assign]
+        handler.on_any_event = self._on_event  # type: ignore[method-assign]
         files = (
             events.FileCreatedEvent,
             events.FileModifiedEvent,
@@ -122,61 +134,67 @@ class VaultWatcher:
             return None
         return observer
 
-    def _hear(self, event: FileSystemEvent) -> None:
-        heard = [
+    def _on_event(self, event: FileSystemEvent) -> None:
+        changed = [
             name
             for name in map(os.fsdecode, (event.src_path, event.dest_path))
             if name and not self._is_hidden(name)
         ]
-        if heard:
+        if changed:
             with self._lock:
-                self._heard.update(heard)
+                self._changed.update(changed)
             self._woken.set()
 
     def _follow(self) -> None:
-        """Until it is to end: look at what was heard of, and compare when a burst is over or nothing was heard for long."""
-        unsettled = False
+        """Process events until `stop`. After a burst and in quiet times, compare the vault."""
+        after_burst = False
         while True:
-            heard = self._woken.wait(
-                _QUIET_SECONDS if unsettled else POLL_SECONDS if self._polling else RECHECK_SECONDS
-            )
-            if heard:
+            if after_burst:
+                timeout = _QUIET_SECONDS
+            else:
+                timeout = POLL_SECONDS if self._polling else RECHECK_SECONDS
+            has_events = self._woken.wait(timeout)
+            if has_events:
                 self._stop.wait(_DEBOUNCE_SECONDS)
             if self._stop.is_set():
                 return
-            if not heard:
+            if not has_events:
                 self._compare()
-                unsettled = False
+                after_burst = False
                 continue
             self._woken.clear()
             with self._lock:
-                natives, self._heard = self._heard, set()
-            paths = None if len(natives) > MANY else self._files(natives)
+                natives, self._changed = self._changed, set()
+            paths = None if len(natives) > MANY else self._changed_files(natives)
             if paths is None:
-                unsettled = True
+                after_burst = True
                 self._compare()
             elif paths:
                 self.update_paths(paths)
 
-    def _files(self, natives: set[str]) -> list[VaultPath] | None:
-        """The files behind some events; None when folders are among them, whose files have no events of their own."""
+    def _changed_files(self, natives: set[str]) -> list[VaultPath] | None:
+        """Return the changed files, or None if there are folders among them.
+
+        The files in a changed folder have no events of their own.
+        """
         latest = self._keeper.latest
-        found = []
+        files = []
         for native in natives:
             try:
-                path = self._path(self._text(native))
+                path = self._vault_path(self._text(native))
             except PathRefused:
                 continue
             known = latest is not None and latest.has_file(path)
             if os.path.isdir(native) or not (known or os.path.lexists(native)):
                 return None
-            found.append(path)
-        return found
+            files.append(path)
+        return files
 
     def _compare(self) -> None:
         before = self._keeper.latest
-        # Whoever asks from here on may have seen what this comparison does not.
-        self._comparing = False
+        # From here on, a change may be missed by this comparison, so `compare_soon` must start
+        # another one.
+        self._comparison_pending = False
         with suppress(ObsidianAgentError):
             if self._keeper.refresh(self._stop.is_set) is not before:
                 self._on_change()

@@ -1,9 +1,12 @@
-"""Ranking notes by the words they hold: BM25 over the notes with all words of the query, or, where no note has all, with any of them.
+"""Ranking of notes by the words they hold.
 
-There is no inverted index: which notes hold a word is told by one search over the packed texts, and only these are read and counted. A word
-counts wherever a word begins with it, so that a query can still be typed.
+Notes with all words of the query are ranked by BM25; if no note has all of them, notes with any.
+There is no inverted index: a search over the packed texts finds the notes with a word, and only
+these are read and counted. A word of the query matches the beginning of a word, so that results
+appear while the query is being typed.
 
-Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
+Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
+Beyond" (2009).
 """
 
 from __future__ import annotations
@@ -21,17 +24,19 @@ from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
 SATURATION: Final = 1.2
+"""The k1 of BM25."""
+
 LENGTH: Final = 0.75
-"""BM25's k1 and b."""
+"""The b of BM25."""
 
 IN_NAME: Final = 2.0
-"""What a word in the note's name adds, as a share of the most that it can weigh in the text."""
+"""What a word in the note's name adds, as a share of its maximum weight in the text."""
 
 _WORD: Final = re.compile(r"\w+")
 
 
 class RankedNote(NamedTuple):
-    """A note, its score (larger is better), and where in its text the first word is (a place in its decoded text)."""
+    """A note, its score (higher is better), and the offset of the first word in its text."""
 
     path: VaultPath
     score: float
@@ -39,7 +44,7 @@ class RankedNote(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Counted:
+class _WordCounts:
     path: VaultPath
     name: str
     length: int
@@ -48,72 +53,90 @@ class _Counted:
 
 
 def query_words(query: str) -> list[str]:
-    """The words of a query, case-folded, each once."""
+    """Return the distinct words of a query, case-folded."""
     return list(dict.fromkeys(_WORD.findall(query.casefold())))
 
 
 def rank_notes(
-    index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable[[], bool] = lambda: False
+    index: VaultIndex,
+    folder: VaultPath,
+    query: str,
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> list[RankedNote]:
-    """The notes below a folder that answer a query, best first. Notes that cannot be read are left out."""
+    """Return the notes below a folder that match a query, best first.
+
+    Notes that cannot be read are skipped.
+    """
     words = query_words(query)
     if not words:
         return []
     needles = [needle for word in words if (needle := folded_needle(word)) is not None]
     patterns = [_beginning(word) for word in words]
-    counted = _all_counted(index.texts(folder, *needles), patterns, cancelled)
-    found = [each for each in counted.values() if all(each.counts)]
-    if not found:
-        for needle in needles if len(needles) > 1 else ():
-            counted |= _all_counted(index.texts(folder, needle), patterns, cancelled)
-        found = sorted(counted.values(), key=attrgetter("path.text"))
-    return [] if cancelled() else _scored(found, words, max(index.note_count(folder), 1))
+    counted = _count_all(index.texts(folder, *needles), patterns, is_cancelled)
+    matches = [note for note in counted.values() if all(note.counts)]
+    if not matches:
+        if len(needles) > 1:
+            for needle in needles:
+                counted |= _count_all(index.texts(folder, needle), patterns, is_cancelled)
+        matches = sorted(counted.values(), key=attrgetter("path.text"))
+    return [] if is_cancelled() else _score(matches, words, max(index.note_count(folder), 1))
 
 
-def _all_counted(
-    texts: Iterator[NoteContent], patterns: Sequence[re.Pattern[str]], cancelled: Callable[[], bool]
-) -> dict[str, _Counted]:
-    found: dict[str, _Counted] = {}
-    for path, data in texts:
-        if cancelled():
+def _count_all(
+    notes: Iterator[NoteContent],
+    patterns: Sequence[re.Pattern[str]],
+    is_cancelled: Callable[[], bool],
+) -> dict[str, _WordCounts]:
+    counted: dict[str, _WordCounts] = {}
+    for path, data in notes:
+        if is_cancelled():
             return {}
-        if (
-            not isinstance(data, Problem)
-            and (counted := _counted(path, data.decode(errors="replace"), patterns)) is not None
-        ):
-            found[path.text] = counted
-    return found
+        if isinstance(data, Problem):
+            continue
+        counts = _count(path, data.decode(errors="replace"), patterns)
+        if counts is not None:
+            counted[path.text] = counts
+    return counted
 
 
-def _counted(path: VaultPath, text: str, patterns: Sequence[re.Pattern[str]]) -> _Counted | None:
+def _count(path: VaultPath, text: str, patterns: Sequence[re.Pattern[str]]) -> _WordCounts | None:
     folded, name = text.casefold(), path.stem.casefold()
     counts = [len(pattern.findall(folded)) + len(pattern.findall(name)) for pattern in patterns]
     if not any(counts):
         return None
-    # Folding can make a text longer; then the place is a little off, and the preview with it.
-    firsts = [found.start() for pattern in patterns if (found := pattern.search(folded))]
-    return _Counted(path, name, len(text), counts, min(firsts, default=0))
+    # Folding can lengthen a text; then the offset, and with it the excerpt, is slightly off.
+    firsts = [match.start() for pattern in patterns if (match := pattern.search(folded))]
+    return _WordCounts(path, name, len(text), counts, min(firsts, default=0))
 
 
 def _beginning(word: str) -> re.Pattern[str]:
-    """A pattern for words that begin with a word. It begins with plain text, so that the search can skip to it."""
+    """Return a pattern for words that begin with a word.
+
+    The pattern starts with plain text, because `re` skips to that quickly.
+    """
     return re.compile(rf"{re.escape(word)}(?<!\w{re.escape(word)})")
 
 
-def _scored(notes: list[_Counted], words: list[str], total: int) -> list[RankedNote]:
+def _score(notes: list[_WordCounts], words: list[str], total: int) -> list[RankedNote]:
     if not notes:
         return []
     average = sum(note.length for note in notes) / len(notes) or 1.0
-    holders = [sum(1 for note in notes if note.counts[position]) for position in range(len(words))]
-    weights = [math.log(1 + (total - min(count, total) + 0.5) / (count + 0.5)) for count in holders]
-    found = []
+    frequencies = [
+        sum(1 for note in notes if note.counts[position]) for position in range(len(words))
+    ]
+    weights = [
+        math.log(1 + (total - min(frequency, total) + 0.5) / (frequency + 0.5))
+        for frequency in frequencies
+    ]
+    ranked = []
     for note in notes:
         norm = SATURATION * (1 - LENGTH + LENGTH * note.length / average)
         score = 0.0
         for word, weight, count in zip(words, weights, note.counts, strict=True):
             score += weight * count * (SATURATION + 1) / (count + norm)
             score += weight * IN_NAME if word in note.name else 0.0
-        found.append(RankedNote(note.path, score, min(note.first, note.length)))
-    # By numbers alone, which is quick, and holds nothing else up for long: notes of one score stay as they came, sorted by path.
-    found.sort(key=attrgetter("score"), reverse=True)
-    return found
+        ranked.append(RankedNote(note.path, score, min(note.first, note.length)))
+    # Sorting by numbers only is fast, so other threads are not blocked for long. The sort is
+    # stable: notes with equal scores stay sorted by path.
+    ranked.sort(key=attrgetter("score"), reverse=True)
+    return ranked

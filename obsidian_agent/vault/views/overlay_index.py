@@ -70,36 +70,36 @@ class OverlayIndex(VaultIndex):
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
         delta = self._followed()
         below = self._below.tagged(tag, folder) if self._was_there(folder) else []
-        return delta.over(below, delta.tagged(tag_key(tag), folder))
+        return delta.merge(below, delta.tagged(tag_key(tag), folder))
 
     def files_linking_name(self, name: str) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(self._below.files_linking_name(name), delta.files_linking_name(name))
+        return delta.merge(self._below.files_linking_name(name), delta.files_linking_name(name))
 
     def files_named(self, name: str) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(self._below.files_named(name), delta.files_named(name))
+        return delta.merge(self._below.files_named(name), delta.files_named(name))
 
     def bases(self) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(
+        return delta.merge(
             self._below.bases(), [path for path in delta.files.values() if path.suffix == BASE]
         )
 
     def notes_with_references(self) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(self._below.notes_with_references(), delta.notes_with_references())
+        return delta.merge(self._below.notes_with_references(), delta.notes_with_references())
 
     def backlinks(self, path: VaultPath) -> list[VaultPath]:
         delta = self._followed()
-        if file_name(path) in delta.names_changed:
+        if file_name(path) in delta.changed_names:
             return super().backlinks(path)
         name = file_name(path)
         files_linking_name = {
             source for ending in (name, ".", "..") for source in delta.files_linking_name(ending)
         }
-        here = [source for source in files_linking_name if self._means(source, path)]
-        return delta.over(self._below.backlinks(path), here)
+        here = [source for source in files_linking_name if self._links_to(source, path)]
+        return delta.merge(self._below.backlinks(path), here)
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         delta = self._followed()
@@ -138,7 +138,7 @@ class OverlayIndex(VaultIndex):
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         budget.check()
         delta = self._followed()
-        if not delta.names_changed:
+        if not delta.changed_names:
             return self._below.resolve(target, source)
         return super().resolve(target, source)
 
@@ -156,7 +156,7 @@ class OverlayIndex(VaultIndex):
             if there:
                 self._delta.update(path, *self._looked_at(path))
             else:
-                self._delta.forget(path)
+                self._delta.remove(path)
         return self._delta
 
     def _note_name(self, path: VaultPath, *, there: bool) -> None:
@@ -166,7 +166,7 @@ class OverlayIndex(VaultIndex):
         )
         if there == was_there:
             return
-        self._delta.names_changed.add(file_name(path))
+        self._delta.changed_names.add(file_name(path))
         self._links.forget(file_name(path))
 
     def _looked_at(self, path: VaultPath) -> tuple[Facts, Problem | None]:

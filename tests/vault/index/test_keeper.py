@@ -19,7 +19,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index import keeper as index_keeper
 from obsidian_agent.vault.index.index import VaultIndex, tag_key
 from obsidian_agent.vault.index.keeper import SNAPSHOT_NAME, IndexKeeper
-from obsidian_agent.vault.index.snapshot_file import walk_stamps
+from obsidian_agent.vault.index.stamps import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
 from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.links.graph import link_graph
@@ -148,7 +148,7 @@ def said(index: VaultIndex) -> dict[str, Any]:
 @pytest.fixture
 def settled(monkeypatch):
     """Times of files count at once, so that tests need not wait for clocks."""
-    monkeypatch.setattr("obsidian_agent.vault.index.build.STABLE_NS", 0)
+    monkeypatch.setattr("obsidian_agent.vault.index.stamps.STABLE_NS", 0)
 
 
 LAW = settings(
@@ -265,7 +265,7 @@ def test_a_damaged_index_is_built_again(tmp_path, harm):
 
 
 def test_a_start_reads_no_note_that_is_as_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr("obsidian_agent.vault.index.build.STABLE_NS", 0)
+    monkeypatch.setattr("obsidian_agent.vault.index.stamps.STABLE_NS", 0)
     keeper, _ = keeper_of(tmp_path, VAULT)
     whole = said(keeper.refresh())
     again, _ = keeper_of(tmp_path, VAULT)
@@ -326,13 +326,13 @@ def test_keys():
 
 
 def test_a_large_vault_is_scanned_by_processes_and_here_where_they_fail(tmp_path, monkeypatch):
-    monkeypatch.setattr("obsidian_agent.vault.index.build.WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("obsidian_agent.vault.index.scan.PARALLEL_FROM", 1)
     keeper, folder = keeper_of(tmp_path, VAULT)
     (folder / "json.py").write_bytes(b"raise SystemExit('a vault is never imported from')")
     monkeypatch.chdir(folder)
     whole = said(keeper.refresh())
     assert len(list((tmp_path / "state").glob("*.pack"))) == 2
-    monkeypatch.setattr("obsidian_agent.vault.index.build.sys.executable", "/bin/false")
+    monkeypatch.setattr("obsidian_agent.vault.index.worker.sys.executable", "/bin/false")
     assert said(keeper.rebuild()) == whole == said(ScanIndex(DiskView(VaultStore.open(folder))))
 
 

@@ -93,7 +93,7 @@ def test_without_events_the_watcher_polls(tmp_path, monkeypatch):
 
 def test_what_no_event_told_of_is_found_when_it_has_been_quiet(tmp_path, monkeypatch):
     monkeypatch.setattr(watcher, "RECHECK_SECONDS", 0.05)
-    monkeypatch.setattr(VaultWatcher, "_hear", lambda *_: None)
+    monkeypatch.setattr(VaultWatcher, "_on_event", lambda *_: None)
     made = Watched(tmp_path, polling=False)
     (made.folder / "b.md").write_bytes(b"")
     made.wait(lambda: "b.md" in made.files())
