@@ -41,10 +41,10 @@ COMMANDS: Final = {
     "ask": Subcommand("ask", "answer a question about the vault; changes nothing"),
     "rename": Subcommand("plan", "rename or move a note or folder; links keep working"),
     "history": Subcommand("history", "list runs, newest first"),
-    "undo": Subcommand("history", "undo the last run, or the given one"),
-    "redo": Subcommand("history", "redo the last undone run"),
-    "recover": Subcommand("history", "finish or roll back a run that a crash interrupted"),
-    "audit": Subcommand("history", "list changes to the vault and everything sent to models"),
+    "undo": Subcommand("undo", "undo the last run, or the given one"),
+    "redo": Subcommand("redo", "redo the last undone run"),
+    "recover": Subcommand("recover", "finish or roll back a run that a crash interrupted"),
+    "audit": Subcommand("audit", "list changes to the vault and everything sent to models"),
     "macro": Subcommand("macro", "saved plans: list, run, save, show, …"),
     "recipe": Subcommand(
         "recipe", "built-in plans with parameters, without a model: list, show, run"
@@ -56,7 +56,7 @@ COMMANDS: Final = {
     "companion": Subcommand("companion", "the plugin beside Obsidian: install, status, remove"),
     "threads": Subcommand("threads", "conversations: list, show, rename, delete"),
     "config": Subcommand("config", "settings and the source of each value: list, set, unset"),
-    "key": Subcommand("config", "API keys of model services: save, forget, list; never displayed"),
+    "key": Subcommand("key", "API keys of model services: save, forget, list; never displayed"),
     "model": Subcommand(
         "model", "models on this machine: list, choose, test; nothing is downloaded"
     ),

@@ -340,7 +340,7 @@ def test_nothing_is_offered_that_cannot_be_done(
     )
     assert main(["undo", "--yes", *looked, *where]) == 4
     told = capsys.readouterr().err
-    assert "Left alone: .trash/b.md: it is gone." in told
+    assert "Skipped: .trash/b.md: it is gone." in told
     assert offered(told) == []
 
 
