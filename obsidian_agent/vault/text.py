@@ -42,7 +42,7 @@ def encode(text: str) -> bytes:
     except UnicodeEncodeError as error:
         code = f"U+{ord(text[error.start]):04X}"
         raise ToolError(
-            f"The text cannot be written: character {error.start} is an unpaired surrogate ({code})."
+            f"The text cannot be saved: character {error.start} is an unpaired surrogate ({code})."
         ) from error
 
 

@@ -19,7 +19,7 @@ from obsidian_agent.tools.core.models import ToolModel
 from obsidian_agent.tools.core.tool import PathMark, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import file_name
-from obsidian_agent.vault.markdown.canvas import base_links
+from obsidian_agent.vault.markdown.bases import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.refactor.rename_links import (

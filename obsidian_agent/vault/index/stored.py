@@ -36,7 +36,7 @@ from obsidian_agent.vault.links.resolve import (
     link_key,
     name_key,
 )
-from obsidian_agent.vault.markdown.canvas import BASE
+from obsidian_agent.vault.markdown.bases import BASE
 from obsidian_agent.vault.paths.path import VaultPath
 
 

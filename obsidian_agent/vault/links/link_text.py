@@ -1,4 +1,4 @@
-"""Writing of links: new ones in the form of the vault's settings, and new targets for existing ones.
+"""Text of links: new ones in the form of the vault's settings, and new targets for existing ones.
 
 An existing link keeps its form: a bare name stays one while no other file has it, a path from the
 root stays one, and so do relative paths, partial paths, and a present or omitted extension. If that
@@ -15,8 +15,8 @@ from urllib.parse import quote
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.resolve import LinkResolver, link_key
-from obsidian_agent.vault.markdown.canvas import json_text
 from obsidian_agent.vault.markdown.inline import is_external
+from obsidian_agent.vault.markdown.json_document import json_text
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import Edit
@@ -155,7 +155,7 @@ def spellings(
     endings = (True,) if shape.extension or not file.is_note else (False, True)
     for extension in endings:
         path = file.text if extension else _without_ending(file.text, file)
-        yield from _own(shape, path, source)
+        yield from _same_form(shape, path, source)
     for extension in endings:
         path = file.text if extension else _without_ending(file.text, file)
         if style.format == "relative":
@@ -166,7 +166,7 @@ def spellings(
         yield Spelling(path.rpartition("/")[2])
 
 
-def _own(shape: Shape, path: str, source: VaultPath) -> Iterator[Spelling]:
+def _same_form(shape: Shape, path: str, source: VaultPath) -> Iterator[Spelling]:
     match shape.form:
         case "name":
             yield Spelling(path.rpartition("/")[2], unique=True)

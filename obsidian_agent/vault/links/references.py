@@ -1,9 +1,9 @@
-"""References to files outside of Obsidian's graph: definitions, HTML attributes and obsidian:// URIs.
+"""References to files that are not in Obsidian's graph: definitions, HTML attributes and URIs.
 
 Definitions (`[label]: Note.md`), attributes such as `href`, and URIs such as
-`obsidian://open?vault=Notes&file=Note` work in previews and other programs, so a rename updates them
-by the rules of Markdown links. markdown-it-py and an HTML parser locate them,
-but only in notes where a quick search finds a candidate.
+`obsidian://open?vault=Notes&file=Note` work in previews and other programs, so a rename updates
+them by the rules of Markdown links. markdown-it-py and an HTML parser locate them, but only in
+notes where a quick search finds a candidate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
-from obsidian_agent.vault.markdown.inline import decoded, is_external, markdown_link
+from obsidian_agent.vault.markdown.inline import decoded, is_external, read_destination
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.text import BOM
 
@@ -163,7 +163,7 @@ class _Note:
             )
 
     def _tags(self, start: int, end: int, block: int) -> Iterator[Link]:
-        """Yield the references of HTML tags from `start` to `end`, in a block that starts at `block`."""
+        """Yield the references of HTML tags in a range, within a block that starts at `block`."""
         # Few notes need the HTML parser.
         from obsidian_agent.vault.links.html_tags import opening_tags
 
@@ -182,12 +182,22 @@ class _Note:
     def _definition(self, match: re.Match[str]) -> Iterator[Link]:
         group = 1 if match[1] is not None else 2
         raw = match[group].encode()
-        if not is_external(raw) and not raw.startswith(b"#"):
-            start, first, end, line = self._positions(
-                match.start(), match.start(group), match.end()
-            )
-            link = markdown_link(b"", raw, start, end, first, line, embed=False, angle=group == 1)
-            yield link._replace(kind="definition", display=None)
+        if is_external(raw) or raw.startswith(b"#"):
+            return
+        start, first, end, line = self._positions(match.start(), match.start(group), match.end())
+        target, subpath, target_start, target_end = read_destination(raw, first)
+        yield Link(
+            kind="definition",
+            target=target,
+            subpath=subpath,
+            display=None,
+            start=start,
+            end=end,
+            target_start=target_start,
+            target_end=target_end,
+            line=line,
+            form="angle" if group == 1 else "plain",
+        )
 
     def _attribute(
         self, match: re.Match[str], first_group: int, start: int, end: int, base: int = 0

@@ -1,8 +1,9 @@
-"""The lines of a note, which of them are Markdown (not code, comment, raw HTML, mathematics or properties), and what they say: headings, list
-items, tasks.
+"""The lines of a note: which are Markdown, and the headings, list items and tasks among them.
 
-This is the block structure that these need, and no more. It follows CommonMark where Obsidian does; an indented list item needs no exact
-indentation, ``%%`` comments are Obsidian's (a block of them begins a line and ends on a later one; an unclosed one is none).
+Code, comments, raw HTML, mathematics and properties are not Markdown. Only the block structure that
+this requires is read. It follows CommonMark where Obsidian does. An indented list item needs no
+exact indentation. ``%%`` comments are Obsidian's: a block of them begins a line and ends on a later
+one, and an unclosed one is text.
 """
 
 from __future__ import annotations
@@ -18,101 +19,150 @@ from obsidian_agent.vault.markdown.model import NoteTask
 from obsidian_agent.vault.text import BOM
 
 ITEM = expression(r"(?P<marker>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+|$)(?P<rest>.*)", re.DOTALL)
-"""A list item behind its indentation."""
+"""A list item, after its indentation."""
 
 RULE = expression(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
-"""A horizontal rule behind its indentation."""
+"""A horizontal rule, after its indentation."""
 
 UNDERLINE = expression(r"=+$|-+$")
-"""What makes a heading of the text above it."""
+"""A line that makes a heading of the text above it."""
+
+HTML_BLOCK = expression(
+    r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd"
+    r"|details|dialog|dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]"
+    r"|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option"
+    r"|p|param|search|section|source|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)"
+    r"(?:\s|/?>|$)",
+    re.IGNORECASE,
+)
+"""A tag that begins a block of HTML, even in the middle of a paragraph."""
 
 _QUOTE = expression(r"[ \t]{0,3}>[ ]?")
 _INDENT = expression(r"[ \t]*")
 _FENCE = expression(r"(`{3,})[^`]*$|(~{3,})")
-HTML_BLOCK = expression(
-    r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset"
-    r"|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol"
-    r"|optgroup|option|p|param|search|section|source|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$)",
-    re.IGNORECASE,
-)
 _RAW_HTML = expression(r"<(script|pre|style|textarea)(?:[\s>]|$)", re.IGNORECASE)
 _LONE_TAG = expression(
-    r"""(?:<[a-z][a-z0-9-]*+(?>(?:\s++[a-z_:][\w.:-]*+(?>(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?))*)\s*+/?>|</[a-z][a-z0-9-]*+\s*+>)$""",
+    r"(?:<[a-z][a-z0-9-]*+"
+    r"(?>(?:\s++[a-z_:][\w.:-]*+"
+    r"""(?>(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?))*)"""
+    r"\s*+/?>|</[a-z][a-z0-9-]*+\s*+>)$",
     re.IGNORECASE,
 )
 _MARKUP = expression(r"<(?:(!--)|(\?)|(!\[CDATA\[)|(![A-Za-z]))")
 _MARKUP_ENDS = ("-->", "?>", "]]>", ">")
+"""The text that ends the markup of each group of `_MARKUP`."""
+_NOT_PARAGRAPH = expression(r"[#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t]")
+_CHECKBOX = expression(r"\[(?P<status>[^\]\r\n])\](?:[ \t]+|$)")
+_BLOCK_ID = expression(r"[A-Za-z0-9-]+")
 _SPECIAL = frozenset(" \t>-*+#`~%$<=_0123456789")
+"""First characters of lines that can be more than text."""
 _TAB = 4
-_DEEP = 100
-_MOST_ITEMS = 100
-"""List items and quotes in them that one line may begin; nobody writes more, and each costs a look at the rest of the line."""
+_MAX_QUOTES = 100
+_MAX_MARKERS = 100
+"""List items and quotes that one line can begin. Each costs a search in the rest of the line."""
 
 
 class Line(NamedTuple):
-    """A line. Named tuples: a large note has ten thousand."""
+    """A line of a note. A named tuple, because a large note has ten thousand."""
 
     number: int
     """1-based."""
     start: int
     end: int
-    """Before the line end."""
+    """The position before the line end."""
     next: int
-    """Behind the line end."""
+    """The position after the line end."""
     hidden: bool
-    """Not Markdown: code (fences too), comment, HTML block, mathematics, frontmatter."""
+    """True if not Markdown: code (with its fences), comment, HTML, mathematics, frontmatter."""
     quotes: int
     """Levels of block quote."""
     indent: int
-    """Columns of blanks before `body`, quote marks not counted."""
+    """Columns of blanks before `body`, without quote marks."""
     body: str
-    """The rest of the line behind quote marks and blanks."""
+    """The rest of the line after quote marks and blanks."""
     depth: int | None
-    """Of a list item, from 0; None for every other line."""
+    """The level of a list item, from 0; None for other lines."""
     comment: bool = False
-    """Whether it is hidden by a ``%%`` comment."""
+    """True if a ``%%`` comment hides the line."""
     opaque: bool = False
-    """Of a list item: whether its text is code or the like, and only the item itself is Markdown."""
+    """True for a list item whose text is code or the like: only the item itself is Markdown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bullet:
+    """A list item. `text` excludes marker, checkbox and block id; `raw` is the line without end.
+
+    `depth` counts from 0. `checked` is None without a checkbox, False if the checkbox is empty.
+    """
+
+    text: str
+    raw: str
+    depth: int
+    checked: bool | None
+
+
+class ListItem(NamedTuple):
+    """The content of a list item: `text` as in `Bullet`, `status` the character in its checkbox."""
+
+    text: str
+    status: str | None
 
 
 def scan(text: str, *, dedent: int = 0, properties: bool = True) -> list[Line]:
-    """All lines of a note, or of a piece of one whose lines are all indented by `dedent` columns, or of a text that has no properties."""
+    """Return all lines of a note.
+
+    Args:
+        dedent: Columns by which all lines of an excerpt are indented.
+        properties: False if the text cannot begin with properties.
+    """
     return _Scanner(text, dedent).lines(properties)
 
 
 class _Open(NamedTuple):
-    """A block that is no Markdown and goes on in the next line."""
+    """A block that is not Markdown and continues in the next line."""
 
     closing: str
-    """What ends it: the run of a fence, the text that its last line holds, or "" for a blank line."""
+    """The end of the block: the run of a fence, text in the last line, or "" for a blank line."""
     quotes: int
-    """Levels of quotation: it ends with them."""
+    """Levels of quotation. The block ends with them."""
     fence: bool = False
     container: int = 0
-    """Of a fence: the column below which a line is outside of the list item that holds it."""
+    """For a fence, the column below which a line is outside of the list item that contains it."""
     comment: bool = False
 
 
 class _Item(NamedTuple):
     indent: int
     content: int
-    """Column where the item's text begins."""
+    """The column where the item's text begins."""
 
 
 class _Text(NamedTuple):
-    """What a line says behind its list markers."""
+    """The text of a line after its list markers."""
 
     content: str
     column: int
     quotes: int
     items: int
-    """How many list items the line begins."""
+    """Number of list items that the line begins."""
     code: bool
-    """Whether the text is so far from its marker that it is code."""
+    """True if the text is so far from its marker that it is code."""
+
+
+class _Role(NamedTuple):
+    """The fields of a `Line` that depend on the blocks around it."""
+
+    hidden: bool = False
+    depth: int | None = None
+    comment: bool = False
+    opaque: bool = False
+
+
+_HIDDEN = _Role(hidden=True)
 
 
 class _Scanner:
-    """The state between lines: the open block, the list items around, whether the last line was text that can go on."""
+    """The state between lines: the open block, the enclosing list items, and the paragraph."""
 
     def __init__(self, text: str, dedent: int) -> None:
         self._text = text
@@ -121,49 +171,39 @@ class _Scanner:
         self._lists: list[list[_Item]] = [[]]
         self._quotes = 0
         self._after_text = False
+        """True if the previous line was text that this one can continue."""
 
     def lines(self, properties: bool) -> list[Line]:
         text = self._text
         front = find_frontmatter(text) if properties else None
         body = front.body_start if front else 0
-        found: list[Line] = []
+        lines: list[Line] = []
         start = len(BOM) if text.startswith(BOM) else 0
         number = 1
+        # Lines are created with positional arguments: keywords double the time of a named tuple.
         while start < len(text):
             newline = text.find("\n", start)
-            following = len(text) if newline < 0 else newline + 1
-            end = (
-                following
-                if newline < 0
-                else newline - 1
-                if newline > start and text[newline - 1] == "\r"
-                else newline
-            )
+            if newline < 0:
+                end = following = len(text)
+            else:
+                end, following = newline, newline + 1
+                if newline > start and text[newline - 1] == "\r":
+                    end = newline - 1
             if start < body:
-                found.append(Line(number, start, end, following, True, 0, 0, text[start:end], None))
+                content = text[start:end]
+                lines.append(Line(number, start, end, following, True, 0, 0, content, None))
             elif self._open is None and start < end and text[start] not in _SPECIAL:
                 self._plain()
-                found.append(
-                    Line(
-                        number,
-                        start,
-                        end,
-                        following,
-                        False,
-                        0,
-                        0,
-                        text[start:end].rstrip(" \t"),
-                        None,
-                    )
-                )
+                content = text[start:end].rstrip(" \t")
+                lines.append(Line(number, start, end, following, False, 0, 0, content, None))
             else:
-                found.append(self._line(number, start, end, following))
+                lines.append(self._line(number, start, end, following))
             start = following
             number += 1
-        return found
+        return lines
 
     def _plain(self) -> None:
-        """A line of text without indentation, quote or marker."""
+        """Process a line of text without indentation, quote or marker."""
         if not self._after_text:
             self._lists = [[]]
             self._quotes = 0
@@ -171,78 +211,60 @@ class _Scanner:
 
     def _line(self, number: int, start: int, end: int, following: int) -> Line:
         block = self._open
-        quotes, indent, body = self._strip(start, end, block.quotes if block else _DEEP)
+        quotes, indent, body = self._strip(start, end, block.quotes if block else _MAX_QUOTES)
         if block is not None:
-            if self._continues(block, quotes, indent, body, end):
+            if self._continue_block(block, quotes, indent, body, end):
                 return Line(
                     number, start, end, following, True, quotes, indent, body, None, block.comment
                 )
-            quotes, indent, body = self._strip(start, end, _DEEP)
-        items = self._items(quotes)
+            quotes, indent, body = self._strip(start, end, _MAX_QUOTES)
+        items = self._items_at(quotes)
         if quotes > self._quotes:
             self._after_text = False
-            self._leave_items(start, end)
+            self._close_items_before_quote(start, end)
         if quotes != self._quotes and not (self._after_text and body):
             self._quotes = quotes
         if not body:
             self._after_text = False
             return Line(number, start, end, following, False, quotes, indent, body, None)
-        return self._text_line(number, start, end, following, quotes, indent, body, items)
+        hidden, depth, comment, opaque = self._role(end, quotes, indent, body, items)
+        return Line(
+            number, start, end, following, hidden, quotes, indent, body, depth, comment, opaque
+        )
 
-    def _text_line(
-        self,
-        number: int,
-        start: int,
-        end: int,
-        following: int,
-        quotes: int,
-        indent: int,
-        body: str,
-        items: list[_Item],
-    ) -> Line:
-        """A line that is not blank and that no open block has swallowed."""
-        marked = self._begins_item(indent, body, items)
-        if not marked and (
-            not self._after_text or (body[0] in "#-*_" and not self._goes_on(body, indent))
+    def _role(self, end: int, quotes: int, indent: int, body: str, items: list[_Item]) -> _Role:
+        """Return the role of a line that is not blank and not part of the open block."""
+        is_item = self._begins_item(indent, body, items)
+        if not is_item and (
+            not self._after_text or (body[0] in "#-*_" and not self._can_continue(body, indent))
         ):
-            _leave(items, indent)
+            _close_items(items, indent)
         if (
             not self._after_text
             and indent >= (items[-1].content if items else 0) + _TAB
-            and not (items and marked)
+            and not (items and is_item)
         ):
-            return Line(number, start, end, following, True, quotes, indent, body, None)
-        text = (
-            _behind_markers(body, indent, quotes)
-            if marked
-            else _Text(body, indent, quotes, 0, code=False)
-        )
-        opens = text.code or self._opens(text, end, items)
-        depth = (
-            self._enter(indent, body, items)
-            if marked and (text.code or not opens or text.items)
-            else None
-        )
+            return _HIDDEN
+        if is_item:
+            text = _text_after_markers(body, indent, quotes)
+        else:
+            text = _Text(body, indent, quotes, 0, code=False)
+        opens = text.code or self._open_block(text, end, items)
+        depth = None
+        if is_item and (text.code or not opens or text.items):
+            depth = self._enter_item(indent, body, items)
         if opens and depth is None:
             self._after_text = False
-            _leave(items, indent)
-            return Line(
-                number,
-                start,
-                end,
-                following,
-                True,
-                quotes,
-                indent,
-                body,
-                None,
-                self._open is not None and self._open.comment,
-            )
-        self._after_text = not opens and self._goes_on(text.content, indent)
-        return Line(number, start, end, following, False, quotes, indent, body, depth, opaque=opens)
+            _close_items(items, indent)
+            return _Role(hidden=True, comment=self._open is not None and self._open.comment)
+        self._after_text = not opens and self._can_continue(text.content, indent)
+        return _Role(depth=depth, opaque=opens)
 
     def _begins_item(self, indent: int, body: str, items: list[_Item]) -> bool:
-        """Whether a line begins a list item. In the middle of a text only one with text can, and a number only when it is 1."""
+        """Return True if a line begins a list item.
+
+        Within a paragraph only an item with text can, and a numbered one only with the number 1.
+        """
         item = ITEM.match(body)
         if item is None or RULE.match(body) or (indent >= _TAB and not items):
             return False
@@ -250,47 +272,45 @@ class _Scanner:
             return True
         return bool(item["rest"]) and (item["marker"] in "-*+" or item["marker"][:-1] == "1")
 
-    def _goes_on(self, content: str, indent: int) -> bool:
-        """Whether the next line can continue the text of this one."""
+    def _can_continue(self, content: str, indent: int) -> bool:
+        """Return True if the next line can continue the text of this one."""
         if not content:
             return False
         if content[0] == "#":
             return read_heading(content) is None
         if content[0] not in "-*_=":
             return True
-        return not (
-            RULE.match(content) or (self._after_text and indent < _TAB and UNDERLINE.match(content))
-        )
+        if RULE.match(content):
+            return False
+        return not (self._after_text and indent < _TAB and UNDERLINE.match(content))
 
-    def _items(self, quotes: int) -> list[_Item]:
-        """The list items around a line, outermost first; each level of quotation has its own."""
+    def _items_at(self, quotes: int) -> list[_Item]:
+        """Return the list items around a line, outermost first. Each quote level has its own."""
         del self._lists[quotes + 1 :]
         while len(self._lists) <= quotes:
             self._lists.append([])
         return self._lists[quotes]
 
-    def _leave_items(self, start: int, end: int) -> None:
-        """A quote begins here: it ends the list items that it is not indented enough for."""
+    def _close_items_before_quote(self, start: int, end: int) -> None:
+        """Close the list items in which a quote that begins here is not indented enough to be."""
         blanks = _INDENT.match(self._text, start, end)
-        _leave(self._lists[0], _columns(blanks[0]) if blanks else 0)
+        _close_items(self._lists[0], _columns(blanks[0]) if blanks else 0)
 
-    def _strip(self, start: int, end: int, most: int) -> tuple[int, int, str]:
-        """Levels of quotation (at most so many), indentation, and the rest of a line."""
+    def _strip(self, start: int, end: int, max_quotes: int) -> tuple[int, int, str]:
+        """Return the levels of quotation, the indentation, and the rest of a line."""
         text, quotes = self._text, 0
-        while quotes < most and (mark := _QUOTE.match(text, start, end)):
+        while quotes < max_quotes and (mark := _QUOTE.match(text, start, end)):
             quotes += 1
             start = mark.end()
         blanks = _INDENT.match(text, start, end)
         stop = blanks.end() if blanks else start
         indent = _columns(text[start:stop])
-        return (
-            quotes,
-            max(0, indent - self._dedent) if quotes == 0 else indent,
-            text[stop:end].rstrip(" \t") if stop < end else "",
-        )
+        if quotes == 0:
+            indent = max(0, indent - self._dedent)
+        return quotes, indent, text[stop:end].rstrip(" \t") if stop < end else ""
 
-    def _continues(self, block: _Open, quotes: int, indent: int, body: str, end: int) -> bool:
-        """Whether a line belongs to the open block; its last line does."""
+    def _continue_block(self, block: _Open, quotes: int, indent: int, body: str, end: int) -> bool:
+        """Return True if a line belongs to the open block. The last line does, and closes it."""
         if not block.comment and (
             quotes < block.quotes or (block.fence and body and indent < block.container)
         ):
@@ -308,25 +328,17 @@ class _Scanner:
             self._open = None
         return True
 
-    def _opens(self, text: _Text, end: int, items: list[_Item]) -> bool:
-        """Whether text begins a block that is no Markdown; if that goes on in the next line it is the open one then."""
+    def _open_block(self, text: _Text, end: int, items: list[_Item]) -> bool:
+        """Return True if text begins a block that is not Markdown.
+
+        The block becomes the open one if it continues in the next line.
+        """
         content = text.content
         first = content[:1]
         if first in ("`", "~"):
-            fence = _FENCE.match(content)
-            if fence is None:
-                return False
-            container = (
-                text.column
-                if text.items
-                else next(
-                    (item.content for item in reversed(items) if item.content <= text.column), 0
-                )
-            )
-            self._open = _Open(fence[1] or fence[2], text.quotes, True, container)
-            return True
+            return self._open_fence(text, items)
         if first == "<":
-            return self._opens_html(text)
+            return self._open_html(text)
         if first == "%" and content.startswith("%%"):
             if "%%" in content[2:] or self._text.find("%%", end) < 0:
                 return False
@@ -337,7 +349,19 @@ class _Scanner:
             return True
         return False
 
-    def _opens_html(self, text: _Text) -> bool:
+    def _open_fence(self, text: _Text, items: list[_Item]) -> bool:
+        fence = _FENCE.match(text.content)
+        if fence is None:
+            return False
+        if text.items:
+            container = text.column
+        else:
+            columns = (item.content for item in reversed(items) if item.content <= text.column)
+            container = next(columns, 0)
+        self._open = _Open(fence[1] or fence[2], text.quotes, True, container)
+        return True
+
+    def _open_html(self, text: _Text) -> bool:
         content = text.content
         if markup := _MARKUP.match(content):
             closing = _MARKUP_ENDS[(markup.lastindex or 1) - 1]
@@ -347,39 +371,42 @@ class _Scanner:
             closing = f"</{raw[1].lower()}>"
             self._open = None if closing in content.lower() else _Open(closing, text.quotes)
             return True
-        if HTML_BLOCK.match(content) or (
-            (text.items or not self._after_text) and _LONE_TAG.match(content)
-        ):
+        can_be_alone = text.items or not self._after_text
+        if HTML_BLOCK.match(content) or (can_be_alone and _LONE_TAG.match(content)):
             self._open = _Open("", text.quotes)
             return True
         return False
 
-    def _enter(self, indent: int, body: str, items: list[_Item]) -> int | None:
-        """Notes a list item around the next lines; its depth, or None for a line that is none. Two columns are enough for a level."""
+    def _enter_item(self, indent: int, body: str, items: list[_Item]) -> int | None:
+        """Add a list item to those around the next lines. Return its depth, None if it is no item.
+
+        Two columns of indentation are enough for a level.
+        """
         item = ITEM.match(body)
         if item is None:
             return None
         while items and indent < min(items[-1].content, items[-1].indent + 2):
             items.pop()
         gap = len(item["gap"].expandtabs(_TAB))
-        items.append(
-            _Item(
-                indent, indent + len(item["marker"]) + (gap if gap <= _TAB and item["rest"] else 1)
-            )
-        )
+        if gap > _TAB or not item["rest"]:
+            gap = 1
+        items.append(_Item(indent, indent + len(item["marker"]) + gap))
         return len(items) - 1
 
 
-def _leave(items: list[_Item], indent: int) -> None:
-    """What is not indented enough for a list item ends it."""
+def _close_items(items: list[_Item], indent: int) -> None:
+    """Remove the list items for which a line is not indented enough."""
     while items and indent < items[-1].content:
         items.pop()
 
 
-def _behind_markers(body: str, indent: int, quotes: int) -> _Text:
-    """The text of a list item, of one inside it, and so on; quote marks among the markers count as quotation."""
+def _text_after_markers(body: str, indent: int, quotes: int) -> _Text:
+    """Return the text of a list item, or of the innermost of several that begin in one line.
+
+    Quote marks between the markers count as levels of quotation.
+    """
     content, column, items = body, indent, 0
-    for _ in range(_MOST_ITEMS):
+    for _ in range(_MAX_MARKERS):
         item = ITEM.match(content)
         if item is not None and not RULE.match(content):
             gap = len(item["gap"].expandtabs(_TAB))
@@ -400,33 +427,38 @@ def _columns(blanks: str) -> int:
     return len(blanks) if "\t" not in blanks else len(blanks.expandtabs(_TAB))
 
 
-_NO_PARAGRAPH = expression(r"[#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t]")
-
-
 def read_heading(body: str) -> tuple[str, int] | None:
-    """Text and level of the heading that a line is, given without indentation; marks at its end are not part of its text."""
+    """Return text and level of the heading in a line given without indentation, if it is one.
+
+    Closing `#` marks are not part of the text.
+    """
     rest = body.lstrip("#")
     level = len(body) - len(rest)
     if not 1 <= level <= 6 or rest[:1] not in ("", " ", "\t"):
         return None
     text = rest.strip(" \t")
     shorter = text.rstrip("#")
-    return (text if shorter[-1:] not in ("", " ", "\t") else shorter).strip(), level
+    if shorter[-1:] in ("", " ", "\t"):
+        text = shorter
+    return text.strip(), level
 
 
 def headings_of(lines: Sequence[Line]) -> Iterator[tuple[str, int, Line, Line]]:
-    """The headings among the lines of a note: text, level, first and last line."""
+    """Yield the headings among the lines of a note: text, level, first and last line."""
     for position, line in enumerate(lines):
         if line.hidden or line.quotes or line.indent > 3 or not line.body:
             continue
-        if line.body[0] == "#" and (found := read_heading(line.body)):
-            yield *found, line, line
+        if line.body[0] == "#" and (heading := read_heading(line.body)):
+            yield *heading, line, line
         elif line.body[0] in "=-" and (title := _underlined(lines, position)):
             yield title.body, 1 if line.body[0] == "=" else 2, title, line
 
 
 def _underlined(lines: Sequence[Line], position: int) -> Line | None:
-    """The line that an underline makes a heading: a paragraph of one line, as Obsidian has it."""
+    """Return the line that an underline makes a heading, which is a paragraph of one line.
+
+    CommonMark also allows longer paragraphs; Obsidian does not.
+    """
     if position == 0 or not UNDERLINE.match(lines[position].body):
         return None
     title = lines[position - 1]
@@ -436,95 +468,74 @@ def _underlined(lines: Sequence[Line], position: int) -> Line | None:
         or title.indent > 3
         or not title.body
         or title.depth is not None
-        or _NO_PARAGRAPH.match(title.body)
+        or _NOT_PARAGRAPH.match(title.body)
     ):
         return None
     above = lines[position - 2] if position > 1 else None
-    alone = above is None or above.hidden or not above.body or read_heading(above.body) is not None
-    return title if alone else None
-
-
-_CHECKBOX = expression(r"\[(?P<status>[^\]\r\n])\](?:[ \t]+|$)")
-_BLOCK_ID = expression(r"[A-Za-z0-9-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Bullet:
-    """A list item. `text` is without marker, checkbox and block id; `raw` is the whole line without its line end.
-
-    `depth` counts from 0; `checked` is None without a checkbox, and true for every mark in it but a blank.
-    """
-
-    text: str
-    raw: str
-    depth: int
-    checked: bool | None
-
-
-class ListItem(NamedTuple):
-    """What a list item says: `text` as in `Bullet`, and the one character in its checkbox, None without one."""
-
-    text: str
-    status: str | None
+    if above is None or above.hidden or not above.body or read_heading(above.body) is not None:
+        return title
+    return None
 
 
 def bullets(text: str) -> list[Bullet]:
-    """The list items, bulleted and numbered, in order. Items in code and comments, and items without text, are left out."""
+    """Return the bulleted and numbered list items in order.
+
+    Items in code and comments, and items without text, are omitted.
+    """
     return [
         Bullet(
-            item.text,
-            text[line.start : line.end],
-            line.depth or 0,
-            None if item.status is None else item.status != " ",
+            text=item.text,
+            raw=text[line.start : line.end],
+            depth=line.depth or 0,
+            checked=None if item.status is None else item.status != " ",
         )
-        for line, item in _items(scan(text, dedent=_common_indent(text)))
+        for line, item in _list_items(scan(text, dedent=_common_indent(text)))
         if item.text
     ]
 
 
 def tasks(text: str) -> list[NoteTask]:
-    """The list items that have a checkbox, in order, those in quotes and callouts too."""
+    """Return the list items with a checkbox, in order, including those in quotes and callouts."""
     return tasks_of(scan(text, dedent=_common_indent(text)))
 
 
 def tasks_of(lines: Sequence[Line]) -> list[NoteTask]:
-    """The list items that have a checkbox among the lines of a note."""
+    """Return the list items that have a checkbox among the lines of a note."""
     return [
         NoteTask(item.status, item.text, line.number)
-        for line, item in _items(lines)
+        for line, item in _list_items(lines)
         if item.status is not None
     ]
 
 
 def read_item(body: str) -> ListItem | None:
-    """What the line of a list item says, given without indentation and quote marks; None for a line that is none."""
-    found = ITEM.match(body)
-    if found is None:
+    """Return the list item in a line given without indentation and quote marks, if it is one."""
+    item = ITEM.match(body)
+    if item is None:
         return None
-    box = _CHECKBOX.match(found["rest"])
-    content = found["rest"][box.end() :] if box else found["rest"]
-    return ListItem(without_block_id(content), box["status"] if box else None)
+    box = _CHECKBOX.match(item["rest"])
+    if box is None:
+        return ListItem(without_block_id(item["rest"]), None)
+    return ListItem(without_block_id(item["rest"][box.end() :]), box["status"])
 
 
 def without_block_id(text: str) -> str:
-    """The text of an item without blanks around it, and without the block id at its end."""
+    """Return the text of an item without surrounding blanks and without the block id at its end."""
     text = text.strip()
     above, mark, name = text.rpartition("^")
-    return (
-        above.rstrip()
-        if mark and above[-1:] in ("", " ", "\t") and _BLOCK_ID.fullmatch(name)
-        else text
-    )
+    if mark and above[-1:] in ("", " ", "\t") and _BLOCK_ID.fullmatch(name):
+        return above.rstrip()
+    return text
 
 
-def _items(lines: Sequence[Line]) -> Iterator[tuple[Line, ListItem]]:
+def _list_items(lines: Sequence[Line]) -> Iterator[tuple[Line, ListItem]]:
     for line in lines:
         if line.depth is not None and (item := read_item(line.body)):
             yield line, item
 
 
 def _common_indent(text: str) -> int:
-    """Columns by which all lines are indented: a selection may be from the middle of a list."""
+    """Return the columns by which all lines are indented, as in a selection from within a list."""
     columns = (
         len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
         for line in text.split("\n")

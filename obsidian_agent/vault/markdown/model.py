@@ -1,6 +1,7 @@
-"""What a scan finds in a note. Offsets count bytes of the file, lines count from 1.
+"""The elements of a scanned note: links, tags, headings, tasks and block ids.
 
-Named tuples, because a large vault has a million of these and they are made on every start without an index.
+Offsets count bytes of the file, lines count from 1. The elements are named tuples, because a large
+vault has a million of them and every start without an index creates them all.
 """
 
 from __future__ import annotations
@@ -22,56 +23,65 @@ LinkKind = Literal[
     "html",
     "uri",
 ]
-"""`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a canvas, a file that a base names; and what
-is no link of the graph (`references.py`): `[t]: a.md`, `<a href="a.md">`, `obsidian://open?file=a`."""
+"""`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a
+canvas, a file that a base names. The last three are references, which are not in the link graph
+(`references.py`): `[t]: a.md`, `<a href="a.md">`, `obsidian://open?file=a`."""
 
 LinkForm = Literal["plain", "angle", "table", "single-quoted", "double-quoted", "json"]
-"""What the target's text is written in: nothing special; `<...>`; a table, whose pipe is `\\|`; a quoted YAML or JSON string."""
+"""The syntax around the target: none; `<...>`; a table, where the pipe is written `\\|`; a quoted
+YAML string; a JSON string."""
 
 MARKDOWN_KINDS = frozenset(("markdown", "markdown-embed"))
 
 
 class Link(NamedTuple):
-    """A link to a file of the vault, or to a place in the note itself (then `target` is empty)."""
+    """A link to a file of the vault, or within the note itself (then `target` is empty).
+
+    `start` to `end` is the whole link, including brackets, and the quotes of a property.
+    `target_start` to `target_end` are the bytes from which `target` was read.
+    """
 
     kind: LinkKind
     target: str
-    """The path part as it is looked up: trimmed, without backslashes of a table, percent-decoded in a Markdown link."""
+    """The path to resolve: trimmed, without backslashes of a table; percent-decoded in a Markdown
+    link."""
     subpath: str
-    """`#heading`, `#^block`, or ""; decoded as `target` is."""
+    """`#heading`, `#^block`, or ""; decoded like `target`."""
     display: str | None
-    """The text to show, as written; None when there is none."""
+    """The display text as written, if the link has one."""
     start: int
     end: int
-    """The whole link, brackets and quotes of a property included."""
     target_start: int
     target_end: int
-    """The bytes of the file that `target` was read from."""
     line: int
     form: LinkForm = "plain"
     key: str | None = None
-    """Of a property: its name and the way into its value, as `related.0`; None when the properties cannot be read."""
+    """The location of a property link, such as `related.0`; None if the properties are invalid."""
 
     @property
     def display_text(self) -> str:
-        """The text that Obsidian shows: the display text, else `Note > Heading`."""
+        """The text that Obsidian displays: the display text, else `Note > Heading`."""
         if self.display is not None:
             return self.display
         return " > ".join(part for part in (self.target + self.subpath).split("#") if part)
 
     @property
     def is_reference(self) -> bool:
-        """Whether it is no link of the graph, but a definition, an attribute of HTML or an address of Obsidian."""
+        """True for a definition, an HTML attribute or a URI, which are not in the link graph."""
         return self.kind == "definition" or self.kind == "html" or self.kind == "uri"
 
     @property
     def is_markdown(self) -> bool:
-        """Whether it is written as a Markdown link."""
+        """True for Markdown links and embeds."""
         return self.kind in MARKDOWN_KINDS
 
 
 class NoteTag(NamedTuple):
-    """A tag without its `#`. `start` is at the `#` (of a property: at the tag's text, or the property if that cannot be found)."""
+    """A tag, without its `#` in `name`.
+
+    `start` is the position of the `#`. For a tag in properties it is the position of its text, or
+    of the property if the text cannot be located.
+    """
 
     name: str
     start: int
@@ -81,7 +91,7 @@ class NoteTag(NamedTuple):
 
 
 class NoteHeading(NamedTuple):
-    """A heading; `start` to `end` are its own line or lines without the last line end."""
+    """A heading. `start` to `end` are its own line or lines, without the last line end."""
 
     text: str
     level: int
@@ -91,15 +101,16 @@ class NoteHeading(NamedTuple):
 
 
 class NoteTask(NamedTuple):
-    """A list item with a checkbox: its text without block id, and the one character between the brackets."""
+    """A list item with a checkbox. `status` is the one character between the brackets."""
 
     status: str
     text: str
+    """The text of the item without its block id."""
     line: int
 
 
 class BlockId(NamedTuple):
-    """The name of a block, without its `^`; `start` is at the `^`."""
+    """The id of a block, without its `^` in `name`. `start` is the position of the `^`."""
 
     name: str
     start: int
@@ -108,7 +119,7 @@ class BlockId(NamedTuple):
 
 
 class FrontmatterSpan(NamedTuple):
-    """The opening fence, what is between the fences, and the first byte below the closing one."""
+    """The positions of the opening fence, of the YAML between the fences, and of the body."""
 
     start: int
     content_start: int
@@ -118,13 +129,13 @@ class FrontmatterSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScannedNote:
-    """Everything in a note that others can refer to, or that refers to others, in the order of the note."""
+    """Everything in a note that can refer to others or be referred to, in the order of the note."""
 
     frontmatter: FrontmatterSpan | None
     properties: Mapping[str, Any]
-    """JSON-safe values; empty when there are none or they are no YAML."""
+    """JSON-safe values; empty if there are no properties or they are invalid YAML."""
     properties_broken: bool
-    """Whether there are properties that are no YAML."""
+    """True if the note has properties that are invalid YAML."""
     links: tuple[Link, ...]
     tags: tuple[NoteTag, ...]
     headings: tuple[NoteHeading, ...]
@@ -132,4 +143,4 @@ class ScannedNote:
     tasks: tuple[NoteTask, ...]
     aliases: tuple[str, ...]
     lossy: bool = False
-    """Whether the bytes are not UTF-8: wrong ones were replaced, so that offsets do not fit the file."""
+    """True if the file is not UTF-8. Bytes were replaced then, so offsets do not fit the file."""

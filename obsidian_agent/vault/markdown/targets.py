@@ -1,12 +1,15 @@
-"""The targets of links and the tags in running text, and nothing else: what an index of a whole vault needs, in a few microseconds a note.
+"""The targets of links and the names of tags in a note, and nothing else, for an index of a vault.
 
-One expression finds all that can be a link or a tag and passes over what hides one, as long as that begins and ends plainly. Whatever is not
-plain is found too, as a single character; then the note is left to `scan`. So this module never decides anything difficult, and a law holds
-it to what `scan` says.
+One regular expression matches everything that can be a link or a tag, and consumes constructs that
+hide them if these begin and end plainly. Anything less plain is matched as a single character, and
+the note is left to the scanner of `note.py`. So this module decides nothing difficult, and a law
+tests that both agree.
 
-Why there are three readers of links, measured on 4,000 generated notes of 2 to 3 KB: this one and, for the tenth of the notes that it leaves
-over, `scan` take 34 microseconds a note together; `scan` alone, which tells every place and all else that a note says, takes 90; markdown-it,
-which `references.py` asks about the few notes with definitions or HTML, takes 620, and knows neither wikilinks nor places in a line.
+There are three readers of links. Measured on 4,000 generated notes of 2 to 3 KB, this one takes 34
+microseconds a note, including the scanner for the tenth of the notes that it cannot read. The
+scanner alone, which also reports positions and all other elements, takes 90. markdown-it, which
+`references.py` uses for the few notes with definitions or HTML, takes 620, and knows neither
+wikilinks nor columns.
 """
 
 from __future__ import annotations
@@ -24,16 +27,34 @@ _IN_TAG: Final = r"""[^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]"""
 _NOT_INDENTED: Final = r"(?!\n(?:\ {4}|\ {0,3}\t)[ \t]*+[^ \t\r\n])"
 
 
-def _fenced(marks: str) -> str:
-    """What follows the opening line of a fence: up to the first line that begins with its marks, if that holds nothing else."""
-    return rf"(?>(?:\n(?!\ {{0,3}}{marks})[^\n]*+)*)\n\ {{0,3}}{marks}{marks[0]}*+[ \t]*+\r?(?=\n|\Z){_NOT_INDENTED}"
-
-
 _WIKILINK: Final = r"\[\[(?![ \t]*\]\])(?>(?:[^\[\]\n]++|\](?!\])|\[(?!\[))+)\]\]"
+_TABLE: Final = expression(r"\n[ \t>]*+(?:\|[ \t]*+:?-|:?-++:?[ \t]*+\|)")
+_PIPED: Final = expression(rb"\[\[[^\[\]\n]*?(?<!\\)\||```|~~~|\$\$")
+_IS_LINK, _IS_TAG, _IS_PIPED_LINK, _IS_PIPED, _IS_OPEN, _IS_NOTHING = range(6)
+_MAX_CACHED: Final = 50_000
+_MAX_CACHED_LENGTH: Final = 200
+"""Events with this many characters are not cached, because they hardly occur again."""
 
-# As in inline.py every alternative begins with a plain character, so that re passes over all others at once (one that begins with a repeated
-# character costs five times as much for the whole expression); what must precede is looked up behind it. A match of one character
-# is something that is not plain. Brackets that are certainly no link are not found at all: nothing is hidden in them.
+_known: dict[str, tuple[int, str]] = {}
+"""Kind and name of the events seen so far: most links and tags occur in very many notes."""
+
+
+def _fenced(marks: str) -> str:
+    """Return the pattern of a fenced block after its opening line.
+
+    The block ends with the first line that begins with `marks`, which must hold nothing else.
+    """
+    return (
+        rf"(?>(?:\n(?!\ {{0,3}}{marks})[^\n]*+)*)"
+        rf"\n\ {{0,3}}{marks}{marks[0]}*+[ \t]*+\r?(?=\n|\Z){_NOT_INDENTED}"
+    )
+
+
+# As in inline.py, every alternative begins with a plain character, so that `re` skips all others
+# quickly; an alternative that begins with a repeated character makes the whole expression five
+# times as slow. Therefore the text before an event is checked by a lookbehind. A match of one
+# character is something that is not plain. Brackets that cannot be a link are not matched, as they
+# hide nothing.
 _EVENT: Final = expression(
     rf"""\\[!-/:-@\[-`{{-~]
     |{_WIKILINK}
@@ -58,63 +79,70 @@ _EVENT: Final = expression(
     |%(?<![^\s>]%)(?=%)""",
     re.VERBOSE | re.ASCII,
 )
-_TABLE: Final = expression(r"\n[ \t>]*+(?:\|[ \t]*+:?-|:?-++:?[ \t]*+\|)")
-_PIPED: Final = expression(rb"\[\[[^\[\]\n]*?(?<!\\)\||```|~~~|\$\$")
 
 
 def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | None:
-    """The targets of the links to files, as written, and the names of the tags, in the order of a note's text from `start` on.
+    """Return the targets of links and the names of tags in a text from `start` on, in order.
 
-    None when that takes more than a look. There must be no byte order mark at `start`.
+    Targets are as written. Returns None if the text needs the scanner. There must be no byte order
+    mark at `start`.
     """
-    found = _found(text, start)
-    return None if found is None else found[:2]
+    events = _read(text, start)
+    return None if events is None else events[:2]
 
 
 def links_where(
-    data: bytes, text: str, start: int, wanted: Callable[[str], bool]
+    data: bytes, text: str, start: int, matches: Callable[[str], bool]
 ) -> list[Link] | None:
-    """The links in a note's text from `start` on whose targets are wanted, in order; None as `targets_and_tags`. `text` is `data` decoded."""
-    found = _found(text, start)
-    if found is None:
+    """Return the links whose target `matches`, in order, or None if the text needs the scanner.
+
+    `text` is `data` decoded. It is read from `start` on.
+    """
+    events = _read(text, start)
+    if events is None:
         return None
+    targets, _, links = events
+    matching = [link for target, link in zip(targets, links, strict=True) if matches(target)]
     inline = InlineScanner(data)
-    for at, end in _places(
-        text,
-        start,
-        [written for target, written in zip(found[0], found[2], strict=True) if wanted(target)],
-    ):
+    for at, end in _positions(text, start, matching):
         first = at if len(data) == len(text) else len(text[:at].encode())
         inline.scan(first, first + len(text[at:end].encode()))
     return inline.links
 
 
-def _places(text: str, start: int, links: list[str]) -> list[tuple[int, int]]:
-    """Where links stand, each with the mark of an embed before it; all that are written in the same way are asked for."""
-    places: list[tuple[int, int]] = []
+def _positions(text: str, start: int, links: list[str]) -> list[tuple[int, int]]:
+    """Return the ranges of links, including the `!` of embeds.
+
+    `links` holds every link of the text that is written like one of them.
+    """
+    positions: list[tuple[int, int]] = []
     for link in dict.fromkeys(links):
-        # As often as it is a link is it in the text, so all of them are links: that is quicker than a place for everything there is.
+        # If the text contains it exactly as often as it is a link, every occurrence is a link. That
+        # is faster than matching all events again.
         at, count = text.find(link, start), 0
         while at >= 0:
             embed = at > start and text[at - 1] == "!"
-            places.append((at - embed, at + len(link)))
+            positions.append((at - embed, at + len(link)))
             at, count = text.find(link, at + len(link)), count + 1
         if "<" in link or count != links.count(link):
             break
     else:
-        if not any(text[at] == "!" and text[at - 1 : at] == "\\" for at, _ in places):
-            return sorted(places)
-    places, behind = [], start
+        if not any(text[at] == "!" and text[at - 1 : at] == "\\" for at, _ in positions):
+            return sorted(positions)
+    positions, previous_end = [], start
     for event in _EVENT.finditer(text, start):
         at, end = event.span()
         if event[0] in links:
-            places.append((at - (at > behind and text[at - 1] == "!"), end))
-        behind = end
-    return places
+            positions.append((at - (at > previous_end and text[at - 1] == "!"), end))
+        previous_end = end
+    return positions
 
 
-def _found(text: str, start: int) -> tuple[list[str], list[str], list[str]] | None:
-    """Targets, tags, and how the link of each target is written."""
+def _read(text: str, start: int) -> tuple[list[str], list[str], list[str]] | None:
+    """Return targets, tags, and for each target the link as written.
+
+    Returns None if the text needs the scanner.
+    """
     if ("\t" in text or "    " in text) and _tables(text, start) is None:
         return None
     targets: list[str] = []
@@ -124,7 +152,7 @@ def _found(text: str, start: int) -> tuple[list[str], list[str], list[str]] | No
     harmless = ""
     known = _known
     for event in _EVENT.findall(text, start):
-        kind, name = known.get(event) or _judged(event)
+        kind, name = known.get(event) or _classify(event)
         if kind in (_IS_LINK, _IS_PIPED_LINK):
             targets.append(name)
             links.append(event)
@@ -140,15 +168,8 @@ def _found(text: str, start: int) -> tuple[list[str], list[str], list[str]] | No
     return None if piped and _may_cross_cells(text, start) else (targets, tags, links)
 
 
-_IS_LINK, _IS_TAG, _IS_PIPED_LINK, _IS_PIPED, _IS_OPEN, _IS_NOTHING = range(6)
-_KEPT: Final = 50_000
-
-_known: dict[str, tuple[int, str]] = {}
-"""What events are, for those that were seen: links and tags are written in the same way in very many places."""
-
-
-def _judged(event: str) -> tuple[int, str]:
-    """What an event is, and the target or tag that it names."""
+def _classify(event: str) -> tuple[int, str]:
+    """Return the kind of an event, and the target or tag that it names."""
     kind, name, first = _IS_NOTHING, "", event[0]
     if len(event) == 1 or event[1] == event[-1] == "[":
         kind = _IS_OPEN
@@ -162,15 +183,11 @@ def _judged(event: str) -> tuple[int, str]:
         kind = _IS_TAG if name else _IS_NOTHING
     elif first in "`~$" and "|" in event:
         kind = _IS_PIPED
-    if len(event) < _LONG:
-        if len(_known) >= _KEPT:
+    if len(event) < _MAX_CACHED_LENGTH:
+        if len(_known) >= _MAX_CACHED:
             _known.clear()
         _known[event] = kind, name
     return kind, name
-
-
-_LONG: Final = 200
-"""Events of this many characters will not be seen again."""
 
 
 def _wiki_target(event: str) -> str:
@@ -183,7 +200,7 @@ def _wiki_target(event: str) -> str:
 
 
 def _is_harmless(event: str, text: str, start: int) -> bool:
-    """Whether a character that can open something has nothing in the note that could close it. That is so for all of its kind."""
+    """Return True if the note has nothing that could close what such a character may open."""
     if event[0] == "[":
         return text.find("](", start) < 0
     return event == "$" and text.count("$", start) == 1
@@ -205,7 +222,7 @@ def _tables(text: str, start: int) -> list[tuple[int, int]] | None:
 
 
 def _may_cross_cells(text: str, start: int) -> bool:
-    """Whether a link or a fence with a pipe in it stands where that pipe may be the border of a table's cell."""
+    """Return True if a pipe within a link or a fence may be the border of a table cell."""
     if not _TABLE.search(text, start):
         return False
     tables = _tables(text, start)

@@ -15,7 +15,8 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.index.index import tag_key, tag_within
-from obsidian_agent.vault.markdown.note import NoteTag, scan, scan_text
+from obsidian_agent.vault.markdown.model import NoteTag
+from obsidian_agent.vault.markdown.note import scan, scan_text
 from obsidian_agent.vault.text import Edit, apply, decode
 
 _OPENS_TAG = frozenset(b"\"'#")

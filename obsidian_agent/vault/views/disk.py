@@ -32,7 +32,7 @@ from obsidian_agent.vault.index.index import (
 )
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name, target_name
-from obsidian_agent.vault.markdown.canvas import BASE
+from obsidian_agent.vault.markdown.bases import BASE
 from obsidian_agent.vault.paths.path import (
     ROOT,
     VaultPath,

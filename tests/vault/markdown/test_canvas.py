@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.markdown import canvas as json_places
-from obsidian_agent.vault.markdown.canvas import (
-    NotJson,
-    base_links,
-    canvas_links,
-    json_text,
-    scan_canvas,
-)
+from obsidian_agent.vault.markdown.canvas import canvas_links, scan_canvas
+from obsidian_agent.vault.markdown.json_document import json_text
 
 
 def canvas(*nodes: dict[str, Any], **options: Any) -> bytes:
@@ -136,65 +130,3 @@ def test_places_in_a_text_card_are_those_of_its_text(
             (inner.target_start, inner.target_end, link.target_start, link.target_end),
         ):
             assert json.loads(f'"{data[first:last].decode()}"') == encoded[start:end].decode()
-
-
-_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | _TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
-    max_leaves=10,
-)
-
-
-@given(_VALUES, st.booleans(), st.sampled_from([None, 2]))
-def test_every_value_of_a_document_is_where_it_is_said_to_be(
-    value: Any, ascii_only: bool, indent: Any
-) -> None:
-    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
-
-    def check(place: json_places.JsonValue, expected: Any) -> None:
-        assert json.loads(text[place.start : place.end]) == expected
-        if isinstance(expected, dict):
-            for key, member in expected.items():
-                check(place.value[key], member)
-        elif isinstance(expected, list):
-            for item, member in zip(place.value, expected, strict=True):
-                check(item, member)
-        elif isinstance(expected, str):
-            assert place.value == expected
-
-    check(json_places.parse(text), value)
-
-
-@given(st.text(st.sampled_from('{}[],:"a1-. \\'), max_size=12))
-def test_what_json_refuses_is_refused(text: str) -> None:
-    try:
-        json.loads(text)
-    except ValueError:
-        with pytest.raises(NotJson):
-            json_places.parse(text)
-    else:
-        json_places.parse(text)
-
-
-def test_a_base_names_files() -> None:
-    data = (
-        b'filters:\n  and:\n    - categories.contains(link("Books"))\n    - \'file.hasLink("a/b.md#H")\'\n'
-        b'    - "note.up == link(\\"My Note\\")"\n    # link("no")\n    - file.hasLink(this)\nformulas:\n  x: \'"[[Wiki|w]]"\'\n'
-    )
-    found = base_links(data)
-    assert [(link.kind, link.target, link.subpath, link.line) for link in found] == [
-        ("base", "Books", "", 3),
-        ("base", "a/b.md", "#H", 4),
-        ("base", "My Note", "", 5),
-        ("base", "Wiki", "", 9),
-    ]
-    assert [data[link.target_start : link.target_end] for link in found] == [
-        b"Books",
-        b"a/b.md",
-        b"My Note",
-        b"Wiki",
-    ]

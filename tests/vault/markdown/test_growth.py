@@ -10,7 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from obsidian_agent.vault.links.references import references_in
-from obsidian_agent.vault.markdown.canvas import base_links, scan_canvas
+from obsidian_agent.vault.markdown.bases import base_links
+from obsidian_agent.vault.markdown.canvas import scan_canvas
 from obsidian_agent.vault.markdown.edits import headings
 from obsidian_agent.vault.markdown.lines import bullets
 from obsidian_agent.vault.markdown.note import links_where, names_in, scan

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.markdown.note import Link, scan, scan_lossy
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import scan, scan_lossy
 
 
 def _links(text: str) -> list[Link]:

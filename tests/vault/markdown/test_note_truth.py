@@ -11,7 +11,8 @@ import pytest
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.graph import link_graph, unresolved_name
 from obsidian_agent.vault.links.resolve import LinkResolver
-from obsidian_agent.vault.markdown.note import Link, ScannedNote, scan
+from obsidian_agent.vault.markdown.model import Link, ScannedNote
+from obsidian_agent.vault.markdown.note import scan
 from obsidian_agent.vault.views.disk import DiskView
 from previews import vault_path
 
