@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from obsidian_agent.dataclass import dataclass
 
 FEWEST_LETTERS = 3
-"""Letters of a word that names an action which deletes."""
+"""Letters that a word needs to name an action that deletes."""
 
 _SLOT = re.compile(r"\{(\w+)[^}]*\}")
 _WORD = re.compile(r"\w+")
@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """The texts by which one action is found. `examples` are sentences and aliases."""
+    """The searchable texts of one action. `examples` are sentences and aliases."""
 
     key: str
     title: str
@@ -30,9 +30,9 @@ class Action:
 def ranked(typed: str, actions: Sequence[Action], recent: Sequence[str] = ()) -> list[Action]:
     """Return the actions that hold every word of `typed`, best first.
 
-    A beginning of the title counts most, then words of the title, examples and aliases, and the
+    The start of the title counts most, then words of the title, examples and aliases, and the
     description. Among equals the user's own come first, then the `recent` ones. An action that
-    deletes comes last unless a word of three letters or more begins its title.
+    deletes comes last unless a word of three letters or more starts its title.
     """
     words = typed.casefold().split()
 
@@ -60,7 +60,7 @@ def _is_named(action: Action, words: Collection[str]) -> bool:
 
 
 def _tier(action: Action, words: Sequence[str]) -> int:
-    """Return the rank of the best text that holds the words, 0 for the beginning of the title."""
+    """Return the rank of the best text that holds the words, 0 for the start of the title."""
     typed = " ".join(words)
     title = action.title.casefold()
     examples = [_SLOT.sub(r"\1", example).casefold() for example in action.examples]
@@ -77,5 +77,5 @@ def _tier(action: Action, words: Sequence[str]) -> int:
 
 def _has_words(text: str, words: Collection[str]) -> bool:
     """Return whether every word begins a word of the text."""
-    own = _WORD.findall(text)
-    return all(any(each.startswith(word) for each in own) for word in words)
+    text_words = _WORD.findall(text)
+    return all(any(other.startswith(word) for other in text_words) for word in words)

@@ -1,4 +1,4 @@
-"""The terminal app. Its first frame is drawn from the screen alone; what it shows is opened behind it."""
+"""The terminal app. Its first frame is drawn before the vault is open."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from obsidian_agent.tui.driver import with_hangup_detection
 from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
-from obsidian_agent.tui.themes import DARK, LIGHT, SHORT, THEMES
+from obsidian_agent.tui.themes import DARK, LIGHT, SHORT_NAMES, THEMES
 from obsidian_agent.tui.widgets.note import OutsideRequested
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 INTERRUPTED: Final = 130
-"""What the app ends with when somebody else ends it."""
+"""Return code after a hangup or a request of the system to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """A name, a word of explanation, and what it does."""
+    """A command of the palette with an explanation."""
 
     name: str
     help: str
@@ -51,26 +51,27 @@ class PaletteEntry:
 
 
 class Palette(Provider):
-    """Commands of the main screen. Names of saved actions are foreign text: shown as they are, never as markup."""
+    """The commands of the main screen and the saved actions.
+
+    Names of saved actions are untrusted text and never parsed as markup.
+    """
 
     async def startup(self) -> None:
-        self._commands = list(self._own())
+        self._commands = list(self._builtin_commands())
         screen = cast(MainScreen, self.screen)
         for macro in await asyncio.to_thread(screen.session.saved.list):
-            what = (
-                "Saved action"
-                if macro.standing == "trusted"
-                else "Saved action, not trusted: shown first"
-            )
+            description = "Saved action"
+            if macro.standing != "trusted":
+                description = "Saved action, not trusted: you see it before it runs"
             self._commands.append(
                 PaletteEntry(
                     f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}",
-                    what,
+                    description,
                     partial(screen.run_macro, macro.name),
                 )
             )
 
-    def _own(self) -> Iterator[PaletteEntry]:
+    def _builtin_commands(self) -> Iterator[PaletteEntry]:
         screen = cast(MainScreen, self.screen)
         app = self.app
         for command in screen.commands():
@@ -87,7 +88,7 @@ class Palette(Provider):
     async def discover(self) -> Hits:
         for command in self._commands:
             yield DiscoveryHit(
-                _shown(Content(command.name), command.help), command.run, command.name
+                _with_help(Content(command.name), command.help), command.run, command.name
             )
 
     async def search(self, query: str) -> Hits:
@@ -97,26 +98,28 @@ class Palette(Provider):
             if score > 0:
                 yield Hit(
                     score,
-                    _shown(_highlighted(matcher, command.name), command.help),
+                    _with_help(_highlighted(matcher, command.name), command.help),
                     command.run,
                     command.name,
                 )
 
 
 def _highlighted(matcher: Matcher, name: str) -> Content:
-    """The name with what matched in it. `Matcher.highlight` would read the name as markup."""
+    """Highlight the matches in a name; `Matcher.highlight` would parse the name as markup."""
     content = Content(name)
     for offset in matcher.fuzzy_search.match(matcher.query, name)[1]:
         content = content.stylize(matcher.match_style, offset, offset + 1)
     return content
 
 
-def _shown(name: Content, help_text: str) -> Content:
-    return Content.assemble(name, (f"  {help_text}" if help_text else "", "$quiet"))
+def _with_help(name: Content, help_text: str) -> Content:
+    if not help_text:
+        return name
+    return Content.assemble(name, (f"  {help_text}", "$quiet"))
 
 
 class ObsidianAgentApp(App[None]):
-    """One window, one vault."""
+    """The app over one vault."""
 
     TITLE = "obsidian-agent"
     CSS_PATH = "styles/app.tcss"
@@ -129,19 +132,23 @@ class ObsidianAgentApp(App[None]):
     def __init__(
         self, backend: Backend, *, theme: str | None = None, first_start: bool = False
     ) -> None:
-        """`theme`: that of the first frame, before the settings are read. `first_start`: who has not chosen a model yet is asked."""
+        """Create the app.
+
+        `theme` is that of the first frame, before the settings are read. With `first_start`, a user
+        without a model is asked to choose one.
+        """
         super().__init__()
-        for own in THEMES:
-            self.register_theme(own)
+        for builtin in THEMES:
+            self.register_theme(builtin)
         self.backend = backend
         self._signals = Signals(Signal(self, "setting_changed"), Signal(self, "thread_deleted"))
         self._first_start = first_start
-        self._asking = asyncio.Lock()
+        self._share_lock = asyncio.Lock()
         self.keyboard = Keyboard(self)
         self.open_error: BaseException | None = None
-        """Why there was nothing to show; the app has ended then."""
-        wanted = _full_name(theme)
-        self.theme = wanted if wanted in self.available_themes else DARK
+        """The reason why the vault could not be opened; the app has ended then."""
+        name = _full_theme_name(theme)
+        self.theme = name if name in self.available_themes else DARK
 
     @property
     def main(self) -> MainScreen:
@@ -173,7 +180,7 @@ class ObsidianAgentApp(App[None]):
 
     @work(group="opening", exit_on_error=False)
     async def _open(self) -> None:
-        """Open what the app shows, and take up the settings."""
+        """Open the vault and apply the settings."""
         await self.main.panes.complete()
         try:
             await self.backend.open()
@@ -187,15 +194,15 @@ class ObsidianAgentApp(App[None]):
         self.main.opened()
 
     def _setting_changed(self, name: str) -> None:
-        """What of a setting concerns the whole app."""
+        """Apply a changed setting that affects the whole app."""
         current = self.backend.parts.settings.current
         if name == "theme":
-            wanted = _full_name(current.theme)
-            if wanted in self.available_themes:
-                self.theme = wanted
+            theme = _full_theme_name(current.theme)
+            if theme in self.available_themes:
+                self.theme = theme
             else:
                 self.notify(
-                    "The theme in the settings does not exist; the dark one is used.",
+                    "The theme in the settings does not exist, so the dark theme is used.",
                     severity="warning",
                     markup=False,
                 )
@@ -206,7 +213,7 @@ class ObsidianAgentApp(App[None]):
                 self.main.say("bad", problem)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys are looked at before a screen, a pane or a binding gets them."""
+        """Pass keys and pasted text through `Keyboard` before any screen or widget."""
         if (
             isinstance(event, events.Key | events.Paste)
             and not event.is_forwarded
@@ -217,42 +224,45 @@ class ObsidianAgentApp(App[None]):
         await super().on_event(event)
 
     async def push_screen_wait(self, screen: Screen[Any] | str, *, mode: str | None = None) -> Any:
-        """As Textual's, but never while somebody is typing."""
+        """Push a screen and wait for its result, but not while the user is typing."""
         if not self.keyboard.has_just_acted:
             await self.keyboard.pause()
         return await super().push_screen_wait(screen, mode=mode)
 
     def on_app_focus(self) -> None:
-        """The window is looked at again: somebody may have worked in the vault with another program."""
-        self._looked_at(True)
+        """Look for changes that other programs have made in the vault meanwhile."""
+        self._set_app_focus(True)
 
     def on_app_blur(self) -> None:
-        """The person looks elsewhere: what happens in Obsidian is asked when they come back."""
-        self._looked_at(False)
+        """Stop asking Obsidian for its focus until the app has the focus again."""
+        self._set_app_focus(False)
 
-    def _looked_at(self, looking: bool) -> None:
+    def _set_app_focus(self, has_focus: bool) -> None:
         if self.backend.is_open:
             vault = self.backend.parts.session.vault
-            vault.set_app_focused(looking)
-            if looking:
+            vault.set_app_focused(has_focus)
+            if has_focus:
                 vault.refresh_soon()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Themes that are not ours lack `quiet`."""
+        """Return `quiet`, which only the themes of this app define."""
         return {"quiet": "#9c9ca8" if self.current_theme.dark else "#5f5f6b"}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """None: `Palette` has all that is offered, and nothing that writes files (Textual's screenshot) or opens a way around a pane."""
+        """Return no commands.
+
+        `Palette` has all of them. Those of Textual would write files (screenshot) or bypass a pane.
+        """
         return ()
 
     async def _broker_event(
         self, event_name: str, event: events.Event, default_namespace: DOMNode
     ) -> bool:
-        """Never run an action out of a text's style: text on the screen can come from anywhere."""
+        """Run no action from the style of a text, as text on the screen may be untrusted."""
         return False
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """The one place where an error nobody expected becomes visible."""
+        """Show the report of an unexpected error in a worker."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             from obsidian_agent.tui.screens.unexpected import Unexpected
 
@@ -260,24 +270,25 @@ class ObsidianAgentApp(App[None]):
             self.push_screen(Unexpected(event.worker.error))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The palette's commands belong to the main screen."""
+        """Enable the command palette on the main screen only."""
         return isinstance(self.screen, MainScreen) if action == "command_palette" else True
 
     async def approve_share(self, request: ShareRequest, about: str = "") -> ShareDecision:
-        """Ask the person whether something may be sent to a model: what an agent loop awaits before it sends anything.
+        """Ask the user whether notes may be sent to a model.
 
-        `about` names the conversation when it is not the one on the screen. Questions are put one after the other.
+        Agent loops await this before they send anything. `about` names the conversation when it is
+        not the one on the screen. Only one question is on the screen at a time.
         """
         from obsidian_agent.tui.screens.share import ask
 
-        async with self._asking:
+        async with self._share_lock:
             await self.keyboard.pause()
             return await ask(self, request, self.backend.parts.session.check_call, about)
 
     @on(OutsideRequested)
     @work(group="outside", exit_on_error=False)
     async def _outside_requested(self, message: OutsideRequested) -> None:
-        """Show a note in Obsidian, where there is one or a desktop that starts it."""
+        """Open a note in a running Obsidian, or start Obsidian with it."""
         try:
             await asyncio.to_thread(
                 self.backend.parts.session.vault.open_in_obsidian, message.path, message.line
@@ -285,7 +296,8 @@ class ObsidianAgentApp(App[None]):
         except ObsidianAgentError as error:
             if self.screen is self.main:
                 self.main.hint(
-                    f"{error.message} {self.main.key('conversation.open')} shows the note in this app."
+                    f"{error.message} "
+                    f"{self.main.key('conversation.open')} shows the note in this app."
                 )
             else:
                 self.notify(error.message, severity="warning", markup=False)
@@ -306,18 +318,23 @@ class ObsidianAgentApp(App[None]):
 
         from obsidian_agent.tui.screens.dialogs import Confirm
 
-        text = "A plan is being applied. The run stops after the current file and can be undone; quit then."
+        text = (
+            "A plan is being applied. The run stops after the current file, "
+            "and you can undo it later."
+        )
 
-        def answered(yes: bool | None) -> None:
+        def on_answer(yes: bool | None) -> None:
             if yes:
                 self.main.turn.cancel()
                 self.run_worker(self._exit_when_written(), group="quit")
 
-        self.push_screen(Confirm("Quit now?", text, "Stop and quit", "Go on"), answered)
+        self.push_screen(Confirm("Quit now?", text, "Stop and quit", "Keep running"), on_answer)
 
     def hang_up(self) -> None:
-        """The terminal is gone, or the system asks for the end; one end may be told three times. A run stops after the current file and can be
-        undone; quit then."""
+        """Quit because the terminal is gone or the system asks for it; may be called repeatedly.
+
+        A run stops after the current file and can be undone.
+        """
         if self.backend.is_open:
             self.main.turn.cancel()
             self.run_worker(self._exit_when_written(INTERRUPTED), group="quit")
@@ -325,13 +342,15 @@ class ObsidianAgentApp(App[None]):
             self.exit(return_code=INTERRUPTED)
 
     async def _exit_when_written(self, code: int = 0) -> None:
-        """Let the current file and every thread be written, then end."""
+        """Quit once the current file and all conversations are written."""
         await self.main.stream.wait_until_written()
         if self.backend.is_open:
             await self.backend.parts.threads.close()
         self.exit(return_code=code)
 
 
-def _full_name(theme: str | None) -> str:
-    """The name of a theme that people may write shorter; the dark one for none."""
-    return SHORT.get(theme.lower(), theme) if theme else DARK
+def _full_theme_name(theme: str | None) -> str:
+    """Return the registered name of a theme from the settings, the dark theme by default."""
+    if not theme:
+        return DARK
+    return SHORT_NAMES.get(theme.lower(), theme)

@@ -1,4 +1,4 @@
-"""What the app shows: opened in a thread while its first frame is looked at already."""
+"""The vault behind the app, opened in a thread while the first frame is already on screen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BackendParts:
-    """A vault's session and threads, what the program can tell of itself, the person's settings, and the socket for others' proposals."""
+    """An open vault with its conversations, reports and settings.
+
+    `proposals` is the socket on which other programs propose plans.
+    """
 
     session: Session
     threads: ThreadManager
@@ -31,33 +34,34 @@ class BackendParts:
 
 
 class Backend:
-    """Opens a vault once. A key that needs a part of it earlier waits for it and is not lost."""
+    """Opens a vault once. A key pressed before waits for the parts it needs and is not lost."""
 
     def __init__(self, vault: str, opening: Callable[[], BackendParts]) -> None:
-        """`vault`: its name. `opening` may block; what it raises is raised to everybody who needs a part."""
+        """`vault` is its name. `opening` may block; `open` and `parts` raise its errors."""
         self.vault = vault
         self._opening = opening
         self._opened: Future[BackendParts] = Future()
-        self._begun = False
+        self._has_started = False
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has to wait any more."""
+        """True once the vault was opened without an error."""
         return self._opened.done() and self._opened.exception() is None
 
     async def open(self) -> None:
-        """Open it, without blocking."""
-        await asyncio.wrap_future(self._begin())
+        """Open the vault without blocking the event loop."""
+        await asyncio.wrap_future(self._start())
 
     @property
     def parts(self) -> BackendParts:
-        """Everything; waits until it is open."""
-        return self._begin().result()
+        """The open parts; blocks until the vault is open."""
+        return self._start().result()
 
-    def _begin(self) -> Future[BackendParts]:
-        if not self._begun:
-            self._begun = True
-            self._opened.set_running_or_notify_cancel()  # who stops waiting does not cancel it for all
+    def _start(self) -> Future[BackendParts]:
+        if not self._has_started:
+            self._has_started = True
+            # A caller that is cancelled must not cancel the opening for the others.
+            self._opened.set_running_or_notify_cancel()
             threading.Thread(target=self._open, name="opening", daemon=True).start()
         return self._opened
 

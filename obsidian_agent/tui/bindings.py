@@ -1,7 +1,7 @@
-"""Every key of the terminal app in one table: bindings, footer, help screen and docs/keys.md all come from here.
+"""The keys of the terminal app, source of its bindings, footer, help screen and docs/keys.md.
 
-Each entry has an id by which it can be rebound (`App.set_keymap`). Keys that a terminal cannot tell apart (ctrl+i is tab, ctrl+m is
-enter, ctrl+h is backspace) are not used.
+Each entry has an id for rebinding it (`App.set_keymap`). Keys that terminals cannot tell apart are
+not used: ctrl+i is tab, ctrl+m is enter, ctrl+h is backspace.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ CONTEXTS: dict[str, str] = {
     "note": "Note",
     "plan": "Plan",
     "editor": "Plan or arguments as JSON",
-    "run": "While it runs",
+    "run": "Run in progress",
     "result": "Result",
     "list": "Lists",
-    "diff": "Changes of a file",
-    "card": "The first start",
+    "diff": "Changes to a file",
+    "card": "First start",
     "candidates": "What did you mean?",
-    "form": "Form of an action",
+    "form": "Action form",
     "saved": "Actions",
     "history": "History",
     "outcome": "One run of the history",
     "conflicts": "Undo with conflicts",
-    "share": "May this be sent?",
+    "share": "Permission to send",
     "dialog": "Dialogs",
-    "find": "Finding by a few letters",
-    "confirm": "A question",
-    "recovery": "A run that was interrupted",
+    "find": "Finding by part of a name",
+    "confirm": "Confirmation",
+    "recovery": "Interrupted run",
     "saving": "Saving a plan as an action",
-    "option": "One of a few values",
+    "option": "Choice of values",
     "report": "Reports",
-    "error": "An error that nobody expected",
-    "conversation": "Conversation, an entry that has the focus",
+    "error": "Unexpected error",
+    "conversation": "Focused entry of the conversation",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: `keys` as Textual names them, comma-separated; `label` for the footer, `help` for the help screen and docs/keys.md.
+    """A key binding: `label` for the footer, `help` for the help screen and docs/keys.md.
 
-    The id begins with the place where the key counts, one of `CONTEXTS`.
+    `keys` are comma-separated names as in Textual. The id starts with one of `CONTEXTS`.
     """
 
     id: str
@@ -69,12 +69,12 @@ class Key:
     display: str | None = None
 
     @property
-    def place(self) -> str:
-        """Where the key counts."""
+    def context(self) -> str:
+        """The part of the screen in which the key works."""
         return self.id.partition(".")[0]
 
     def binding(self) -> Binding:
-        """The Textual binding."""
+        """Return the Textual binding."""
         return Binding(
             self.keys,
             self.action,
@@ -88,14 +88,9 @@ class Key:
 
 
 KEYS: tuple[Key, ...] = (
-    Key("app.help", "f1", "help", "Help", "All keys"),
+    Key("app.help", "f1", "help", "Help", "Show all keys"),
     Key(
-        "app.palette",
-        "ctrl+p",
-        "command_palette",
-        "Menu",
-        "Command palette: everything by name",
-        footer=False,
+        "app.palette", "ctrl+p", "command_palette", "Menu", "Open the command palette", footer=False
     ),
     Key(
         "app.quit",
@@ -111,7 +106,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+c",
         "copy_or_interrupt",
         "Copy",
-        "Copy the selected text, else cancel what is going on",
+        "Copy the selected text; without a selection, cancel the current task",
         footer=False,
     ),
     Key(
@@ -119,16 +114,16 @@ KEYS: tuple[Key, ...] = (
         "f2",
         "actions",
         "Actions",
-        "All actions, yours among them: find, run, change, delete, export, import",
+        "Actions, including your own: find, run, change, delete, export, import",
         footer=False,
     ),
-    Key("main.history", "f3", "history", "History", "Earlier runs: undo and redo", footer=False),
+    Key("main.history", "f3", "history", "History", "History of runs: undo and redo", footer=False),
     Key(
         "main.threads",
         "f4",
         "threads",
         "Conversations",
-        "Conversations: search, go on, rename, delete, export",
+        "Conversations: search, continue, rename, delete, export",
         footer=False,
     ),
     Key(
@@ -136,7 +131,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+n",
         "new_thread",
         "New",
-        "Begin a new conversation; what goes on in this one goes on",
+        "Start a new conversation; the current task keeps running",
         footer=False,
     ),
     Key("main.settings", "f5", "settings", "Settings", "Settings", footer=False),
@@ -146,7 +141,7 @@ KEYS: tuple[Key, ...] = (
         "f9",
         "rewind",
         "Turns",
-        "Turns of this conversation: go back to the end of one",
+        "Turns of this conversation: go back to an earlier one",
         footer=False,
     ),
     Key(
@@ -154,7 +149,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+o",
         "open_note",
         "Note",
-        "Open a note by a few letters of its name",
+        "Open a note by part of its name",
         display="^o",
         priority=True,
     ),
@@ -163,9 +158,9 @@ KEYS: tuple[Key, ...] = (
         "ctrl+t",
         "toggle_selection",
         "Selection",
-        "Send the selection of the note along, or don't",
-        False,
-        True,
+        "Send the selected text of the note with the message, or don't",
+        footer=False,
+        priority=True,
     ),
     Key(
         "main.pane",
@@ -188,7 +183,7 @@ KEYS: tuple[Key, ...] = (
         "escape",
         "cancel",
         "Cancel",
-        "Cancel planning or the run; else back to the message",
+        "Cancel planning or the run; otherwise go back to the message",
         footer=False,
     ),
     Key("threads.rename", "e", "rename", "Rename", "Rename the conversation"),
@@ -197,37 +192,38 @@ KEYS: tuple[Key, ...] = (
         "delete,d",
         "delete",
         "Delete",
-        "Delete the conversation for good; asks first",
+        "Delete the conversation permanently; asks first",
     ),
-    Key("threads.export", "x", "export", "Export", "Make a note of the conversation, as a plan"),
-    Key("threads.new", "ctrl+n", "new", "New", "Begin a new conversation", display="^n"),
-    Key("threads.search", "slash", "search", "Search", "Search in titles and words", display="/"),
+    Key("threads.export", "x", "export", "Export", "Export the conversation to a note, as a plan"),
+    Key("threads.new", "ctrl+n", "new", "New", "Start a new conversation", display="^n"),
+    Key("threads.search", "slash", "search", "Search", "Search titles and messages", display="/"),
     Key(
         "threads.back",
         "escape",
         "back",
         "Close",
-        "From the search to the list, from the list away",
+        "Go from the search to the list, or close the list",
         footer=False,
     ),
-    Key("tasks.tick", "space", "tick", "Tick", "Tick the task, or untick it"),
-    Key("tasks.undo", "u", "undo", "Undo", "Undo the run of the plan"),
+    Key("tasks.tick", "space", "tick", "Tick", "Tick or untick the task"),
+    Key("tasks.undo", "u", "undo", "Undo", "Undo the plan's run"),
     Key(
         "tasks.step",
         "b",
         "step",
         "Back to a step",
-        "Undo the run of the plan back to the end of one of its steps",
+        "Undo the plan's run back to the end of one of its steps",
     ),
-    Key("trust.trust", "t", "trust", "Trust", "Trust the file with the text that is shown"),
-    Key("trust.distrust", "d", "distrust", "Don't trust", "Listen to the file no longer"),
-    Key("settings.default", "delete,d", "default", "Default", "Back to the default"),
+    Key("trust.trust", "t", "trust", "Trust", "Trust the file with the displayed text"),
+    Key("trust.distrust", "d", "distrust", "Don't trust", "Stop trusting the file"),
+    Key("settings.default", "delete,d", "default", "Reset", "Reset to the default"),
     Key(
         "prompt.complete",
         "tab",
         "form",
         "Form",
-        "Take the highlighted suggestion behind / or @ (also Enter); else open the form of the first action under the message",
+        "Accept the highlighted suggestion for / or @ (also Enter); "
+        "otherwise open the form of the first suggested action",
         footer=False,
     ),
     Key("prompt.send", "enter", "send", "Send", "Send the message", display="⏎"),
@@ -236,7 +232,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+j,shift+enter",
         "newline",
         "New line",
-        "New line in the message",
+        "Insert a new line in the message",
         display="^j",
     ),
     Key(
@@ -244,32 +240,33 @@ KEYS: tuple[Key, ...] = (
         "alt+up",
         "older",
         "Earlier message",
-        "Bring back an earlier message",
+        "Recall an earlier message",
         footer=False,
     ),
     Key(
-        "prompt.newer",
-        "alt+down",
-        "newer",
-        "Later message",
-        "Go on to a later message",
-        footer=False,
+        "prompt.newer", "alt+down", "newer", "Later message", "Recall a later message", footer=False
     ),
     Key(
         "note.select",
         "shift+up,shift+down",
         "",
         "Select",
-        "Select lines (also shift+left, shift+right, ctrl+shift+left, the mouse)",
+        "Select text (also Shift+Left, Shift+Right, Ctrl+Shift+Left, the mouse)",
     ),
     Key("note.all", "ctrl+a", "select_whole", "Select all", "Select the whole note", footer=False),
-    Key("note.line", "x", "select_line", "Select line", "Select the line; again: one line more"),
+    Key(
+        "note.line",
+        "x",
+        "select_line",
+        "Select line",
+        "Select the line; press again to add the next line",
+    ),
     Key(
         "note.none",
         "escape",
         "leave",
         "Message",
-        "Back to the message; the selection stays",
+        "Go back to the message and keep the selection",
         footer=False,
     ),
     Key(
@@ -277,18 +274,24 @@ KEYS: tuple[Key, ...] = (
         "o",
         "outside",
         "Open in Obsidian",
-        "Open the note in Obsidian, at this line",
+        "Open the note in Obsidian at this line",
         footer=False,
     ),
-    Key("plan.approve", "a", "approve", "Approve", "Approve and apply exactly what is shown"),
+    Key(
+        "plan.approve",
+        "a",
+        "approve",
+        "Approve",
+        "Approve the plan and apply exactly the displayed changes",
+    ),
     Key("plan.reject", "r", "reject", "Reject", "Reject the plan; nothing is changed"),
-    Key("plan.edit", "e", "edit", "Edit", "Edit the plan as JSON; it is previewed again"),
+    Key("plan.edit", "e", "edit", "Edit", "Edit the plan as JSON, then preview it again"),
     Key(
         "plan.toggle",
         "space",
         "toggle_step",
         "Step",
-        "Leave the highlighted step out, or put it back; previewed again",
+        "Turn the highlighted step off or on, then preview the plan again",
     ),
     Key("plan.undo", "u", "undo", "Undo last run", "Undo the last run", footer=False),
     Key(
@@ -312,7 +315,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+s",
         "save",
         "Use it",
-        "Use what was edited: a plan is previewed again, a look around is asked for again",
+        "Use the edited text: a plan is previewed again, a tool call needs permission again",
         priority=True,
         display="^s",
     ),
@@ -320,11 +323,11 @@ KEYS: tuple[Key, ...] = (
         "editor.close",
         "escape",
         "close",
-        "Keep the old",
-        "Close without a change; asks first when something was edited",
+        "Discard",
+        "Close without changes; asks first if you edited the text",
         priority=True,
     ),
-    Key("run.cancel", "escape", "cancel", "Cancel", "Stop after the file that is being written"),
+    Key("run.cancel", "escape", "cancel", "Cancel", "Stop after the current file"),
     Key("result.undo", "u", "undo", "Undo", "Undo this run"),
     Key(
         "result.save",
@@ -341,15 +344,22 @@ KEYS: tuple[Key, ...] = (
         "Open the highlighted note in Obsidian",
         footer=False,
     ),
-    Key("result.close", "escape", "close", "Close", "Back to the message"),
-    Key("list.up", "up,k", "cursor(-1)", "Up", "Up", footer=False),
-    Key("list.down", "down,j", "cursor(1)", "Down", "Down", footer=False),
+    Key("result.close", "escape", "close", "Close", "Go back to the message"),
+    Key("list.up", "up,k", "cursor(-1)", "Up", "Move up", footer=False),
+    Key("list.down", "down,j", "cursor(1)", "Down", "Move down", footer=False),
     Key("list.page_up", "pageup", "page(-1)", "Page up", "Page up", footer=False),
     Key("list.page_down", "pagedown", "page(1)", "Page down", "Page down", footer=False),
-    Key("list.first", "home,g", "first", "First", "First entry", footer=False),
-    Key("list.last", "end,G", "last", "Last", "Last entry", footer=False),
-    Key("list.next", "n", "section(1)", "Next section", "Next section", footer=False),
-    Key("list.previous", "p", "section(-1)", "Previous section", "Previous section", footer=False),
+    Key("list.first", "home,g", "first", "First", "Go to the first entry", footer=False),
+    Key("list.last", "end,G", "last", "Last", "Go to the last entry", footer=False),
+    Key("list.next", "n", "section(1)", "Next section", "Go to the next section", footer=False),
+    Key(
+        "list.previous",
+        "p",
+        "section(-1)",
+        "Previous section",
+        "Go to the previous section",
+        footer=False,
+    ),
     Key(
         "list.choose",
         "enter",
@@ -358,9 +368,9 @@ KEYS: tuple[Key, ...] = (
         "Open or choose the highlighted entry",
         footer=False,
     ),
-    Key("diff.next", "n", "change(1)", "Next change", "Next change"),
-    Key("diff.previous", "p", "change(-1)", "Previous change", "Previous change"),
-    Key("diff.close", "escape,q", "close", "Back", "Back to the plan"),
+    Key("diff.next", "n", "change(1)", "Next change", "Go to the next change"),
+    Key("diff.previous", "p", "change(-1)", "Previous change", "Go to the previous change"),
+    Key("diff.close", "escape,q", "close", "Back", "Go back to the plan"),
     Key(
         "card.use",
         "1",
@@ -369,41 +379,46 @@ KEYS: tuple[Key, ...] = (
         "Use the model that runs on this machine",
         footer=False,
     ),
-    Key("card.menu", "2", "pick(1)", "Only the menu", "Use no model", footer=False),
-    Key("card.service", "3", "pick(2)", "A service", "Use a service, with a key", footer=False),
-    Key("candidates.first", "1", "pick(0)", "First", "The first", footer=False),
-    Key("candidates.second", "2", "pick(1)", "Second", "The second", footer=False),
-    Key("candidates.third", "3", "pick(2)", "Third", "The third", footer=False),
     Key(
-        "candidates.change",
-        "e",
-        "change",
-        "Change values",
-        "Open the form though nothing is missing",
+        "card.menu", "2", "pick(1)", "Only the menu", "Use the menu, without a model", footer=False
     ),
-    Key("form.next", "tab,shift+tab", "", "Next field", "The next field, the field before"),
     Key(
-        "form.names",
-        "down",
+        "card.service",
+        "3",
+        "pick(2)",
+        "A service",
+        "Use a service that needs an API key",
+        footer=False,
+    ),
+    Key("candidates.first", "1", "pick(0)", "First", "Choose the first", footer=False),
+    Key("candidates.second", "2", "pick(1)", "Second", "Choose the second", footer=False),
+    Key("candidates.third", "3", "pick(2)", "Third", "Choose the third", footer=False),
+    Key("candidates.change", "e", "change", "Change values", "Change the values in a form first"),
+    Key("form.next", "tab,shift+tab", "", "Next field", "Go to the next or the previous field"),
+    Key(
+        "form.names", "down", "", "Names", "Suggest names from the vault; Enter or Tab accepts one"
+    ),
+    Key(
+        "form.go",
+        "enter",
         "",
-        "Names",
-        "Names of the vault for the field; Enter or Tab takes one",
+        "Continue",
+        "Go to the next missing value; continue when none is missing",
     ),
-    Key("form.go", "enter", "", "Go on", "To what is still missing, then on"),
-    Key("form.submit", "ctrl+s", "submit", "Go on", "On from any field", display="^s"),
+    Key("form.submit", "ctrl+s", "submit", "Continue", "Continue from any field", display="^s"),
     Key(
         "saved.search",
         "slash",
         "search",
         "Find",
-        "Find an action by a few letters (Tab: from there to the list)",
+        "Find an action by part of its name (Tab goes from there to the list)",
         display="/",
     ),
-    Key("saved.rename", "e", "rename", "Rename", "Rename an action of yours"),
-    Key("saved.change", "c", "change", "Change", "Change the document of an action of yours"),
-    Key("saved.delete", "delete,d", "delete", "Delete", "Delete an action of yours; asks first"),
-    Key("saved.export", "x", "export", "Export", "Write an action of yours to a JSON file"),
-    Key("saved.import", "i", "import_file", "Import", "Read an action from a JSON file"),
+    Key("saved.rename", "e", "rename", "Rename", "Rename one of your actions"),
+    Key("saved.change", "c", "change", "Change", "Edit one of your actions as JSON"),
+    Key("saved.delete", "delete,d", "delete", "Delete", "Delete one of your actions; asks first"),
+    Key("saved.export", "x", "export", "Export", "Export one of your actions to a JSON file"),
+    Key("saved.import", "i", "import_file", "Import", "Import an action from a JSON file"),
     Key("history.undo", "u", "undo", "Undo", "Undo the highlighted run"),
     Key(
         "history.step",
@@ -412,7 +427,7 @@ KEYS: tuple[Key, ...] = (
         "Back to a step",
         "Undo the highlighted run back to the end of one of its steps",
     ),
-    Key("history.redo", "y", "redo", "Redo", "Redo what was undone last"),
+    Key("history.redo", "y", "redo", "Redo", "Redo the last undone run"),
     Key("outcome.undo", "u", "undo", "Undo", "Undo this run"),
     Key(
         "outcome.step",
@@ -421,13 +436,13 @@ KEYS: tuple[Key, ...] = (
         "Back to a step",
         "Undo this run back to the end of one of its steps",
     ),
-    Key("conflicts.skip", "s", "choose('skip')", "Keep mine", "Leave this file as it is now"),
+    Key("conflicts.skip", "s", "choose('skip')", "Keep mine", "Keep the file as it is now"),
     Key(
         "conflicts.force",
         "f",
         "choose('force')",
         "Restore anyway",
-        "Put the earlier content over this file",
+        "Replace the file with its earlier content",
     ),
     Key(
         "conflicts.outside",
@@ -438,28 +453,28 @@ KEYS: tuple[Key, ...] = (
         footer=False,
     ),
     Key("conflicts.apply", "ctrl+s", "apply", "Undo now", "Undo with these choices"),
-    Key("share.switch", "space", "switch", "Switch", "Send the highlighted item, or keep it"),
-    Key("share.once", "a", "send('once')", "Once", "Send what is switched on, this time"),
+    Key("share.switch", "space", "switch", "Switch", "Include or exclude the highlighted item"),
+    Key("share.once", "a", "send('once')", "Once", "Send the included items this time"),
     Key(
         "share.thread",
         "t",
         "send('thread')",
         "Chat",
-        "Send it, and again in this conversation without asking",
+        "Send them, and don't ask about them again in this conversation",
     ),
     Key(
         "share.folder",
         "f",
         "send('folder')",
         "Folder",
-        "Send it, and everything in this folder in this conversation",
+        "Send them, and allow everything in this folder in this conversation",
     ),
     Key(
         "share.edit",
         "e",
         "edit",
         "Edit",
-        "Change the arguments: the tool looks again, and you are asked again",
+        "Change the tool's arguments; it runs again, and you are asked again",
     ),
     Key(
         "share.outside",
@@ -470,44 +485,69 @@ KEYS: tuple[Key, ...] = (
         footer=False,
     ),
     Key("share.no", "escape,r", "close", "Nothing", "Send nothing"),
-    Key("share.all", "ctrl+a", "all", "All", "Switch all on", footer=False),
-    Key("share.none", "ctrl+d", "none", "None", "Switch all off", footer=False),
-    Key("dialog.close", "escape", "close", "Close", "Close without an answer"),
-    Key("find.down", "down", "move(1)", "Down", "The next one", False, True),
-    Key("find.up", "up", "move(-1)", "Up", "The one before", False, True),
-    Key("find.page_down", "pagedown", "page(1)", "Page down", "Page down", False, True),
-    Key("find.page_up", "pageup", "page(-1)", "Page up", "Page up", False, True),
+    Key("share.all", "ctrl+a", "all", "All", "Include all items", footer=False),
+    Key("share.none", "ctrl+d", "none", "None", "Exclude all items", footer=False),
+    Key("dialog.close", "escape", "close", "Close", "Close without answering"),
+    Key(
+        "find.down", "down", "move(1)", "Down", "Go to the next match", footer=False, priority=True
+    ),
+    Key("find.up", "up", "move(-1)", "Up", "Go to the previous match", footer=False, priority=True),
+    Key(
+        "find.page_down",
+        "pagedown",
+        "page(1)",
+        "Page down",
+        "Page down",
+        footer=False,
+        priority=True,
+    ),
+    Key("find.page_up", "pageup", "page(-1)", "Page up", "Page up", footer=False, priority=True),
     Key("confirm.yes", "y", "answer(True)", "Yes", "Yes"),
     Key("confirm.no", "n", "answer(False)", "No", "No"),
     Key(
-        "confirm.switch", "left,right", "app.focus_next", "Switch", "The other answer", footer=False
+        "confirm.switch",
+        "left,right",
+        "app.focus_next",
+        "Switch",
+        "Go to the other answer",
+        footer=False,
     ),
     Key(
-        "recovery.back",
-        "b",
-        "pick('back')",
-        "Roll back",
-        "Restore every file that the run had changed",
+        "recovery.back", "b", "pick('back')", "Roll back", "Restore every file that the run changed"
     ),
     Key(
         "recovery.finish",
         "f",
         "pick('finish')",
         "Finish",
-        "Do what was approved and is still missing",
+        "Apply the approved changes that are still missing",
     ),
     Key("recovery.later", "escape", "close", "Later", "Decide at the next start"),
-    Key("saving.save", "ctrl+s", "save", "Save", "Save"),
-    Key("option.before", "left,up", "switch(-1)", "Before", "The value before", footer=False),
-    Key("option.next", "right,down,space", "switch(1)", "Switch", "The next value"),
-    Key("option.go", "enter", "submit", "Go on", "To what is still missing, then on", footer=False),
+    Key("saving.save", "ctrl+s", "save", "Save", "Save the action"),
+    Key(
+        "option.before",
+        "left,up",
+        "switch(-1)",
+        "Previous",
+        "Choose the previous value",
+        footer=False,
+    ),
+    Key("option.next", "right,down,space", "switch(1)", "Switch", "Choose the next value"),
+    Key(
+        "option.go",
+        "enter",
+        "submit",
+        "Continue",
+        "Go to the next missing value; continue when none is missing",
+        footer=False,
+    ),
     Key("report.close", "q,enter", "close", "Close", "Close", footer=False),
     Key(
         "error.copy",
         "c",
         "copy_report",
         "Copy report",
-        "Copy a report without note text, paths or keys",
+        "Copy a report without note text, paths or API keys",
     ),
     Key("error.close", "enter", "close", "Close", "Close", footer=False),
     Key(
@@ -515,7 +555,7 @@ KEYS: tuple[Key, ...] = (
         "enter",
         "open",
         "Show",
-        "Show earlier entries, all of the thinking, or the note",
+        "Show earlier entries, the full thinking, or the note",
     ),
     Key("conversation.outside", "o", "outside", "Open in Obsidian", "Open the note in Obsidian"),
 )
@@ -523,38 +563,40 @@ KEYS: tuple[Key, ...] = (
 BY_ID = {key.id: key for key in KEYS}
 
 
-def bindings(place: str, *, without: Collection[str] = ()) -> list[BindingType]:
-    """The bindings of one place, but those with the ids in `without`.
+def bindings(context: str, *, without: Collection[str] = ()) -> list[BindingType]:
+    """Return the bindings of a context, except those with the ids in `without`.
 
-    Entries without an action only describe keys that a widget has anyway.
+    Entries without an action only document keys that a widget handles itself.
     """
     return [
-        key.binding() for key in KEYS if key.place == place and key.action and key.id not in without
+        key.binding()
+        for key in KEYS
+        if key.context == context and key.action and key.id not in without
     ]
 
 
 def binding(key_id: str, label: str) -> Binding:
-    """The binding of one entry, in the footer under a name that fits the place."""
+    """Return the binding of one entry with another label for the footer."""
     return replace(BY_ID[key_id], label=label, footer=True, display="⏎").binding()
 
 
 HELP = replace(BY_ID["app.help"], action="app.help", footer=False).binding()
-"""For modal screens: Textual lets no key of the app through to them."""
+"""The help key for modal screens, which the bindings of the app do not reach."""
 
 
 def current_keys(node: DOMNode, key_id: str) -> str:
-    """The keys of an entry as the app of this node has them, comma-separated."""
-    keymap = node.app._keymap  # Textual gives it back nowhere else
+    """Return the comma-separated keys of an entry after rebinding."""
+    keymap = node.app._keymap  # Textual has no public getter
     return keymap.get(key_id, BY_ID[key_id].keys)
 
 
 def key_label(node: DOMNode, key_id: str) -> str:
-    """The first key of an entry as people read it, as the app of this node has it."""
+    """Return the first key of an entry after rebinding, as text for the screen."""
     return format_keys(current_keys(node, key_id).split(",")[0]).replace("Escape", "Esc")
 
 
 def unknown_ids_message(keymap: Mapping[str, str]) -> str:
-    """What to say about entries of a keymap that name no key; "" when all do."""
+    """Return a message about the unknown ids in a keymap, or an empty string."""
     unknown = [key_id for key_id in keymap if key_id not in BY_ID]
     if not unknown:
         return ""
@@ -564,13 +606,11 @@ def unknown_ids_message(keymap: Mapping[str, str]) -> str:
         f"“{terminal_text.shortened(key_id, 60)}”{did_you_mean(key_id, BY_ID)}"
         for key_id in unknown[:3]
     )
-    return (
-        f"The setting of the keys names no key of this program: {names} docs/keys.md lists all ids."
-    )
+    return f"The keymap setting has unknown key ids: {names} docs/keys.md lists all ids."
 
 
 def format_keys(keys: str) -> str:
-    """Keys as people write them: `ctrl+j,shift+enter` becomes `Ctrl+J or Shift+Enter`."""
+    """Format keys for people: `ctrl+j,shift+enter` becomes `Ctrl+J or Shift+Enter`."""
     return " or ".join(
         "+".join(
             part if len(part) == 1 and "+" not in key else part.capitalize()
@@ -581,18 +621,18 @@ def format_keys(keys: str) -> str:
 
 
 def markdown() -> str:
-    """The keys as docs/keys.md lists them."""
+    """Return the tables of docs/keys.md."""
     parts = [
         "# Keys",
         "",
-        "Every key has an id by which it can be given another key. Letters act only in the pane that has the focus: "
-        "typing in the message never approves anything.",
+        "Use the id of an entry to assign another key to it. Single letters work only in the pane "
+        "that has the focus: typing in the message never approves anything.",
     ]
-    for place, title in CONTEXTS.items():
-        parts += ["", f"## {title}", "", "| key | does | id |", "|---|---|---|"]
+    for context, title in CONTEXTS.items():
+        parts += ["", f"## {title}", "", "| key | action | id |", "|---|---|---|"]
         parts += [
             f"| {format_keys(key.keys)} | {key.help} | `{key.id}` |"
             for key in KEYS
-            if key.place == place
+            if key.context == context
         ]
     return "\n".join(parts) + "\n\n"

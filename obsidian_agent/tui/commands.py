@@ -1,6 +1,6 @@
-"""Everything a person can ask for by name: `/name` in the message box and an entry of the command palette.
+"""Slash commands, which are also entries of the command palette.
 
-The classes of the main screen list them beside their actions (`Workspace.SLASH`).
+The classes of the main screen define them beside their actions (`Workspace.SLASH`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from collections.abc import Sequence
 
 from obsidian_agent.dataclass import dataclass
 
+_CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S | re.I)
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command. `action`: what Textual runs for it, on the main screen (`app.` in front: on the app).
+    """A command that runs a Textual action of the main screen, or of the app with `app.` in front.
 
-    `hint` names what may follow the name, which is then the action's parameter; `needs` says that something must.
+    `hint` names the argument, which is passed to the action.
     """
 
     name: str
@@ -26,12 +28,9 @@ class Command:
     requires_argument: bool = False
 
 
-_CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S | re.I)
-
-
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """A message that calls a command; `command` is None when there is none of this name."""
+    """A message that calls a command; `command` is None for an unknown name."""
 
     name: str
     command: Command | None
@@ -39,9 +38,9 @@ class CommandCall:
 
 
 def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
-    """Return the call in `/name …`, or in a message that is the bare name of a command; None for any other message.
+    """Return the call in `/name …` or in the bare name of a command, None for other messages.
 
-    A path that begins with a slash is no call.
+    A path that starts with a slash is not a call.
     """
     text = message.strip()
     by_name = {command.name: command for command in commands}
@@ -56,22 +55,22 @@ def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
 
 
 def completions(text: str, commands: Sequence[Command]) -> list[Command]:
-    """The commands that a text which is being typed may become."""
+    """Return the commands that an incomplete `/name` matches, prefix matches first."""
     if not re.fullmatch(r"/[a-z]*", text):
         return []
-    wanted = text[1:]
-    starting = [command for command in commands if command.name.startswith(wanted)]
-    inside = [command for command in commands if wanted in command.name and command not in starting]
-    return [*starting, *inside]
+    name = text[1:]
+    prefixed = [command for command in commands if command.name.startswith(name)]
+    others = [command for command in commands if name in command.name and command not in prefixed]
+    return [*prefixed, *others]
 
 
 def markdown(commands: Sequence[Command]) -> str:
-    """The table as it stands in docs/keys.md."""
-    rows = [
-        f"| `/{command.name}{f' {command.hint}' if command.hint else ''}` | {command.title}: {_lower(command.help)} |"
-        for command in commands
-    ]
-    return "\n".join(["## Commands", "", "| in the message | does |", "|---|---|", *rows]) + "\n"
+    """Return the table of commands in docs/keys.md."""
+    lines = ["## Commands", "", "| message | action |", "|---|---|"]
+    for command in commands:
+        usage = f"/{command.name} {command.hint}".rstrip()
+        lines.append(f"| `{usage}` | {command.title}: {_lower(command.help)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _lower(text: str) -> str:

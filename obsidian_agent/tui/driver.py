@@ -1,4 +1,4 @@
-"""The terminal that the app draws on. It may be gone at any moment: then nothing waits for it any more, and the app ends."""
+"""A Textual driver for terminals that may close at any moment, which then ends the app."""
 
 from __future__ import annotations
 
@@ -13,40 +13,44 @@ if TYPE_CHECKING:
     from textual.driver import Driver
 
 
-def with_hangup_detection(driver: type[Driver], gone: Callable[[], object]) -> type[Driver]:
-    """A driver that says, from a thread, that its terminal is gone, and draws into nothing from then on.
+def with_hangup_detection(driver: type[Driver], on_hangup: Callable[[], object]) -> type[Driver]:
+    """Return a driver that calls `on_hangup` from a thread and then discards its output.
 
-    In Textual's own an error ends the thread that draws, and whoever draws waits for it for good (textual/drivers/_writer_thread.py: 30 pieces
-    wait at most); the thread that reads hears of nothing, and asks again at once, for good. A signal need not come: `nohup`, `su -c`.
+    In Textual's drivers a write error ends the writer thread, and the app blocks once the queue of
+    30 items is full (textual/drivers/_writer_thread.py); the reader thread polls in a busy loop. A
+    signal need not arrive, for instance below `nohup` or `su -c`.
     """
 
-    class Outliving(driver):  # type: ignore[misc, valid-type]
+    class HangupDriver(driver):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             if (file := getattr(self, "_file", None)) is not None:
                 if not file.isatty() and sys.__stdout__ is not None:
-                    file = sys.__stdout__  # Textual draws on standard error, which may be a log
-                self._file = _Output(file, gone)
+                    file = sys.__stdout__  # standard error, on which Textual draws, may be a log
+                self._file = _Output(file, on_hangup)
                 threading.Thread(
-                    target=_wait_for_end, args=(file.fileno(), gone), daemon=True
+                    target=_wait_for_hangup, args=(file.fileno(), on_hangup), daemon=True
                 ).start()
 
-    return Outliving
+    return HangupDriver
 
 
-def _wait_for_end(terminal: int, gone: Callable[[], object]) -> None:
+def _wait_for_hangup(terminal: int, on_hangup: Callable[[], object]) -> None:
     if hasattr(select, "poll"):
-        asked = select.poll()
-        asked.register(terminal, 0)  # the end is told unasked
-        if any(event & select.POLLHUP for _, event in asked.poll()):
-            gone()
+        poll = select.poll()
+        poll.register(terminal, 0)  # POLLHUP is always reported
+        if any(event & select.POLLHUP for _, event in poll.poll()):
+            on_hangup()
 
 
 class _Output:
-    """A terminal's file, of which nobody hears an error but `gone`; from then on it leads nowhere, also what is written when Python ends."""
+    """The file of a terminal. A write error calls `on_hangup` and redirects the file to /dev/null.
 
-    def __init__(self, file: IO[str], gone: Callable[[], object]) -> None:
-        self._file, self._gone = file, gone
+    Python's own output at exit then goes there as well.
+    """
+
+    def __init__(self, file: IO[str], on_hangup: Callable[[], object]) -> None:
+        self._file, self._on_hangup = file, on_hangup
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -62,7 +66,7 @@ class _Output:
         try:
             call()
         except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._file.fileno())
-            os.close(nowhere)
-            self._gone()
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, self._file.fileno())
+            os.close(devnull)
+            self._on_hangup()

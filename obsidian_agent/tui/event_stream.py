@@ -1,4 +1,4 @@
-"""The events of the core on their way to the screen: one turn or run at a time, in batches, in order."""
+"""A stream of events from the core to the screen, in order and in batches."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from obsidian_agent.services.plans import ApprovedBy, Plans
 
 BATCH_SECONDS = 0.08
-"""How long events are collected before the screen gets them: about twelve times a second."""
+"""Seconds between two batches, about twelve per second."""
 
-BREATH = 64
-"""After so many events without a pause the event loop gets a turn."""
+EVENTS_PER_YIELD = 64
+"""Events after which the event loop may run other tasks."""
 
 
 class EventsArrived(Message):
-    """A batch of events of the turn or run that is going on, in order. `dropped`: how often the stream had left something behind."""
+    """A batch of events of the current turn or run.
+
+    The screen ignores batches of another `generation` than that of the stream.
+    """
 
     def __init__(self, events: Sequence[AgentEvent], generation: int) -> None:
         super().__init__()
@@ -35,7 +38,7 @@ class EventsArrived(Message):
 
 
 class WorkEnded(Message):
-    """A turn, preview or run is over. `token` says which; `cancelled` when it was stopped before it came to an end."""
+    """The end of the turn, preview or run with this `token`; `cancelled` if it was stopped."""
 
     def __init__(self, token: int, *, cancelled: bool) -> None:
         super().__init__()
@@ -44,25 +47,25 @@ class WorkEnded(Message):
 
 
 def merge_text(events: Sequence[AgentEvent]) -> list[AgentEvent]:
-    """The same events, streamed text that belongs together in one."""
+    """Return the events with consecutive text deltas of the same kind joined."""
     from obsidian_agent.agent.events import TextDelta
 
-    found: list[AgentEvent] = []
+    joined: list[AgentEvent] = []
     texts: list[str] = []
-    for number, event in enumerate(events):
+    for index, event in enumerate(events):
         if not isinstance(event, TextDelta):
-            found.append(event)
+            joined.append(event)
             continue
         texts.append(event.text)
-        following = events[number + 1] if number + 1 < len(events) else None
+        following = events[index + 1] if index + 1 < len(events) else None
         if not (isinstance(following, TextDelta) and following.thinking == event.thinking):
-            found.append(TextDelta("".join(texts), event.thinking))
+            joined.append(TextDelta("".join(texts), event.thinking))
             texts.clear()
-    return found
+    return joined
 
 
 class EventStream:
-    """Runs what the session yields and hands the events to `deliver`, in order, never more often than the screen can show."""
+    """Consumes events of the session and passes them to `deliver`, throttled and in order."""
 
     def __init__(self, deliver: Callable[[Sequence[AgentEvent]], object]) -> None:
         self._deliver = deliver
@@ -74,17 +77,18 @@ class EventStream:
         self._idle.set()
         self._epoch = 0
         self.generation = 0
-        """How often what was going on was left behind: events that were delivered before are not to be shown any more."""
+        """Number of discarded turns. Batches that were delivered before the last one are stale."""
 
     @property
     def is_writing(self) -> bool:
-        """Whether a plan is being applied right now."""
+        """True while a plan is being applied."""
         return self._cancel_run is not None
 
     async def follow(self, events: AsyncIterator[AgentEvent]) -> None:
-        """Deliver the events of a turn, preview or run until it ends. An error of the core that escapes becomes a `TurnFailed`.
+        """Deliver the events of a turn, preview or run until it ends.
 
-        A later call takes over: what an earlier one still yields is dropped.
+        An `ObsidianAgentError` becomes a `TurnFailed`. A later call supersedes this one, whose
+        remaining events are then dropped.
         """
         from obsidian_agent.agent.events import TurnFailed
         from obsidian_agent.errors import ObsidianAgentError
@@ -104,7 +108,10 @@ class EventStream:
                 self._flush()
 
     def keep_text_only(self) -> None:
-        """Deliver what was said so far and nothing of the turn after it: a plan that comes too late must not appear."""
+        """Deliver the pending text and drop all later events of the turn.
+
+        A plan that arrives after the turn was cancelled must not appear.
+        """
         from obsidian_agent.agent.events import TextDelta
 
         self._pending = [event for event in self._pending if isinstance(event, TextDelta)]
@@ -112,13 +119,17 @@ class EventStream:
         self._epoch += 1
 
     def discard(self) -> None:
-        """Leave behind what is being followed."""
+        """Drop the pending and all later events of the current turn."""
         self._pending.clear()
         self._epoch += 1
         self.generation += 1
 
     async def execute(self, plans: Plans, preview: Preview, by: ApprovedBy) -> None:
-        """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""
+        """Apply a preview.
+
+        Cancelling the worker that awaits this does not stop the run; `cancel_run` does, after the
+        current file.
+        """
         cancel = self._cancel_run = threading.Event()
         self._idle.clear()
         await asyncio.shield(self._apply(plans.execute(preview, cancel, by)))
@@ -131,11 +142,11 @@ class EventStream:
             self._idle.set()
 
     async def wait_until_written(self) -> None:
-        """Wait until nothing is being written."""
+        """Wait until no plan is being applied."""
         await self._idle.wait()
 
     def cancel_run(self) -> bool:
-        """Ask the run to stop after the current file; False when nothing runs or it was asked already."""
+        """Ask the run to stop after the current file. Return False if there is nothing to stop."""
         if self._cancel_run is None or self._cancel_run.is_set():
             return False
         self._cancel_run.set()
@@ -147,7 +158,7 @@ class EventStream:
             async for event in source:
                 self._collect(event, epoch)
                 count += 1
-                if count % BREATH == 0:
+                if count % EVENTS_PER_YIELD == 0:
                     await asyncio.sleep(0)
 
     def _collect(self, event: AgentEvent, epoch: int) -> None:

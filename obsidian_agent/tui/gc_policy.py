@@ -1,4 +1,7 @@
-"""Python's garbage collection, kept to moments when nobody waits: a full pass over a large program takes longer than a key may."""
+"""A garbage collection policy that keeps full passes away from user input.
+
+A full pass over this program takes longer than the response to a key may.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +9,40 @@ import gc
 import time
 
 NEVER = 1_000_000
-"""Passes of the middle generation after which a full one would come by itself."""
+"""Threshold of the oldest generation at which Python starts no full pass."""
 
 IDLE_SECONDS = 2.0
-"""So long nothing has been typed before a full pass."""
+"""Seconds without input before a full pass."""
 
 
 class GcPolicy:
-    """While it is on, full passes happen in `collect_if_idle` only; young objects are collected as ever."""
+    """Restricts full passes to `collect_if_idle`; younger generations are collected as usual."""
 
     def __init__(self) -> None:
-        self._before: tuple[int, int, int] | None = None
-        self._touched_at = 0.0
+        self._thresholds: tuple[int, int, int] | None = None
+        self._last_input = 0.0
 
     def start(self) -> None:
-        """From now on no full pass comes by itself."""
-        self._before = gc.get_threshold()
-        gc.set_threshold(self._before[0], self._before[1], NEVER)
+        """Disable automatic full passes."""
+        self._thresholds = gc.get_threshold()
+        gc.set_threshold(self._thresholds[0], self._thresholds[1], NEVER)
 
     def stop(self) -> None:
-        """As it was."""
-        if self._before is not None:
-            gc.set_threshold(*self._before)
-            self._before = None
+        """Restore the thresholds from before `start`."""
+        if self._thresholds is not None:
+            gc.set_threshold(*self._thresholds)
+            self._thresholds = None
 
     def record_input(self) -> None:
-        """The person is doing something."""
-        self._touched_at = time.monotonic()
+        """Note that the user has just typed or clicked."""
+        self._last_input = time.monotonic()
 
     def collect_if_idle(self) -> bool:
-        """A full pass, if one is due and nobody is typing; says whether there was one."""
+        """Do a full pass if one is due and the user is idle. Return whether it ran."""
         if (
             not gc.isenabled()
             or gc.get_count()[2] == 0
-            or time.monotonic() - self._touched_at < IDLE_SECONDS
+            or time.monotonic() - self._last_input < IDLE_SECONDS
         ):
             return False
         gc.collect()

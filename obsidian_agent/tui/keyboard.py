@@ -1,9 +1,10 @@
-"""Whether a key is a letter of what somebody is typing or an answer to what is on the screen. Every key comes by here first.
+"""A filter for all keys that separates typed text from answers to a dialog or pane.
 
-What a person types is never an answer. So a key answers a question only when it was on the screen for a moment in which no key came.
-Until then letters go on to the text that is being typed; where none is, a key that would answer is ignored, and a notice says so. It
-holds for every screen and pane, without their doing: whatever comes onto the screen by itself is such a question. What a key opened at
-once (F3, the history) is none.
+Text that the user is typing must never answer a question that has just appeared. A key therefore
+answers only after the question has been on the screen for a moment without any key. Until then,
+letters continue the text that is being typed; without such a text, a key that would answer is
+ignored with a notice. This applies to every screen and pane that appears by itself, without code of
+their own. A screen that a key has opened directly (F3, the history) is no such question.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
 PAUSE = 0.7
-"""Seconds without a key after which a key may be an answer, and a question may come onto the screen."""
+"""Seconds without a key after which keys may answer and a question may appear."""
 
 AT_ONCE = 0.25
-"""Seconds after a key in which a screen that opens was opened by it."""
+"""Seconds after a key in which a new screen counts as opened by it."""
 
 _MOVING = frozenset(
     {
@@ -45,14 +46,14 @@ _MOVING = frozenset(
         "shift+tab",
     }
 )
-"""Keys that answer nothing: they move, or leave without an answer."""
+"""Keys that never answer: they move, or close without an answer."""
 
 _EDITING = frozenset({"backspace", "delete", "ctrl+j", "shift+enter"})
 
 NOTICE_SECONDS = 2.0
-"""Seconds for which a notice about a key stays; no second one comes meanwhile."""
+"""Seconds for which a notice about an ignored key stays; meanwhile no other appears."""
 
-Doing = Literal["typing", "deciding", "waiting"]
+Activity = Literal["typing", "deciding", "waiting"]
 Field = TextArea | Input
 
 
@@ -61,75 +62,81 @@ def _text(field: Field) -> str:
 
 
 def age(event: events.Event) -> float:
-    """Seconds for which an event has waited to be handled."""
+    """Return the seconds that an event has waited to be handled."""
     return max(0.0, time.monotonic() - event.time)
 
 
 class Keyboard:
-    """What the person does with the keys: types text, uses keys that do something, or waits for what a message brings."""
+    """Tracks what the user does with keys: types, runs commands, or waits for a response."""
 
     def __init__(self, app: App[None], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self.clock, self.age = clock, age
-        self._doing: Doing = "waiting"
+        self._activity: Activity = "waiting"
         self._last = -PAUSE
-        """When the last key came."""
+        """The time of the last key."""
         self._quiet_from = -PAUSE
-        """When a question appeared last, or a key was ignored because of one."""
+        """The last time when a question appeared or a key was ignored because of one."""
         self._noticed = -NOTICE_SECONDS
-        """When a notice about an ignored key was shown last."""
+        """The time of the last notice about an ignored key."""
         self._field: Field | None = None
-        """Where was typed last."""
+        """The field that was typed into last."""
 
-    # --- what happens on the screen -------------------------------------------------------------------------------------------
+    # --- events of the screen ---------------------------------------------------------------------
 
     def mark_appeared(self) -> None:
-        """Something that keys answer came onto the screen, by itself."""
+        """Note that something which keys can answer has appeared by itself."""
         self._quiet_from = self.clock()
 
     def screen_changed(self) -> None:
-        """Another screen is on top; what a key opened or closed just now counts as asked for."""
+        """Note that another screen is on top, unless the last key has opened or closed it."""
         if not self.has_just_acted:
             self.mark_appeared()
 
     def mark_sent(self) -> None:
-        """The last key sent a message: nobody is typing, and what comes next comes by itself."""
-        if self._doing == "deciding":
-            self._doing = "waiting"
+        """Note that the last key sent a message, so the next screen appears by itself."""
+        if self._activity == "deciding":
+            self._activity = "waiting"
 
     def mark_action(self) -> None:
-        """The last key did something: what opens now is what it asked for."""
-        self._doing, self._last = "deciding", self.clock()
+        """Note that the last key ran a command, so a screen that opens now was requested."""
+        self._activity, self._last = "deciding", self.clock()
 
     async def pause(self) -> None:
-        """Wait until no keys are coming: then a question may come onto the screen."""
-        while self._doing != "waiting" and (rest := PAUSE - (self.clock() - self._last)) > 0:  # noqa: ASYNC110
+        """Wait until the user stops typing and a question may appear."""
+        while self._activity != "waiting" and (rest := self._pause_left()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(rest)
+
+    def _pause_left(self) -> float:
+        return PAUSE - (self.clock() - self._last)
 
     @property
     def has_just_acted(self) -> bool:
-        """Whether a screen that opens now was asked for by the last key."""
-        return self._doing == "deciding" and self.clock() - self._last < AT_ONCE
+        """True if a screen that opens now was requested by the last key."""
+        return self._activity == "deciding" and self.clock() - self._last < AT_ONCE
 
-    # --- keys -----------------------------------------------------------------------------------------------------------------
+    # --- keys -------------------------------------------------------------------------------------
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
-        """Look at what was typed before anybody gets it. True: it was typed on, or its letters went to the message; nobody else gets it."""
+        """Handle a key or pasted text that must not reach its target.
+
+        Return True if it was ignored, or added to the text that the user is typing.
+        """
         now = self.clock() - self.age(event)
         field = self._focused_field()
         on_main = self._app.screen is self._app.screen_stack[0]
-        typing_on = field is None and self._doing == "typing" and now - self._last < PAUSE
-        asked = now - self._quiet_from < PAUSE and not (on_main and field is not None)
+        is_still_typing = field is None and self._activity == "typing" and now - self._last < PAUSE
+        is_new_question = now - self._quiet_from < PAUSE and not (on_main and field is not None)
         if isinstance(event, events.Paste):
-            if field is None or asked:
+            if field is None or is_new_question:
                 self._write(event)
                 return True
             return False
         if field is not None and on_main and self._is_too_early(event, now):
             self._ignore(event, now)
             return True
-        if (typing_on or asked) and self._answers(event):
-            if self._is_text(event, typing_on=typing_on):
+        if (is_still_typing or is_new_question) and self._answers(event):
+            if self._is_text(event, is_still_typing=is_still_typing):
                 self._write(event)
                 self._quiet_from = self._last = now
             else:
@@ -140,9 +147,9 @@ class Keyboard:
             self._last = now
             return True
         if field is not None and (event.is_printable or event.key in _EDITING):
-            self._doing, self._field = "typing", field
+            self._activity, self._field = "typing", field
         else:
-            self._doing = "deciding"
+            self._activity = "deciding"
         self._last = now
         return False
 
@@ -156,7 +163,7 @@ class Keyboard:
         return event.key in self._app.screen.active_bindings
 
     def _answers(self, event: events.Key) -> bool:
-        """Whether the key may do something to what is on the screen. Keys of the app and the main screen only go elsewhere."""
+        """Return True if the key may answer; those of the app and the main screen only navigate."""
         bound = self._app.screen.active_bindings.get(event.key)
         if event.key == "escape" and bound is not None and self._app.screen is self._main:
             return self._panes.closes_with_escape(bound.node)
@@ -167,21 +174,24 @@ class Keyboard:
         return event.is_printable or event.key in ("enter", "backspace", "delete")
 
     def _is_too_early(self, event: events.Key, now: float) -> bool:
-        """Return True if a key in an empty message means the plan or result that has just appeared, or is incomplete."""
+        """Return True if a key in an empty message was meant for a plan or result too new to judge.
+
+        Either it has just appeared, or its preview is incomplete.
+        """
         panes = self._panes
         return (
             event.is_printable
             and panes.work.binds(event.key)
-            and not (self._doing == "typing" and now - self._last < PAUSE)
+            and not (self._activity == "typing" and now - self._last < PAUSE)
             and (now - self._quiet_from < PAUSE or panes.work.plan.is_growing)
             and not self._main.query_one(Prompt).text
         )
 
-    def _is_text(self, event: events.Key, *, typing_on: bool) -> bool:
-        """Return True if a key that answers nothing yet belongs to a text."""
+    def _is_text(self, event: events.Key, *, is_still_typing: bool) -> bool:
+        """Return True if a key that may not answer yet belongs to a text."""
         if not self._is_bound(event):
             return event.is_printable or event.key == "backspace"
-        return self._doing != "deciding" and (typing_on or bool(_text(self._target())))
+        return self._activity != "deciding" and (is_still_typing or bool(_text(self._target())))
 
     def _ignore(self, event: events.Key, now: float) -> None:
         self._quiet_from = self._last = now
@@ -189,7 +199,7 @@ class Keyboard:
             self._noticed = now
             key = format_keys(event.key).replace("Escape", "Esc")
             self._app.notify(
-                f"“{key}” came too early and did nothing. Look first, then press {key} again.",
+                f"“{key}” came too soon and was ignored. Read first, then press {key} again.",
                 timeout=NOTICE_SECONDS,
                 markup=False,
             )
@@ -202,17 +212,17 @@ class Keyboard:
     def _panes(self) -> Panes:
         return self._main.query_one(Panes)
 
-    # --- the message ----------------------------------------------------------------------------------------------------------
+    # --- the message ------------------------------------------------------------------------------
 
     def _target(self) -> Field:
-        """The field that was typed into last, else the message."""
+        """Return the field that was typed into last, by default the message."""
         field = self._field
         if field is None or not field.is_attached or field.screen not in self._app.screen_stack:
             return self._main.query_one(Prompt)
         return field
 
     def _write(self, event: events.Key | events.Paste) -> None:
-        """Append to the field that was typed into last, else to the message, behind the keys still on their way there."""
+        """Append to the target field, after the keys that are still queued for it."""
         main, field = self._main, self._target()
         match event:
             case events.Paste():
@@ -226,12 +236,12 @@ class Keyboard:
                 field.call_next(field.action_delete_left)
             case _:
                 return
-        self._doing, self._field = "typing", field
+        self._activity, self._field = "typing", field
         if self._app.screen is main:
             main.query_one(Panes).go("chat")
         elif field.screen is not self._app.screen:
             self._app.notify(
-                "That was typed into the message. Pause a moment, then answer.",
+                "Your typing went into the message. Pause a moment, then answer.",
                 timeout=2,
                 markup=False,
             )

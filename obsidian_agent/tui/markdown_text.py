@@ -1,7 +1,7 @@
-"""Markdown of an answer as styled text, whole or in parts while it comes. No links to click, no images, no HTML: words stay words.
+"""Markdown of an answer as styled text, without clickable links, images or HTML.
 
-One text in one widget is also what keeps a long conversation fast: a Markdown widget mounts a widget for every paragraph. What is
-finished of a long answer is drawn once, only the end of it again and again.
+One text in one widget keeps a long conversation fast: Textual's Markdown mounts a widget for every
+paragraph. `Splitter` divides a streamed answer into parts, so that only its end is drawn again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-
 Piece = tuple[str, str] | Content
 
 _HEADINGS = {"h1": "bold $primary", "h2": "bold $primary"}
@@ -30,22 +29,30 @@ _MARKS = {
     "s_open": "strike",
     "link_open": "$secondary underline",
 }
-WIDEST_CELL = 40
-"""Columns of a table's cell beyond which the next one is not lined up."""
+MAX_CELL_WIDTH = 40
+"""Columns of a table cell beyond which the next one is no longer aligned."""
 
-DEEPEST = 8
-"""Deeper nesting of lists and quotes is drawn at this depth."""
+MAX_DEPTH = 8
+"""Nesting of lists and quotes beyond which the indent does not grow."""
+
+MIN_PART = 600
+"""Characters after which a part ends at the next paragraph."""
+
+MAX_PART = 3_000
+"""Characters after which a part ends at the next line or, in an endless line, at a word."""
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
 def render(text: str) -> Content:
-    """Styled text of a Markdown answer; the text is made safe here."""
+    """Return styled text for a Markdown answer, with unsafe characters replaced."""
     try:
         tokens = _parser().parse(terminal_text.block(text))
     except RecursionError:
         return Content(terminal_text.block(text))
     writer = _Writer()
     for token in tokens:
-        writer.take(token)
+        writer.write(token)
     return writer.content()
 
 
@@ -59,7 +66,7 @@ def _parser() -> MarkdownIt:
 
 
 class _Writer:
-    """Turns the flat list of block tokens into lines; knows lists, quotes, code and tables."""
+    """Renders the flat list of block tokens as lines."""
 
     def __init__(self) -> None:
         self._pieces: list[Piece] = []
@@ -74,7 +81,7 @@ class _Writer:
     def content(self) -> Content:
         return Content.assemble(*self._pieces).rstrip()
 
-    def take(self, token: Token) -> None:
+    def write(self, token: Token) -> None:
         match token.type:
             case "heading_open":
                 self._style = _HEADINGS.get(token.tag, "bold")
@@ -120,13 +127,13 @@ class _Writer:
                 self._rows[-1].append(Content.assemble(*self._pieces))
                 self._pieces = self._outside
             case "table_close":
-                self._columns()
+                self._write_table()
                 self._gap()
 
-    def _columns(self) -> None:
-        """The rows of a table, every column as wide as its widest cell, up to a limit."""
+    def _write_table(self) -> None:
+        """Write the rows of a table in aligned columns."""
         widths = [
-            min(WIDEST_CELL, max(row[at].cell_length for row in self._rows if at < len(row)))
+            min(MAX_CELL_WIDTH, max(row[at].cell_length for row in self._rows if at < len(row)))
             for at in range(max(map(len, self._rows)))
         ]
         for row in self._rows:
@@ -144,8 +151,10 @@ class _Writer:
             self._lists[-1] = number + 1
 
     def _indent(self) -> list[Piece]:
-        quote: list[Piece] = [("▎ " * min(self._quotes, DEEPEST), "$quiet")] if self._quotes else []
-        depth = min(len(self._lists), DEEPEST)
+        quote: list[Piece] = (
+            [("▎ " * min(self._quotes, MAX_DEPTH), "$quiet")] if self._quotes else []
+        )
+        depth = min(len(self._lists), MAX_DEPTH)
         if not depth:
             return quote
         pad = "  " * (depth - 1)
@@ -189,30 +198,23 @@ class _Writer:
         self._gap()
 
 
-PART = 600
-"""Characters from which on a part ends with the next paragraph."""
-
-MOST = 3_000
-"""Characters after which a part ends wherever a line does, and a line wherever a word does."""
-
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-
-
 @dataclass(frozen=True, slots=True)
 class MarkdownPart:
-    """Markdown that can be drawn on its own. `gap`: an empty line follows. `torn`: it ends where no paragraph does."""
+    """Markdown that can be drawn on its own."""
 
     text: str
-    gap: bool = True
-    torn: bool = False
+    has_gap: bool = True
+    """True if an empty line follows."""
+    is_torn: bool = False
+    """True if the next part continues the same paragraph."""
 
 
-def mended(parts: Iterable[MarkdownPart]) -> list[MarkdownPart]:
-    """The same text, what was torn in one part again."""
+def rejoin(parts: Iterable[MarkdownPart]) -> list[MarkdownPart]:
+    """Return the parts with torn ones joined again."""
     whole: list[MarkdownPart] = []
     for part in parts:
-        if whole and whole[-1].torn:
-            whole[-1] = MarkdownPart(whole[-1].text + part.text, part.gap, part.torn)
+        if whole and whole[-1].is_torn:
+            whole[-1] = MarkdownPart(whole[-1].text + part.text, part.has_gap, part.is_torn)
         else:
             whole.append(part)
     return whole
@@ -220,31 +222,32 @@ def mended(parts: Iterable[MarkdownPart]) -> list[MarkdownPart]:
 
 @dataclass(slots=True)
 class Splitter:
-    """Takes pieces of a stream. `tail` is the Markdown that may still change."""
+    """Divides a stream of Markdown into parts that do not change any more."""
 
     text: str = ""
     _start: int = 0
-    _looked: int = 0
-    """Up to here, lines were looked at."""
+    _scanned: int = 0
+    """Offset up to which lines were scanned."""
     _blank: bool = False
     _fence: str = ""
-    """The line that opened the code block we are in; "" outside of one."""
+    """The line that opened the current code block, or an empty string."""
     _reopened: str = ""
+    """The fence that the current part must repeat because it starts inside a code block."""
 
-    def take(self, piece: str) -> list[MarkdownPart]:
-        """Add a piece; returns the parts that are finished by it."""
+    def feed(self, piece: str) -> list[MarkdownPart]:
+        """Add a piece of the stream. Return the parts that it completes."""
         self.text += piece
         parts: list[MarkdownPart] = []
-        while (end := self.text.find("\n", self._looked)) >= 0:
-            self._line(self._looked, end + 1, parts)
-            self._looked = end + 1
-        if len(self.text) - self._start > MOST:
-            self._force(parts)
+        while (end := self.text.find("\n", self._scanned)) >= 0:
+            self._line(self._scanned, end + 1, parts)
+            self._scanned = end + 1
+        if len(self.text) - self._start > MAX_PART:
+            self._split_line(parts)
         return parts
 
     @property
     def tail(self) -> str:
-        """What is not finished."""
+        """The Markdown behind the completed parts, which may still change."""
         return self._reopened + self.text[self._start :]
 
     def _line(self, start: int, end: int, parts: list[MarkdownPart]) -> None:
@@ -256,38 +259,37 @@ class Splitter:
             self._blank
             and not self._fence
             and not line[0].isspace()
-            and start - self._start >= PART
+            and start - self._start >= MIN_PART
         ):
-            self._cut(start, parts, gap=True)
+            self._end_part(start, parts, has_gap=True)
         self._blank = False
         fence = _FENCE.match(line)
         if fence is not None:
             if not self._fence:
                 self._fence = line
-            elif fence.group(1).startswith(self._mark) and not fence.group(2).strip():
+            elif fence.group(1).startswith(self._fence_mark) and not fence.group(2).strip():
                 self._fence = ""
-        if end - self._start > MOST:
-            self._cut(end, parts, gap=False)
+        if end - self._start > MAX_PART:
+            self._end_part(end, parts, has_gap=False)
 
-    def _force(self, parts: list[MarkdownPart]) -> None:
-        """The last line is endless: cut it at a word."""
-        at = max(self.text.rfind(" ", self._start + MOST // 2), self._looked)
-        at = at if at > self._start + MOST // 2 else len(self.text)
-        self._looked = max(self._looked, at)
-        self._cut(at, parts, gap=False)
+    def _split_line(self, parts: list[MarkdownPart]) -> None:
+        """Split an endless last line at a word."""
+        middle = self._start + MAX_PART // 2
+        at = max(self.text.rfind(" ", middle), self._scanned)
+        if at <= middle:
+            at = len(self.text)
+        self._scanned = max(self._scanned, at)
+        self._end_part(at, parts, has_gap=False)
 
     @property
-    def _mark(self) -> str:
-        found = _FENCE.match(self._fence)
-        return found.group(1) if found is not None else ""
+    def _fence_mark(self) -> str:
+        match = _FENCE.match(self._fence)
+        return match.group(1) if match is not None else ""
 
-    def _cut(self, at: int, parts: list[MarkdownPart], *, gap: bool) -> None:
+    def _end_part(self, at: int, parts: list[MarkdownPart], *, has_gap: bool) -> None:
         text = self.tail[: len(self._reopened) + at - self._start]
-        parts.append(
-            MarkdownPart(
-                f"{text.rstrip()}\n{self._mark}" if self._fence else text,
-                gap,
-                torn=not gap and not self._fence,
-            )
-        )
+        if self._fence:
+            text = f"{text.rstrip()}\n{self._fence_mark}"
+        is_torn = not has_gap and not self._fence
+        parts.append(MarkdownPart(text, has_gap, is_torn))
         self._start, self._reopened = at, self._fence

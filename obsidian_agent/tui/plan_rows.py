@@ -1,4 +1,7 @@
-"""A preview as rows to list: problems first, then what to notice, assumptions, steps, and the files with deletions on top."""
+"""The rows of the plan pane for a preview.
+
+The order is errors, warnings, assumptions, steps, then files with deletions first.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from obsidian_agent.vault.views.changes import ChangeKind, NetChange
 
 FOLD_AT = 6
-"""Longer groups of remarks are folded; files and steps never are."""
+"""Remarks from which a section is folded; files and steps never are."""
 
 CHANGE_ORDER: tuple[ChangeKind, ...] = ("delete", "rename", "modify", "create", "mkdir")
 CHANGE_WORDS = {
@@ -33,8 +36,8 @@ FLAG_WORDS = {
     "shrink": "loses much of its text",
     "manyFiles": "many files",
     "notNamed": "not named in your message",
-    "opaque": "cannot be previewed",
-    "riskRaised": "riskier than the plan says",
+    "opaque": "has no preview",
+    "riskRaised": "riskier than the plan states",
     "deniedText": "text that is never shared",
 }
 
@@ -57,7 +60,7 @@ class RemarkRow:
 
 @dataclass(frozen=True, slots=True)
 class MoreRow:
-    """Stands for the rest of a folded section."""
+    """The hidden rest of a folded section."""
 
     section: str
     hidden: int
@@ -65,10 +68,10 @@ class MoreRow:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step of the plan as it was made, and whether it is on."""
+    """A step of the original plan with the counts of its instances in the preview."""
 
     step: Step
-    on: bool
+    is_on: bool
     calls: int
     failed: int
     skipped: int
@@ -87,7 +90,11 @@ PlanRow = SectionRow | RemarkRow | MoreRow | StepRow | ChangeRow
 def build_rows(
     preview: Preview, plan: ActionPlan, disabled: frozenset[str], unfolded: frozenset[str]
 ) -> list[PlanRow]:
-    """All rows. `plan` has all its steps, `disabled` are the ids of those that are left out, `unfolded` the titles of open sections."""
+    """Return all rows.
+
+    `plan` has all steps, also those with an id in `disabled`. `unfolded` are the titles of the
+    sections that are displayed in full.
+    """
     rows: list[PlanRow] = []
     errors = [_problem_row("error", problem) for problem in preview.errors]
     notices = [
@@ -100,7 +107,7 @@ def build_rows(
     ]
     for title, remarks in (
         ("Errors", errors),
-        ("Please notice", notices),
+        ("Warnings", notices),
         ("Assumptions", assumptions),
     ):
         rows += _section(title, remarks, unfolded)
@@ -166,7 +173,7 @@ def _instances(instances: Iterable[Instance]) -> tuple[Counter[str], Counter[str
 
 
 def step_detail(step: Step, preview: Preview) -> str:
-    """The step as JSON, and why instances of it do not run."""
+    """Return the reasons why instances of a step do not run, then the step as JSON."""
     document = step.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     text = json.dumps(document, ensure_ascii=False, indent=2)
     reasons = [
@@ -179,20 +186,23 @@ def step_detail(step: Step, preview: Preview) -> str:
 
 
 def change_counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
-    """What happens to how many, dangerous things first, as (kind, words): `("delete", "3 deleted")`."""
-    found = Counter(change.kind for change in changes)
+    """Return the number of changes per kind as (kind, text), the most dangerous kind first.
+
+    An example is `("delete", "3 deleted")`.
+    """
+    numbers = Counter(change.kind for change in changes)
     words = {
         "delete": "deleted",
         "rename": "renamed",
         "modify": "edited",
         "create": "new",
-        "mkdir": "new folder" + ("s" if found["mkdir"] != 1 else ""),
+        "mkdir": "new folder" + ("s" if numbers["mkdir"] != 1 else ""),
     }
-    return [(kind, f"{found[kind]:,} {words[kind]}") for kind in CHANGE_ORDER if found[kind]]
+    return [(kind, f"{numbers[kind]:,} {words[kind]}") for kind in CHANGE_ORDER if numbers[kind]]
 
 
 def deletions(changes: Iterable[NetChange]) -> list[str]:
-    """Safe names of what is deleted, in quotes, folders with the number of files that go with them."""
+    """Return the deleted paths, quoted and safe to display, with the file counts of folders."""
     return [
         f"“{terminal_text.line(change.path.text)}”"
         + (f" with {file_count(change.files)}" if change.files else "")
@@ -202,10 +212,10 @@ def deletions(changes: Iterable[NetChange]) -> list[str]:
 
 
 def has_effect(preview: Preview) -> bool:
-    """Whether any step would run: not when all are switched off or skipped."""
+    """Return True unless all steps are switched off or skipped."""
     return any(instance.state == "ready" for instance in preview.instances)
 
 
 def file_count(count: int) -> str:
-    """`1 file`, `1,200 files`."""
+    """Return a count such as `1 file` or `1,200 files`."""
     return f"{count:,} file{'s' if count != 1 else ''}"

@@ -1,4 +1,4 @@
-"""Two restrained themes of our own; Textual's built-in ones stay available."""
+"""The dark and the light theme of this app; those of Textual stay available."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from textual.theme import Theme
 
 DARK = "obsidian-agent-dark"
 LIGHT = "obsidian-agent-light"
-SHORT = {"dark": DARK, "light": LIGHT}
-"""What people write for them in the settings."""
+SHORT_NAMES = {"dark": DARK, "light": LIGHT}
+"""Names for the settings file."""
 
 _SHARED = {"block-cursor-text-style": "none"}
 
@@ -89,4 +89,4 @@ THEMES = (
         },
     ),
 )
-"""Every theme defines the variable `quiet`: text that stays in the background but can still be read (contrast of at least 4.5)."""
+"""Each defines `quiet`, a color for secondary text with a contrast of at least 4.5."""

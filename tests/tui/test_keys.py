@@ -34,9 +34,9 @@ def test_ids_are_unique() -> None:
 
 
 def test_no_key_means_two_things_in_one_place() -> None:
-    for place in CONTEXTS:
-        keys = [single for key in KEYS if key.place == place for single in key.keys.split(",")]
-        assert len(keys) == len(set(keys)), place
+    for context in CONTEXTS:
+        keys = [single for key in KEYS if key.context == context for single in key.keys.split(",")]
+        assert len(keys) == len(set(keys)), context
 
 
 def test_keys_that_terminals_cannot_tell_apart_are_not_used() -> None:
@@ -45,8 +45,8 @@ def test_keys_that_terminals_cannot_tell_apart_are_not_used() -> None:
 
 
 def test_every_binding_can_be_rebound_and_explains_itself() -> None:
-    for place in CONTEXTS:
-        for binding in bindings(place):
+    for context in CONTEXTS:
+        for binding in bindings(context):
             assert isinstance(binding, Binding)
             assert binding.id
             assert binding.tooltip
@@ -127,7 +127,7 @@ async def test_an_entry_of_the_keymap_that_names_no_key_is_told() -> None:
     async with driving(
         settings=LiveSettings(current=Settings(keymap={"plan.aprove": "f8"}))
     ) as app:
-        assert "names no key of this program" in app.transcript()
+        assert "The keymap setting has unknown key ids" in app.transcript()
         assert "plan.approve" in app.transcript(), "the nearest one"
 
 
@@ -137,7 +137,7 @@ async def test_keys_that_are_changed_while_the_program_runs_are_in_force_and_sho
     async with driving() as app:
         await app.send('/set keymap {"main.saved": "f9", "no.key": "f7"}')
         assert "F9      all actions" in app.screen()
-        assert "names no key of this program: “no.key”" in app.transcript()
+        assert "The keymap setting has unknown key ids: “no.key”" in app.transcript()
         await app.press("f9")
         assert isinstance(app.app.screen, Actions)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.tui import markdown_text
-from obsidian_agent.tui.markdown_text import MOST, PART, MarkdownPart, Splitter, render
+from obsidian_agent.tui.markdown_text import MAX_PART, MIN_PART, MarkdownPart, Splitter, render
 
 
 def test_the_usual_parts() -> None:
@@ -95,7 +95,7 @@ def split(text: str, seed: int) -> tuple[list[MarkdownPart], Splitter]:
     dice = random.Random(seed)
     while at < len(text):
         size = dice.randint(1, 40)
-        parts += splitter.take(text[at : at + size])
+        parts += splitter.feed(text[at : at + size])
         at += size
     return parts, splitter
 
@@ -110,14 +110,14 @@ def test_nothing_is_lost_however_it_comes(seed: int) -> None:
     assert fences % 2 == 0, "a code block is closed and opened again"
     bare = whole.replace("```python\n", "").replace("```", "")
     assert bare.split() == TEXT.replace("```python\n", "").replace("```", "").split()
-    assert all(len(part.text) <= MOST + 200 for part in parts)
-    assert len(splitter.tail) <= MOST + 200
+    assert all(len(part.text) <= MAX_PART + 200 for part in parts)
+    assert len(splitter.tail) <= MAX_PART + 200
 
 
 def test_parts_end_with_paragraphs_outside_of_code() -> None:
     parts, splitter = split(f"{PARAGRAPH}\n" * 20, 0)
-    assert all(part.text.endswith("\n\n") and part.gap for part in parts)
-    assert len(parts) == pytest.approx(20 * len(PARAGRAPH) / PART, abs=4)
+    assert all(part.text.endswith("\n\n") and part.has_gap for part in parts)
+    assert len(parts) == pytest.approx(20 * len(PARAGRAPH) / MIN_PART, abs=4)
     parts, splitter = split("```\na\n\nb\n\n" + "c\n\n" * 400, 0)
     assert parts == []
     assert splitter.tail.startswith("```\na")

@@ -25,7 +25,7 @@ def test_problems_come_first_and_deletions_lead_the_files() -> None:
     rows = plan_rows.build_rows(preview, plan, frozenset(), frozenset())
     assert [row.title for row in rows if isinstance(row, SectionRow)] == [
         "Errors (1)",
-        "Please notice (1)",
+        "Warnings (1)",
         "Assumptions (2)",
         "Steps (3)",
         "Files (4)",
@@ -45,7 +45,7 @@ def test_many_remarks_are_folded_until_asked_for() -> None:
     )
     folded = plan_rows.build_rows(preview, plan, frozenset(), frozenset())
     assert [row.hidden for row in folded if isinstance(row, MoreRow)] == [45]
-    unfolded = plan_rows.build_rows(preview, plan, frozenset(), frozenset({"Please notice"}))
+    unfolded = plan_rows.build_rows(preview, plan, frozenset(), frozenset({"Warnings"}))
     assert sum(isinstance(row, RemarkRow) for row in unfolded) == 50
 
 
@@ -67,8 +67,8 @@ def test_steps_know_their_calls_and_switches() -> None:
         preview_of(plan, ALL, instances=tuple(instances)), plan, frozenset({"links"}), frozenset()
     )
     steps = {row.step.id: row for row in rows if isinstance(row, StepRow)}
-    assert (steps["notes"].calls, steps["notes"].failed, steps["notes"].on) == (3, 2, True)
-    assert steps["links"].on is False
+    assert (steps["notes"].calls, steps["notes"].failed, steps["notes"].is_on) == (3, 2, True)
+    assert steps["links"].is_on is False
 
 
 def test_counts_put_deletions_first() -> None:

@@ -121,7 +121,7 @@ async def test_a_key_that_comes_before_the_plan_was_looked_at_is_ignored_and_a_n
             await app.settle()
             assert (app.prompt.text, app.stage) == ("", "plan")
             assert is_unchanged(tmp_path)
-        await app.until(lambda: "“a” came too early" in app.screen())
+        await app.until(lambda: "“a” came too soon" in app.screen())
         await app.press("a")
         assert (tmp_path / "Vault/Soup.md").read_text() == "# Soup\nwith leeks\n"
 

@@ -41,10 +41,10 @@ class Help(Modal[None]):
         intro = "You see every file and every line first; nothing is written before you approve, and all of it can be undone."
         parts: list[tuple[str, str]] = [(f"{intro}\n", "$quiet")]
         room = max(width - KEYS_WIDTH - 1, 16)
-        for place, title in CONTEXTS.items():
+        for context, title in CONTEXTS.items():
             parts.append((f"\n{title}\n", "bold"))
             for key in KEYS:
-                if key.place == place:
+                if key.context == context:
                     parts += _row(format_keys(current_keys(self, key.id)), key.help, room)
         parts.append(("\nCommands, written as a message\n", "bold"))
         for command in _commands():

@@ -337,7 +337,7 @@ class WorkPane(ContentSwitcher):
         return any(
             key in current_keys(self, each.id).split(",")
             for each in KEYS
-            if each.place == self.stage
+            if each.context == self.stage
         )
 
     @property

@@ -414,12 +414,12 @@ def _step(row: StepRow) -> Content:
         notes.append(f"{row.failed:,} cannot be done")
     if row.skipped:
         notes.append(f"{row.skipped:,} skipped")
-    body = "$foreground" if row.on else "$quiet strike"
+    body = "$foreground" if row.is_on else "$quiet strike"
     parts: list[tuple[str, str]] = [
-        (" ● on  " if row.on else " ○ off ", "$success" if row.on else "$quiet"),
+        (" ● on  " if row.is_on else " ○ off ", "$success" if row.is_on else "$quiet"),
         (terminal_text.shortened(text, 200), body),
     ]
-    if row.on and notes:
+    if row.is_on and notes:
         parts.append((f"  {' · '.join(notes)}", "$warning" if row.failed else "$quiet"))
     if row.step.preview:
         parts.append((f"  {terminal_text.shortened(row.step.tool, 60)}", "$quiet"))

@@ -21,7 +21,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui import markdown_text
 from obsidian_agent.tui.bindings import bindings
-from obsidian_agent.tui.markdown_text import MarkdownPart, Splitter, mended
+from obsidian_agent.tui.markdown_text import MarkdownPart, Splitter, rejoin
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Streaming(Vertical):
 
     def append(self, text: str) -> None:
         """Add text; it is drawn when it is time."""
-        parts = self._splitter.take(text)
+        parts = self._splitter.feed(text)
         self._finished += parts
         self._parts += parts
         wait = REDRAW_SECONDS - (time.monotonic() - self._drawn_at)
@@ -238,7 +238,7 @@ class Streaming(Vertical):
         finished, self._finished = self._finished, []
         if finished:
             self.mount(
-                *(Piece(self._with_head(part.text), gap=part.gap) for part in finished),
+                *(Piece(self._with_head(part.text), gap=part.has_gap) for part in finished),
                 before=self._end,
             )
         end = self._with_head(self._splitter.tail, keep=True)
@@ -249,7 +249,7 @@ class Streaming(Vertical):
     def finish(self, mark: str) -> None:
         """The answer is complete, or breaks off here: then a mark says so."""
         self._mark = mark
-        if any(part.torn for part in self._parts):
+        if any(part.is_torn for part in self._parts):
             self._mend()
         self.draw()
 
@@ -257,7 +257,7 @@ class Streaming(Vertical):
         """Draw in one piece what was torn while it came."""
         if self._timer is not None:
             self._timer.stop()
-        *whole, last = mended([*self._parts, MarkdownPart(self._splitter.tail)])
+        *whole, last = rejoin([*self._parts, MarkdownPart(self._splitter.tail)])
         self.remove_children([child for child in self.children if child is not self._end])
         self._parts = []
         self._finished, self._head = whole, self._speaker
