@@ -205,7 +205,7 @@ def deletions(changes: Iterable[NetChange]) -> list[str]:
     """Return the deleted paths, quoted and safe to display, with the file counts of folders."""
     return [
         f"“{terminal_text.line(change.path.text)}”"
-        + (f" with {file_count(change.files)}" if change.files else "")
+        + (f" with {terminal_text.counted(change.files, 'file')}" if change.files else "")
         for change in changes
         if change.kind == "delete"
     ]
@@ -214,8 +214,3 @@ def deletions(changes: Iterable[NetChange]) -> list[str]:
 def has_effect(preview: Preview) -> bool:
     """Return True unless all steps are switched off or skipped."""
     return any(instance.state == "ready" for instance in preview.instances)
-
-
-def file_count(count: int) -> str:
-    """Return a count such as `1 file` or `1,200 files`."""
-    return f"{count:,} file{'s' if count != 1 else ''}"

@@ -77,7 +77,7 @@ async def test_message_plan_approve_result_undo() -> None:
         assert "10 new" in app.screen()
         await app.press("a")
         assert app.stage == "result"
-        assert "Created 10 files, modified 1 file, made 1 folder." in app.screen()
+        assert "Created 10 files, modified 1 file, created 1 folder." in app.screen()
         await app.press("u")
         assert app.session.called("undo") == [("r1", frozenset(), frozenset())]
         assert "Undone" in app.screen()

@@ -61,7 +61,7 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
             driver.prompt.text = ""
             await pilot.press(*"/stat", "enter")
             await driver.settle()
-            assert "no model was asked" in driver.screen()
+            assert "no model was used" in driver.screen()
             await pilot.press("escape")
 
             driver.prompt.text = ""

@@ -57,7 +57,7 @@ def test_the_ledger_newest_first_and_harmless() -> None:
     assert "A.md: its text, 1,200 characters; allowed by you, for the conversation" in said
     assert "\x1b" not in said
     assert f"and {5:,} earlier" in text(
-        report_lines.sent_lines([entry()] * (report_lines.MOST + 5), None)
+        report_lines.sent_lines([entry()] * (report_lines.MAX_ENTRIES + 5), None)
     )
 
 
@@ -89,7 +89,7 @@ def test_what_would_be_sent() -> None:
     ):
         assert words in said
     assert "\x1b" not in said
-    assert "not known" in text(report_lines.request_lines(RequestPreview("p", "", "", use, None)))
+    assert "unknown" in text(report_lines.request_lines(RequestPreview("p", "", "", use, None)))
     assert report_lines.gauge(WindowUse(100, system=250), 4) == "████ 250%"
 
 
@@ -104,12 +104,12 @@ def test_statistics() -> None:
     said = text(report_lines.usage_lines(turns, []))
     for words in (
         "2 turns, 3 requests",
-        "4,000 tokens in, 12% of them remembered",
-        "$0.0100 and 1 turns without",
-        "1.50 s at worst",
+        "4,000 tokens in, 12% of them cached",
+        "$0.0100 and 1 turn without",
+        "1.50 s at most",
     ):
         assert words in said
-    assert "no model was asked" in said
+    assert "no model was used" in said
     assert report_lines.usage_summary(turns[:1]) == "1,000 in · 50 out · $0.0100"
     assert "conversation $0.0100" in report_lines.usage_summary(turns[:2])
     assert report_lines.cache_lines([CacheInfo("Index", "3 files", "/state/x")]) == [
@@ -125,7 +125,7 @@ def test_plugins() -> None:
     )
     said = text(report_lines.plugin_lines(found))
     assert "Tasks  ✓ on" in said
-    assert "could not be renewed" in said
+    assert "could not be updated" in said
     assert "\x1b" not in said
     assert "No plugin" in text(
         report_lines.plugin_lines(PluginMatches((), datetime(2026, 1, 2, tzinfo=UTC), False))

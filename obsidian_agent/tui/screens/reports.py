@@ -89,7 +89,9 @@ class ReportActions(Workspace):
 
         file = log.current()
         found = await asyncio.to_thread(log.lines, file) if file is not None else []
-        lines = [(terminal_text.line(each), "$foreground") for each in found[-report_lines.MOST :]]
+        lines = [
+            (terminal_text.line(each), "$foreground") for each in found[-report_lines.MAX_ENTRIES :]
+        ]
         self._report(f"The log: {file}", lines or [("Nothing went wrong.", "$quiet")])
 
     @work(group="report", exclusive=True, exit_on_error=False)

@@ -26,7 +26,6 @@ from obsidian_agent.tui.plan_rows import (
     RemarkRow,
     SectionRow,
     StepRow,
-    file_count,
 )
 from obsidian_agent.tui.widgets.diff import Detail, Diff, parse_diff
 from obsidian_agent.tui.widgets.note import OutsideRequested
@@ -333,7 +332,7 @@ def _with_its_files(change: NetChange) -> str:
     if not change.folder:
         return ""
     return (
-        f" The folder goes with {plan_rows.file_count(change.files)} in it."
+        f" The folder goes with {terminal_text.counted(change.files, 'file')} in it."
         if change.files
         else " The folder is empty."
     )
@@ -432,7 +431,7 @@ def _change(row: ChangeRow, width: int) -> Content:
     room = max(width - 10, 12)
     if change.new_path is None:
         whole = (
-            f"  folder, {file_count(change.files)}"
+            f"  folder, {terminal_text.counted(change.files, 'file')}"
             if change.folder and change.kind == "delete"
             else ""
         )
