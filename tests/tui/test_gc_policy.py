@@ -15,7 +15,7 @@ def test_full_passes_happen_when_nobody_types_and_only_then() -> None:
         gc.collect(1)
         policy.record_input()
         assert not policy.collect_if_idle()
-        policy._touched_at = 0.0
+        policy._last_input = 0.0
         assert policy.collect_if_idle()
         assert not policy.collect_if_idle(), "nothing is due"
     finally:
