@@ -92,9 +92,9 @@ def _check(name: str, value: str, vault: Path | None) -> None:
         case "theme":
             from textual.theme import BUILTIN_THEMES
 
-            from obsidian_agent.tui.themes import SHORT, THEMES
+            from obsidian_agent.tui.themes import SHORT_NAMES, THEMES
 
-            themes = [*SHORT, *(theme.name for theme in THEMES), *BUILTIN_THEMES]
+            themes = [*SHORT_NAMES, *(theme.name for theme in THEMES), *BUILTIN_THEMES]
             check_known("theme", value, themes)
         case "keymap":
             from obsidian_agent.tui.bindings import KEYS
