@@ -210,7 +210,7 @@ class ObsidianAgentApp(App[None]):
             self.set_keymap(current.keymap)
             self.main.refresh_keys()
             if problem := unknown_ids_message(current.keymap):
-                self.main.say("bad", problem)
+                self.main.add_entry("bad", problem)
 
     async def on_event(self, event: events.Event) -> None:
         """Pass keys and pasted text through `Keyboard` before any screen or widget."""
@@ -295,7 +295,7 @@ class ObsidianAgentApp(App[None]):
             )
         except ObsidianAgentError as error:
             if self.screen is self.main:
-                self.main.hint(
+                self.main.show_hint(
                     f"{error.message} "
                     f"{self.main.key('conversation.open')} shows the note in this app."
                 )

@@ -409,14 +409,14 @@ async def test_letters_that_find_an_action_delete_none_and_an_action_of_the_prog
         assert [row.text for row in rows_of(app)] == ["Deed"]  # type: ignore[attr-defined]
         assert session.called("delete") == []
         await app.press("tab", "slash", "x")
-        assert "No action holds these words" in app.screen()
+        assert "No matching action" in app.screen()
         assert session.called("export") == []
 
 
 async def test_an_action_of_the_program_cannot_be_renamed(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
         await app.press("f2", "tab", "e")
-        assert "comes with the program" in app.screen()
+        assert "This action is built in" in app.screen()
 
 
 async def test_the_command_finds_too(tmp_path: Path) -> None:

@@ -44,7 +44,13 @@ from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.macros import Candidates, SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.undo import Conflicts, History, Recovery, RunOutcome, UndoPreview
+from obsidian_agent.tui.screens.undo import (
+    Conflicts,
+    History,
+    RecoveryDialog,
+    RunOutcome,
+    UndoPreview,
+)
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan import PlanList
@@ -258,7 +264,7 @@ async def test_an_edited_plan_is_previewed_again_and_bad_json_is_not() -> None:
         assert isinstance(app.app.screen, PlanEditor)
         app.app.screen.query_one(TextArea).text = '{"version": "1.0",'
         await app.press("ctrl+s")
-        assert "not valid JSON" in app.screen()
+        assert "Invalid JSON" in app.screen()
         await app.press("escape")
         await app.press("y")
         assert app.plan.preview is before
@@ -534,7 +540,7 @@ async def test_an_interrupted_run_is_offered_at_the_start(key: str, finish: bool
         interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")
     ]
     async with driving(session) as app:
-        assert isinstance(app.app.screen, Recovery)
+        assert isinstance(app.app.screen, RecoveryDialog)
         assert "Sort the inbox" in app.screen()
         assert "r9" in app.screen()
         await app.press(key)
@@ -812,7 +818,7 @@ async def test_a_plan_that_waits_cannot_be_approved_while_another_message_is_wor
 async def test_an_empty_list_of_saved_actions_says_how_to_fill_it() -> None:
     async with driving() as app:
         await app.press("f2")
-        assert "Nothing is saved yet" in app.screen()
+        assert "No saved actions yet" in app.screen()
         await app.press("escape", "f3")
         assert "No runs yet." in app.screen()
 

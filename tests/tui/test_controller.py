@@ -37,7 +37,7 @@ class View:
     def key(self, key_id: str) -> str:
         return key_id
 
-    def say(self, speaker: str, text: str) -> None:
+    def add_entry(self, speaker: str, text: str) -> None:
         self.said.append(text)
 
     def post_message(self, message: WorkEnded) -> None:

@@ -18,7 +18,7 @@ from obsidian_agent.tui.screens.dialogs import Confirm, Modal, Secret
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.share import Share
-from obsidian_agent.tui.screens.undo import Conflicts, Recovery
+from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from tui.driving import LATE, Driver, driving
@@ -46,7 +46,7 @@ def dialogs() -> list[Modal[Any]]:
     return [
         Share(request()),
         Confirm("Undo", "Really?", "Undo"),
-        Recovery(run),
+        RecoveryDialog(run),
         Conflicts([UndoConflict("A.md", "changed")], lambda path: ""),
         Candidates("What?", [Candidate("One", plan_of(), {}, (), "one")]),
         ValuesForm("More", [Field("name")]),

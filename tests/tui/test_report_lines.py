@@ -17,9 +17,9 @@ from obsidian_agent.integrations.community_plugins import (
 from obsidian_agent.services.model_turns import RequestPreview
 from obsidian_agent.threads.state import ThreadEntry
 from obsidian_agent.tui import report_lines
-from obsidian_agent.tui.screens.dialogs import wrapped
-from obsidian_agent.tui.screens.settings import editable, grouped, shown
-from obsidian_agent.tui.screens.threads import age, insertion
+from obsidian_agent.tui.screens.dialogs import wrap_lines
+from obsidian_agent.tui.screens.settings import format_value, group_rows, input_text
+from obsidian_agent.tui.screens.threads import format_age, insertion_plan
 from obsidian_agent.tui.widgets.transcript import Citations, describe_lookup, transcript_entries
 from tui.fakes import vault_path
 
@@ -133,12 +133,12 @@ def test_plugins() -> None:
 
 
 def test_long_lines_go_on_indented() -> None:
-    assert wrapped([("    one two three four", "x")], 14) == [
+    assert wrap_lines([("    one two three four", "x")], 14) == [
         ("    one two", "x"),
         ("    three four", "x"),
     ]
-    assert [line for line, _ in wrapped([("a" * 25, "")], 10)] == ["a" * 10, "a" * 10, "a" * 5]
-    assert wrapped([("", "")], 10) == [("", "")]
+    assert [line for line, _ in wrap_lines([("a" * 25, "")], 10)] == ["a" * 10, "a" * 10, "a" * 5]
+    assert wrap_lines([("", "")], 10) == [("", "")]
 
 
 def test_a_kept_conversation_is_told_again() -> None:
@@ -187,11 +187,18 @@ def test_ages() -> None:
         "2025-12-01T00:00:00Z",
         "?",
     )
-    assert [age(time, now) for time in times] == ["now", "30 min", "3 h", "2 d", "2025-12-01", ""]
+    assert [format_age(time, now) for time in times] == [
+        "now",
+        "30 min",
+        "3 h",
+        "2 d",
+        "2025-12-01",
+        "",
+    ]
 
 
 def test_settings_for_people() -> None:
-    assert [shown(value) for value in (None, True, ("A", "B"), {"a": "b"}, 0.2, "")] == [
+    assert [format_value(value) for value in (None, True, ("A", "B"), {"a": "b"}, 0.2, "")] == [
         "–",
         "on",
         "A; B",
@@ -199,13 +206,13 @@ def test_settings_for_people() -> None:
         "0.2",
         "–",
     ]
-    assert [editable(value) for value in (None, ("A", "B"), {"a": "b"}, 5)] == [
+    assert [input_text(value) for value in (None, ("A", "B"), {"a": "b"}, 5)] == [
         "",
         "A; B",
         '{"a": "b"}',
         "5",
     ]
-    rows = grouped(LiveSettings().rows())
+    rows = group_rows(LiveSettings().rows())
     assert rows[0] == "Model"
     assert sum(isinstance(row, str) for row in rows) == len(
         {row.group for row in LiveSettings().rows()}
@@ -213,9 +220,11 @@ def test_settings_for_people() -> None:
 
 
 def test_an_answer_goes_into_the_note_as_it_is() -> None:
-    at_end = insertion("Costs ${x}", "A.md", at_cursor=False)["steps"][0]
+    at_end = insertion_plan("Costs ${x}", "A.md", at_cursor=False)["steps"][0]
     assert (at_end["tool"], at_end["args"]) == (
         "vault.updateFile",
         {"path": "A.md", "mode": "append", "content": "\nCosts $${x}\n"},
     )
-    assert insertion("x", "A.md", at_cursor=True)["steps"][0]["tool"] == "editor.insertAtCursor"
+    assert (
+        insertion_plan("x", "A.md", at_cursor=True)["steps"][0]["tool"] == "editor.insertAtCursor"
+    )

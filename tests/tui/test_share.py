@@ -87,7 +87,7 @@ async def test_whatever_is_no_answer_sends_nothing() -> None:
         task = await asked(app, request("A.md", "B.md"))
         app.now += 1
         await app.pilot.press("ctrl+d")
-        await app.until(lambda: "the model is told that nothing was shared" in app.screen())
+        await app.until(lambda: "the model only learns that you shared nothing" in app.screen())
         await app.pilot.press("a")
         assert await task == ShareDecision("once", frozenset()), "choosing none is a valid answer"
         task = await asked(app, request("A.md"))
@@ -111,7 +111,7 @@ async def test_arguments_are_edited_and_checked() -> None:
         for text, complaint in (
             ("{", "no valid JSON"),
             ("{}", "'query' is missing."),
-            ("[]", "A JSON object is wanted"),
+            ("[]", "The text must be a JSON object"),
         ):
             editor.query_one(TextEntry).text = text
             await app.pilot.press("ctrl+s")

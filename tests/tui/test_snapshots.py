@@ -34,7 +34,7 @@ from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.screens.threads import Turns
 from obsidian_agent.tui.screens.trust import Reading
-from obsidian_agent.tui.screens.undo import Conflicts, Recovery, Reversal, Steps, UndoPreview
+from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog, Reversal, Steps, UndoPreview
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from tui.demo import demo_session
@@ -244,7 +244,7 @@ PUSHED: dict[str, Callable[[], object]] = {
     "turns": lambda: Turns(
         [Version(n, "2025-12-16T09:30:00", 2, 2, f"Question {n}") for n in (1, 2, 3)], 2
     ),
-    "recovery": lambda: Recovery(
+    "recovery": lambda: RecoveryDialog(
         interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")
     ),
     "unexpected": lambda: Unexpected(ValueError("x")),

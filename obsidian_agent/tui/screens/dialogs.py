@@ -1,4 +1,4 @@
-"""The frame of every modal screen, and the plain ones: a question, a choice, a secret, lines to read, a change on the whole screen."""
+"""The base of every modal screen, and the generic dialogs: confirm, pick, secret, report, diff."""
 
 from __future__ import annotations
 
@@ -25,9 +25,15 @@ R = TypeVar("R")
 
 STYLES = "../styles/modals.tcss"
 
+WIDTH = 106
+"""Columns after which a line of a report is wrapped."""
+
 
 class Modal(ModalScreen[R | None], Generic[R]):
-    """Subclasses give a title and yield the body. The result is None when the screen was closed without one."""
+    """The base of modal screens: a title, the body of the subclass, a problem, a hint, a footer.
+
+    The result is None if the user closes the screen without one.
+    """
 
     CSS_PATH = STYLES
     BINDINGS = [*bindings("dialog"), HELP]
@@ -47,26 +53,26 @@ class Modal(ModalScreen[R | None], Generic[R]):
             yield Footer(show_command_palette=False)
 
     def body(self) -> ComposeResult:
-        """The widgets between title and footer."""
+        """Yield the widgets between title and footer."""
         raise NotImplementedError
 
-    def problem(self, text: str) -> None:
-        """Say what is wrong with what was entered; "" takes it away."""
-        shown = self.query_one("#modal-problem", Static)
-        shown.update(Content(terminal_text.block(text)))
-        shown.display = bool(text)
+    def show_problem(self, text: str) -> None:
+        """Show a problem above the hint; "" hides it."""
+        label = self.query_one("#modal-problem", Static)
+        label.update(Content(terminal_text.block(text)))
+        label.display = bool(text)
 
     def run_flow(
         self, group: str, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool = False
     ) -> None:
-        """Work of this screen, which ends with it; an error of the core is shown in it."""
+        """Start a worker that ends with this screen; its `ObsidianAgentError` is shown here."""
         _: Worker[None] = self.run_worker(
             work, group=group, exclusive=exclusive, exit_on_error=False
         )
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR and isinstance(event.worker.error, ObsidianAgentError):
-            self.problem(event.worker.error.problem().message)
+            self.show_problem(event.worker.error.problem().message)
         elif event.state is WorkerState.ERROR:
             self.app.post_message(event)
 
@@ -82,7 +88,7 @@ class Buttons(Horizontal):
 
 
 class Confirm(Modal[bool]):
-    """Dismisses with True for yes; False or None otherwise."""
+    """A yes/no question. Dismisses with True for yes, with False or None otherwise."""
 
     BINDINGS = bindings("confirm")
     AUTO_FOCUS = "#no"
@@ -112,8 +118,8 @@ class Confirm(Modal[bool]):
         self.dismiss(yes)
 
 
-class Finder(Modal[str]):
-    """A line to type a few letters in, and a list of what they find. Dismisses with the key of the chosen row."""
+class SearchDialog(Modal[str]):
+    """A search box above a list of matches. Dismisses with the key of the chosen row."""
 
     BINDINGS = bindings("find")
     AUTO_FOCUS = "LineEntry"
@@ -131,10 +137,11 @@ class Finder(Modal[str]):
         self.query_one(VirtualList).action_page(direction)
 
 
-class Pick(Finder):
-    """Dismisses with the key of the chosen row, or, with `free`, with what was typed when no row holds it.
+class Pick(SearchDialog):
+    """A choice from rows. Dismisses with the key of the chosen row.
 
-    `rows` are pairs of a key and a note on it.
+    `rows` are pairs of a key and a note on it. With `free`, typed text that matches no row is
+    accepted as well. `typed` is the initial text.
     """
 
     def __init__(
@@ -166,13 +173,12 @@ class Pick(Finder):
 
     def _find(self, query: str) -> None:
         words = query.casefold().split()
-        found = [
-            (key, note)
+        matches = [
+            Choice(key, key, note)
             for key, note in self._rows
             if all(word in f"{key} {note}".casefold() for word in words)
         ]
-        rows = [Choice(key, key, note) for key, note in found]
-        self.query_one(ChoiceList).set_choices(rows, 0)
+        self.query_one(ChoiceList).set_choices(matches, 0)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         listing = self.query_one(ChoiceList)
@@ -183,7 +189,7 @@ class Pick(Finder):
 
 
 class Secret(Modal[str]):
-    """Dismisses with what was typed, which may be nothing."""
+    """A masked input. Dismisses with the typed text, which may be empty."""
 
     AUTO_FOCUS = "LineEntry"
 
@@ -194,12 +200,8 @@ class Secret(Modal[str]):
         self.dismiss(event.value.strip())
 
 
-WIDTH = 106
-"""Columns after which a line goes on in the next one."""
-
-
 class ReportList(VirtualList[Line]):
-    """One line of the report a row: a long one is drawn by the screenful."""
+    """The lines of a report, one a row; only visible rows are drawn."""
 
     DEFAULT_CSS = "ReportList { height: auto; max-height: 70vh; }"
 
@@ -208,7 +210,7 @@ class ReportList(VirtualList[Line]):
 
 
 class Report(Modal[None]):
-    """The texts must be safe to show."""
+    """Lines to read. Their texts must already be sanitized."""
 
     BINDINGS = bindings("report")
 
@@ -223,26 +225,27 @@ class Report(Modal[None]):
         listing = self.query_one(ReportList)
         listing.focus()
         listing.set_rows(
-            wrapped(self._lines, max(30, min(WIDTH, self.app.size.width * 94 // 100 - 10))), 0
+            wrap_lines(self._lines, max(30, min(WIDTH, self.app.size.width * 94 // 100 - 10))), 0
         )
 
 
-def wrapped(lines: Sequence[Line], width: int) -> list[Line]:
-    """The lines, none longer than `width` characters; what goes on is indented like its beginning."""
-    found: list[Line] = []
+def wrap_lines(lines: Sequence[Line], width: int) -> list[Line]:
+    """Wrap lines at `width` characters. Continuation lines repeat the indent of the first."""
+    rows: list[Line] = []
     for text, style in lines:
         indent = text[: len(text) - len(text.lstrip(" "))][: width // 2]
         while len(text) > width:
-            at = text.rfind(" ", len(indent) + 1, width)
-            at = at if at > width // 2 else width
-            found.append((text[:at], style))
-            text = indent + text[at:].lstrip(" ")
-        found.append((text, style))
-    return found
+            end = text.rfind(" ", len(indent) + 1, width)
+            if end <= width // 2:
+                end = width
+            rows.append((text[:end], style))
+            text = indent + text[end:].lstrip(" ")
+        rows.append((text, style))
+    return rows
 
 
 class DiffScreen(ModalScreen[None]):
-    """A diff, or a text that is safe to show."""
+    """A diff on the whole screen, or a text, which must already be sanitized."""
 
     CSS_PATH = STYLES
     BINDINGS = [*bindings("diff", without=("diff.next", "diff.previous")), HELP]

@@ -14,10 +14,11 @@ from obsidian_agent.tui.bindings import CONTEXTS, KEYS, current_keys, format_key
 from obsidian_agent.tui.screens.dialogs import Modal
 
 KEYS_WIDTH = 24
+"""Columns of the keys and commands, left of their descriptions."""
 
 
 class Help(Modal[None]):
-    """Both tables."""
+    """The tables of all keys and all commands."""
 
     def __init__(self) -> None:
         super().__init__("Keys and commands")
@@ -38,7 +39,10 @@ class Help(Modal[None]):
         )
 
     def _table(self, width: int) -> Content:
-        intro = "You see every file and every line first; nothing is written before you approve, and all of it can be undone."
+        intro = (
+            "You see every changed file and line first. "
+            "Nothing is written until you approve it, and every run can be undone."
+        )
         parts: list[tuple[str, str]] = [(f"{intro}\n", "$quiet")]
         room = max(width - KEYS_WIDTH - 1, 16)
         for context, title in CONTEXTS.items():
@@ -48,13 +52,13 @@ class Help(Modal[None]):
                     parts += _row(format_keys(current_keys(self, key.id)), key.help, room)
         parts.append(("\nCommands, written as a message\n", "bold"))
         for command in _commands():
-            called = f"/{command.name}" + (f" {command.hint}" if command.hint else "")
-            parts += _row(called, f"{command.title}: {command.help}", room)
+            usage = f"/{command.name} {command.hint}" if command.hint else f"/{command.name}"
+            parts += _row(usage, f"{command.title}: {command.help}", room)
         return Content.assemble(*parts).rstrip()
 
 
 def _row(left: str, right: str, room: int) -> list[tuple[str, str]]:
-    """What is pressed or written, and what it does."""
+    """Return a row of a table: keys or a command on the left, its wrapped description beside it."""
     first, *rest = textwrap.wrap(right, room)
     gap = " " if len(left) >= KEYS_WIDTH else ""
     return [
@@ -71,5 +75,5 @@ def _commands() -> list[commands.Command]:
 
 
 def keys_page() -> str:
-    """The text of docs/keys.md: all keys and commands."""
+    """Return the text of docs/keys.md: all keys and commands."""
     return bindings.markdown() + commands.markdown(_commands())

@@ -1,4 +1,4 @@
-"""A JSON object to edit, such as a plan. Text that is no such thing stays in the editor with a message, and nothing changes."""
+"""An editor for a JSON object, such as a plan. It closes only with a valid one, or without changes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 
 Check = Callable[[Mapping[str, Any]], "Sequence[Problem]"]
+"""Returns the problems of a document; must not block."""
+
+_MAX_PROBLEMS = 4
 
 
 def _accept(document: Mapping[str, Any]) -> Sequence[Problem]:
@@ -28,18 +31,21 @@ def _accept(document: Mapping[str, Any]) -> Sequence[Problem]:
 
 
 class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
-    """Dismisses with the edited document, or None when nothing is to change. `check` finds what is wrong with one; it must not block."""
+    """An editor on the whole screen. Dismisses with the edited document; None: no change.
+
+    `unchanged` is the sentence that follows every problem, such as "Plan unchanged.".
+    """
 
     CSS_PATH = STYLES
     BINDINGS = [*bindings("editor"), HELP]
 
     def __init__(
-        self, head: str, document: Mapping[str, Any], *, kept: str, check: Check = _accept
+        self, head: str, document: Mapping[str, Any], *, unchanged: str, check: Check = _accept
     ) -> None:
         super().__init__()
         self._head = head
         self._document = document
-        self._kept = kept
+        self._unchanged = unchanged
         self._check = check
 
     def compose(self) -> ComposeResult:
@@ -52,33 +58,36 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
         try:
             document = json.loads(self.query_one(TextEntry).text)
         except json.JSONDecodeError as error:
-            self._say(
-                f"This is not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}."
+            self._show_problem(
+                f"Invalid JSON in line {error.lineno}, column {error.colno}: {error.msg}."
             )
             self.query_one(TextEntry).move_cursor((error.lineno - 1, max(error.colno - 1, 0)))
             return
         except (RecursionError, ValueError):
-            self._say("This JSON is nested too deeply, or holds a number that is too long.")
+            self._show_problem("This JSON is nested too deeply or contains a number too long.")
             return
         if not isinstance(document, dict):
-            self._say("A JSON object is wanted: { … }.")
-        elif document == self._document:
+            self._show_problem("The text must be a JSON object: { … }.")
+            return
+        if document == self._document:
             self.dismiss(None)
-        elif problems := self._check(document):
-            self._say(" ".join(problem.message for problem in problems[:4]))
+            return
+        problems = self._check(document)
+        if problems:
+            self._show_problem(" ".join(problem.message for problem in problems[:_MAX_PROBLEMS]))
         else:
             self.dismiss(document)
 
     def action_close(self) -> None:
-        """Leave; what was edited is thrown away only when the person says so."""
+        """Close the editor; ask first if there are edits to discard."""
         if self.query_one(TextEntry).text == editable(self._document):
             self.dismiss(None)
             return
         question = Confirm(
-            "Leave the editor?",
-            f"What you edited here is thrown away. {self._kept}",
-            "Throw it away",
-            "Go on editing",
+            "Discard your changes?",
+            f"Your edits will be lost. {self._unchanged}",
+            "Discard",
+            "Keep editing",
         )
 
         def answered(yes: bool | None) -> None:
@@ -87,14 +96,14 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
 
         self.app.push_screen(question, answered)
 
-    def _say(self, text: str) -> None:
+    def _show_problem(self, text: str) -> None:
         problem = self.query_one("#problem", Static)
-        problem.update(Content(terminal_text.block(f"{text} {self._kept}")))
+        problem.update(Content(terminal_text.block(f"{text} {self._unchanged}")))
         problem.display = True
 
 
 def editable(document: Mapping[str, Any]) -> str:
-    """JSON in which every character that a terminal would obey or hide is written as an escape."""
+    """Serialize to JSON; control and invisible characters are escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=2)
     return "".join(
         char if char == "\n" or terminal_text.line(char) == char else _escaped(char)
@@ -103,12 +112,14 @@ def editable(document: Mapping[str, Any]) -> str:
 
 
 def _escaped(char: str) -> str:
-    return json.dumps(char)[1:-1] if ord(char) != 0x7F else "\\u007f"
+    if ord(char) == 0x7F:  # json.dumps leaves it as it is
+        return "\\u007f"
+    return json.dumps(char)[1:-1]
 
 
 class PlanEditor(JsonEditor):
-    """An edited plan is checked by its preview."""
+    """The editor of a plan. Saving it computes a new preview, which checks it."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        head = "Edit the plan. It is checked and previewed again before anything can be approved."
-        super().__init__(head, document, kept="The plan is as it was.")
+        head = "Edit the plan. It is checked and previewed again before you can approve it."
+        super().__init__(head, document, unchanged="Plan unchanged.")

@@ -1,4 +1,4 @@
-"""Recipes and macros: the form of one, what is asked before its preview, and the plan of a run saved as a macro."""
+"""Recipes and saved macros: filling in their forms, running them, and saving the plan of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.actions import MACRO, Actions
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
-from obsidian_agent.tui.screens.values_form import ValuesForm, plain
+from obsidian_agent.tui.screens.values_form import ValuesForm, parameter_fields
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
@@ -34,31 +34,40 @@ if TYPE_CHECKING:
     from obsidian_agent.services.macro import Macro
 
 
+MAX_CANDIDATES = 3
+"""Number of candidates to choose from."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
 class MacroActions(Workspace):
-    """Actions of the menu, the person's own among them, are chosen, filled in and previewed."""
+    """Actions of the menu, both recipes and macros: choose, fill in, preview, save."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command(
             "actions",
             "Show all actions",
-            "Yours among them: find, run, change, delete, import",
+            "Search and run them; change, delete or import your own",
             "actions",
             "[WORDS]",
         ),
     )
 
     _recent_actions: Sequence[str] = ()
-    """The actions that were chosen since the program started, the last one first."""
+    """The keys of the actions chosen since the program started, the latest first."""
 
     def action_actions(self, query: str = "") -> None:
-        """All actions."""
-        self.app.push_screen(Actions(self.session, query, self._recent_actions), self.run_named)
+        """Show all actions."""
+        self.app.push_screen(Actions(self.session, query, self._recent_actions), self.open_action)
 
-    def run_named(self, name: str | None) -> None:
-        """The form of an action of the menu, or its preview where it takes nothing; `macro:NAME` is one of the person's."""
-        if name is None or not self.is_not_writing():
+    def open_action(self, name: str | None) -> None:
+        """Open the form of an action, or its preview if it has no inputs.
+
+        `name` is that of a recipe, or `macro:NAME`.
+        """
+        if name is None or not self.ensure_not_applying():
             return
-        self._recent_actions = [name, *(each for each in self._recent_actions if each != name)]
+        self._recent_actions = [name, *(key for key in self._recent_actions if key != name)]
         if name.startswith(MACRO):
             self.run_macro(name.removeprefix(MACRO))
         else:
@@ -66,75 +75,75 @@ class MacroActions(Workspace):
 
     @work(group="saved", exclusive=True, exit_on_error=False)
     async def run_macro(self, name: str) -> None:
-        """Ask for the values of a macro, then preview it. One that is not trusted is shown before anything else."""
+        """Ask for the values of a macro, then preview it. An untrusted one must be trusted first."""
         macros = await asyncio.to_thread(self.session.saved.list)
         macro = next((macro for macro in macros if macro.name == name), None)
         if macro is None:
-            self.say("bad", f"There is no saved action “{name}” any more.")
+            self.add_entry("bad", f"The saved action “{name}” no longer exists.")
             return
-        if macro.standing != "trusted" and not await self._accepted(macro):
-            self.say("note", f"“{terminal_text.line(name)}” is not trusted. Nothing was run.")
+        if macro.standing != "trusted" and not await self._ask_for_trust(macro):
+            self.add_entry("note", f"“{terminal_text.line(name)}” is not trusted. Nothing was run.")
             return
         self.freeze_focus()
-        values = await self._filled(f"{MACRO}{name}", {}) if macro.plan.parameters else {}
+        values: Mapping[str, str] | None = {}
+        if macro.plan.parameters:
+            values = await self._ask_for_values(f"{MACRO}{name}", {})
         if values is None:
             return
-        self.say("you", f"Run saved action: {name}")
+        self.add_entry("you", f"Run saved action: {name}")
         self.turn.forget_plan(macro=macro.name)
         self.turn.start(self.session.run_macro(name, values), "Computing the preview")
 
     @work(group="saved", exclusive=True, exit_on_error=False)
     async def _run_recipe(self, name: str) -> None:
         self.freeze_focus()
-        values = await self._filled(name, {})
+        values = await self._ask_for_values(name, {})
         if values is not None:
-            recipe = next(
-                each for each in await asyncio.to_thread(self.session.recipes) if each.name == name
-            )
+            recipes = await asyncio.to_thread(self.session.recipes)
+            recipe = next(recipe for recipe in recipes if recipe.name == name)
             self._start_recipe(recipe.title, name, values, None)
 
-    async def fill_in(self, candidate: Candidate, said: str) -> None:
-        """The form of an action that a message which is still in the box may mean; going on sends it."""
-        values = await self._filled(candidate.recipe, candidate.values)
+    async def fill_in(self, candidate: Candidate, message: str) -> None:
+        """Open the form of an action that fits the unsent message. Submitting it sends both."""
+        values = await self._ask_for_values(candidate.recipe, candidate.values)
         if values is not None:
-            self.panes.chat.prompt.accept(said)
-            self._start_recipe(said, candidate.recipe, values, said)
+            self.panes.chat.prompt.accept(message)
+            self._start_recipe(message, candidate.recipe, values, message)
 
     def _start_recipe(
-        self, said: str, recipe: str, values: Mapping[str, str], message: str | None
+        self, entry: str, recipe: str, values: Mapping[str, str], message: str | None
     ) -> None:
-        # The focus stays the one of the form: the open note is the one that it displayed.
-        if not self.is_idle():
+        # The focus remains that of the form: the open note is the one that it displayed.
+        if not self.ensure_idle():
             return
-        self.say("you", said)
-        self.turn.forget_plan(
-            macro=recipe.removeprefix(MACRO) if recipe.startswith(MACRO) else None, message=message
-        )
+        self.add_entry("you", entry)
+        macro = recipe.removeprefix(MACRO) if recipe.startswith(MACRO) else None
+        self.turn.forget_plan(macro=macro, message=message)
         self.turn.start(self.session.run_recipe(recipe, values, message), "Computing the preview")
 
-    async def _filled(
+    async def _ask_for_values(
         self, name: str, values: Mapping[str, str], *, always: bool = True
     ) -> Mapping[str, str] | None:
-        """The values of an action as the person gives them; None when they left, or something must be there first.
+        """Return the values that the user enters for an action.
 
-        `values` stand in the form. Without `always` it is shown only where something is missing.
+        `values` fill the form initially. Without `always` the form is skipped if no value is
+        missing. Return None if the user closes it or the action's precondition is not met.
         """
         form = await asyncio.to_thread(self.session.form, name)
         if form.unmet is not None:
-            self.say("note", form.unmet)
+            self.add_entry("note", form.unmet)
             return None
         fields = form.fields(values)
         if not fields or (not always and all(field.optional or field.value for field in fields)):
             return dict(values)
         return await self.app.push_screen_wait(ValuesForm(form.title, fields, form))
 
-    async def _accepted(self, macro: Macro) -> bool:
-        """Show a macro whole, and trust it as it was shown if the person wants that."""
-        changed, new = (
-            "It has changed since you trusted it.",
-            "It came with the vault; you have not trusted it here.",
-        )
-        hint = f"{changed if macro.standing == 'changed' else new} Nothing runs by that."
+    async def _ask_for_trust(self, macro: Macro) -> bool:
+        """Show the full text of a macro, and trust exactly that if the user agrees."""
+        reason = "It came with the vault and you have not trusted it on this computer."
+        if macro.standing == "changed":
+            reason = "It has changed since you trusted it."
+        hint = f"{reason} Trusting it runs nothing."
         text = terminal_text.block(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
         lines = [(line, "$foreground") for line in text.split("\n")]
         if not await self.app.push_screen_wait(
@@ -146,81 +155,85 @@ class MacroActions(Workspace):
 
     @work(group="save", exit_on_error=False)
     async def save_macro(self, run_id: str, plan: ActionPlan) -> None:
-        """Save the plan of a run; what is refused is asked again."""
+        """Save the plan of a run as a macro; ask again while the request is refused."""
         problem = ""
-        while wanted := await self.app.push_screen_wait(SaveMacro(plan, problem)):
+        while request := await self.app.push_screen_wait(SaveMacro(plan, problem)):
             try:
                 await asyncio.to_thread(
                     self.session.saved.save,
                     run_id,
-                    wanted.name,
-                    wanted.description,
-                    wanted.parameters,
+                    request.name,
+                    request.description,
+                    request.parameters,
                 )
             except ObsidianAgentError as error:
                 problem = error.problem().message
                 continue
-            self.say(
-                "good",
-                f"Saved as “{terminal_text.line(wanted.name)}”. {self.key('main.saved')} shows all actions.",
+            name = terminal_text.line(request.name)
+            self.add_entry(
+                "good", f"Saved as “{name}”. {self.key('main.saved')} shows all actions."
             )
             return
 
-    # --- what a message lacks ---------------------------------------------------------------------------------------------------
+    # --- candidates and missing values ------------------------------------------------------------
 
     @work(group="ask", exit_on_error=False)
     async def ask(self, event: NeedsInput) -> None:
-        """Let the person choose among candidates and give what is missing, then go on."""
-        chosen, change = await self._chosen(event)
+        """Let the user choose a candidate and enter missing values, then compute the preview."""
+        chosen, change = await self._choose_candidate(event)
         if chosen is None and event.candidates:
-            self.say("note", "Nothing was chosen. Nothing was changed.")
+            self.add_entry("note", "You chose no action. Nothing was changed.")
             return
         missing = chosen.missing if chosen is not None else event.missing
         if chosen is None and not missing:
-            self.say("note", event.message)
+            self.add_entry("note", event.message)
             return
         values: Mapping[str, str] | None = {}
         if chosen is not None and chosen.recipe:
-            values = await self._filled(chosen.recipe, chosen.values, always=change)
+            values = await self._ask_for_values(chosen.recipe, chosen.values, always=change)
             chosen = replace(chosen, values={})
         elif missing:
             declared = (
                 chosen.plan.parameters if chosen is not None and chosen.plan is not None else {}
             )
+            title = chosen.title if chosen else event.message
             values = await self.app.push_screen_wait(
-                ValuesForm(chosen.title if chosen else event.message, plain(missing, declared))
+                ValuesForm(title, parameter_fields(missing, declared))
             )
         if values is None:
-            self.say("note", "Nothing was changed.")
+            self.add_entry("note", "Cancelled. Nothing was changed.")
             return
         self.turn.forget_plan(macro=self.turn.macro, client=self.turn.client)
         self.turn.start(self.session.fill(chosen, values), "Computing the preview")
 
-    async def _chosen(self, event: NeedsInput) -> tuple[Candidate | None, bool]:
-        """The candidate that is meant, and whether its values shall be looked at. A single one that only lacks values needs no choice."""
+    async def _choose_candidate(self, event: NeedsInput) -> tuple[Candidate | None, bool]:
+        """Return the chosen candidate, and whether to show its form even if no value is missing.
+
+        A single candidate that only lacks values needs no choice.
+        """
         if not event.candidates:
             return None, False
         first = event.candidates[0]
         if len(event.candidates) == 1 and first.missing and not first.doubt and first.recipe:
             return first, True
         picked = await self.app.push_screen_wait(Candidates(event.message, event.candidates))
-        return (picked.candidate, picked.change) if picked is not None else (None, False)
-
-
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+        if picked is None:
+            return None, False
+        return picked.candidate, picked.change
 
 
 @dataclass(frozen=True, slots=True)
 class SaveRequest:
-    """What is to be saved. `parameters`: name of a new parameter -> the literal text of the plan that it replaces."""
+    """A request to save a plan as a macro."""
 
     name: str
     description: str | None
     parameters: Mapping[str, str]
+    """The name of each new parameter, and the literal text of the plan that it replaces."""
 
 
 class SaveMacro(Modal[SaveRequest]):
-    """Dismisses with what to save."""
+    """The form for saving a plan as a macro. Dismisses with the request."""
 
     BINDINGS = bindings("saving")
     AUTO_FOCUS = "#name"
@@ -231,20 +244,20 @@ class SaveMacro(Modal[SaveRequest]):
         super().__init__("Save as action")
         self._plan = plan
         self._problem = problem
-        self._literals = [each for each in literals(plan) if isinstance(each, str)]
-        self._made: dict[str, str] = {}
+        self._literals = [literal for literal in literals(plan) if isinstance(literal, str)]
+        self._parameters: dict[str, str] = {}
 
     def body(self) -> ComposeResult:
         yield Static("Name", classes="label", markup=False)
         yield LineEntry(terminal_text.shortened(self._plan.goal, 80), id="name")
-        yield Static("Description (may stay empty)", classes="label", markup=False)
+        yield Static("Description (optional)", classes="label", markup=False)
         yield LineEntry(id="description")
         if self._plan.parameters:
-            found = ", ".join(terminal_text.line(name) for name in self._plan.parameters)
-            yield Static(Content(f"Asks for: {found}"), classes="label", markup=False)
+            names = ", ".join(terminal_text.line(name) for name in self._plan.parameters)
+            yield Static(Content(f"Asks for: {names}"), classes="label", markup=False)
         if self._literals:
             yield Static(
-                "Texts of the plan; Enter makes one a parameter that is asked for",
+                "Texts in the plan. Enter turns one into an input of the action.",
                 classes="label",
                 markup=False,
             )
@@ -254,28 +267,26 @@ class SaveMacro(Modal[SaveRequest]):
     def on_mount(self) -> None:
         if self._literals:
             self._draw()
-        self.problem(self._problem)
+        self.show_problem(self._problem)
 
     def _draw(self) -> None:
-        names = {text: name for name, text in self._made.items()}
-        choices = [
-            Choice(
-                text,
-                text,
-                f"asked as {names[text]}" if text in names else "",
-                "◆" if text in names else "◇",
-            )
-            for text in self._literals
-        ]
+        names = {text: name for name, text in self._parameters.items()}
+        choices = []
+        for text in self._literals:
+            if text in names:
+                choices.append(Choice(text, text, f"asked as {names[text]}", "◆"))
+            else:
+                choices.append(Choice(text, text, "", "◇"))
         self.query_one(ChoiceList).set_choices(choices)
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
         self.run_flow("parameter", partial(self._toggle, event.list.rows[event.index].key))
 
     async def _toggle(self, text: str) -> None:
-        name = next((name for name, literal in self._made.items() if literal == text), None)
+        parameters = self._parameters
+        name = next((name for name, literal in parameters.items() if literal == text), None)
         if name is not None:
-            del self._made[name]
+            del parameters[name]
             self._draw()
             return
         form = ValuesForm(
@@ -285,18 +296,17 @@ class SaveMacro(Modal[SaveRequest]):
         values = await self.app.push_screen_wait(form)
         if not values:
             return
-        wanted = values["name"].strip()
-        if (
-            not _IDENTIFIER.fullmatch(wanted)
-            or wanted in self._made
-            or wanted in self._plan.parameters
-        ):
-            self.problem(
-                f"“{wanted}” cannot be used: a letter first, then letters, digits and _, and not twice."
+        new_name = values["name"].strip()
+        if not _IDENTIFIER.fullmatch(new_name):
+            self.show_problem(
+                f"“{new_name}” is not a valid name. Use letters, digits and _, a letter first."
             )
             return
-        self.problem("")
-        self._made[wanted] = text
+        if new_name in parameters or new_name in self._plan.parameters:
+            self.show_problem(f"The name “{new_name}” is already used. Choose another one.")
+            return
+        self.show_problem("")
+        parameters[new_name] = text
         self._draw()
 
     def on_input_submitted(self) -> None:
@@ -308,43 +318,42 @@ class SaveMacro(Modal[SaveRequest]):
     def action_save(self) -> None:
         name = self.query_one("#name", LineEntry).value.strip()
         if not name:
-            self.problem("The action needs a name.")
+            self.show_problem("The action needs a name.")
             return
         self.dismiss(
             SaveRequest(
                 name,
                 self.query_one("#description", LineEntry).value.strip() or None,
-                dict(self._made),
+                dict(self._parameters),
             )
         )
 
 
-SHOWN = 3
-
-
 @dataclass(frozen=True, slots=True)
-class Picked:
-    """What was chosen; `change`: its values shall be looked at, though none is missing."""
+class PickedCandidate:
+    """The candidate that the user picked."""
 
     candidate: Candidate
     change: bool = False
+    """Show the form even if no value is missing."""
 
 
-class Candidates(Modal[Picked]):
-    """Dismisses with what was picked. Picking runs nothing: a form or a preview follows."""
+class Candidates(Modal[PickedCandidate]):
+    """The choice among candidates. Picking one runs nothing: a form or a preview follows."""
 
     BINDINGS = bindings("candidates")
 
     def __init__(self, message: str, candidates: Sequence[Candidate]) -> None:
-        super().__init__(
-            "What did you mean?",
-        )
+        super().__init__("What did you mean?")
         self._message = message
-        self._candidates = tuple(candidates[:SHOWN])
+        self._candidates = tuple(candidates[:MAX_CANDIDATES])
 
     def body(self) -> ComposeResult:
-        leave = f"{key_label(self, 'dialog.close')}, then {key_label(self, 'main.saved')} has everything."
-        self.hint = f"Nothing runs yet: what is missing is asked, then the plan is previewed. None of these? {leave}"
+        close, actions = key_label(self, "dialog.close"), key_label(self, "main.saved")
+        self.hint = (
+            "Nothing runs yet: you fill in missing values, then see a preview. "
+            f"None of these? Press {close}, then {actions} for all actions."
+        )
         if self._message:
             yield Static(Content(terminal_text.folded(self._message, 4)), markup=False)
         yield ChoiceList(
@@ -373,19 +382,20 @@ class Candidates(Modal[Picked]):
         for name in candidate.missing:
             parts += [
                 (f" {terminal_text.line(name)}  ", "$quiet"),
-                ("missing, asked next\n", "$warning"),
+                ("required\n", "$warning"),
             ]
         self.query_one("#slots", Static).update(Content.assemble(*parts).rstrip())
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(Picked(self._candidates[event.index]))
+        self.dismiss(PickedCandidate(self._candidates[event.index]))
 
     def action_pick(self, index: int) -> None:
         if index < len(self._candidates):
-            self.dismiss(Picked(self._candidates[index]))
+            self.dismiss(PickedCandidate(self._candidates[index]))
 
     def action_change(self) -> None:
-        self.dismiss(Picked(self._candidates[self.query_one(ChoiceList).cursor], change=True))
+        candidate = self._candidates[self.query_one(ChoiceList).cursor]
+        self.dismiss(PickedCandidate(candidate, change=True))
 
 
 def _choice(number: int, candidate: Candidate) -> Choice:

@@ -25,7 +25,7 @@ from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
 from obsidian_agent.tui.screens.undo import HistoryRequest, UndoActions
-from obsidian_agent.tui.turn.controller import no_selection
+from obsidian_agent.tui.turn.controller import empty_selection_hint
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NoteRequested
@@ -70,7 +70,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         Command("open", "Open note", "By its name, or by a few letters", "open_note", "[NOTE]"),
         Command("undo", "Undo the last run", "Asks first", "undo_last"),
         Command("plan", "Bring back the last plan", "Preview it again", "bring_back_plan"),
-        Command("retry", "Say the last message again", "After an error, for example", "say_again"),
+        Command("retry", "Say the last message again", "After an error, for example", "resend"),
         Command(
             "selection",
             "Use the selection, or don't",
@@ -85,14 +85,14 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
-    class Looked(Message):
+    class FocusMoved(Message):
         """The person looks at something else in Obsidian, or it came or went."""
 
         def __init__(self, live: Focus | None) -> None:
             super().__init__()
             self.live = live
 
-    class AgentMoved(Message):
+    class AgentStateChanged(Message):
         """How an agent stands that looks around by itself."""
 
         def __init__(self, state: AgentState) -> None:
@@ -147,7 +147,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.call_after_refresh(self.call_after_refresh, self._begin)
         self.watch_threads()
         self.session.vault.follow(self._index_moved)
-        self.session.on_agent = lambda state: self.post_message(self.AgentMoved(state))
+        self.session.on_agent = lambda state: self.post_message(self.AgentStateChanged(state))
         self.set_interval(TIDY_SECONDS, self._tidy)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self._take_proposals()
@@ -156,7 +156,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     @work(group="recovery", exit_on_error=False)
     async def _begin(self) -> None:
         """What is to be decided at the start, one thing after the other."""
-        await self.settle_history()
+        await self.resolve_history()
         if self._first_start:
             await asyncio.sleep(WARM_UP_SECONDS)
             await self.offer_model()
@@ -206,18 +206,18 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.post_message(self.IndexChanged(status))
 
     def _look(self, live: Focus | None) -> None:
-        self.post_message(self.Looked(live))
+        self.post_message(self.FocusMoved(live))
 
-    @on(Looked)
-    def _looked(self, message: Looked) -> None:
+    @on(FocusMoved)
+    def _looked(self, message: FocusMoved) -> None:
         self.query_one(TopBar).show_connection(obsidian=message.live is not None)
         self.panes.show_obsidian_focus(message.live)
 
-    @on(AgentMoved)
-    def _agent_moved(self, message: AgentMoved) -> None:
+    @on(AgentStateChanged)
+    def _agent_moved(self, message: AgentStateChanged) -> None:
         self.query_one(TopBar).show_agent_state(message.state.name, message.state.state)
         if message.state.alarm is not None:
-            self.say("bad", message.state.alarm.message)
+            self.add_entry("bad", message.state.alarm.message)
 
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:
@@ -257,33 +257,36 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     def take(self, text: str) -> None:
         """What becomes of a message that was sent: a command, a turn, or a remark on why it is neither."""
-        selection, no_text = self.panes.editor_focus()[1], no_selection(self.key("main.open"))
+        selection, no_text = (
+            self.panes.editor_focus()[1],
+            empty_selection_hint(self.key("main.open")),
+        )
         if (call := parse_call(text, self.commands())) is not None:
             if call.command is None:
-                self.hint(f"There is no command /{call.name}. /help lists all.")
+                self.show_hint(f"There is no command /{call.name}. /help lists all.")
             elif call.command.requires_argument and not call.rest:
-                self.hint(f"Write it as /{call.command.name} {call.command.hint}.")
+                self.show_hint(f"Write it as /{call.command.name} {call.command.hint}.")
             else:
-                self.hint("")
+                self.show_hint("")
                 self.panes.chat.prompt.accept()
                 self.keyboard.mark_action()
                 self.run_command(call.command, call.rest)
-        elif not text or not self.is_idle():
+        elif not text or not self.ensure_idle():
             return
         elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
             self._warned_about = text
-            self.hint(
+            self.show_hint(
                 f"{no_text}\n{self.key('prompt.send')} once more sends the message without a selection."
             )
         else:
             self._warned_about = None
-            self.hint("")
+            self.show_hint("")
             self.panes.chat.prompt.accept()
             self._say(text)
 
     def _say(self, text: str) -> None:
         self.keyboard.mark_sent()
-        self.say("you", text)
+        self.add_entry("you", text)
         self.freeze_focus()
         self.turn.send(text)
 
@@ -293,7 +296,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         on_app, _, action = command.action.rpartition(".")
         self.app.call_later(self.app.run_action, (on_app, action, parameters), self)
 
-    def action_say_again(self) -> None:
+    def action_resend(self) -> None:
         """The last message once more."""
         last = next(
             (
@@ -306,14 +309,14 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         if last is not None:
             self.take(last)
         else:
-            self.hint("There is no earlier message.")
+            self.show_hint("There is no earlier message.")
 
     def action_repair(self) -> None:
         """Ask for a plan that repairs what a run left unlike its preview."""
         if self.turn.repair and self.turn.phase == "idle":
             self._say(self.turn.repair)
         else:
-            self.hint("There is nothing to repair.")
+            self.show_hint("There is nothing to repair.")
 
     # --- plans of other programs --------------------------------------------------------------------------------------------------
 
@@ -332,7 +335,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self._proposals.show_next()
 
     def _show_proposal(self, client: ClientPlan) -> None:
-        self.say(
+        self.add_entry(
             "note",
             f"“{terminal_text.shortened(client.proposal.client, 60)}” proposes a plan. Nothing happens before you decide.",
         )
@@ -398,11 +401,11 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def action_bring_back_plan(self) -> None:
         """Preview the plan again that was rejected or applied last. Not in the place of one that waits."""
         if self.turn.pending is not None:
-            self.hint(
+            self.show_hint(
                 "A plan waits already. Approve or reject it; then /plan brings back the last one."
             )
         elif self.turn.last is None or self.turn.phase != "idle":
-            self.hint("There is no earlier plan.")
+            self.show_hint("There is no earlier plan.")
         else:
             self.freeze_focus()
             self.turn.preview_again(self.turn.last)
@@ -455,12 +458,12 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def action_tasks(self) -> None:
         """The tasks and plans of the conversation on the screen."""
         if self.thread.id is None:
-            self.hint("This conversation has no tasks yet.")
+            self.show_hint("This conversation has no tasks yet.")
         else:
             self.app.push_screen(Tasks(self.threads, self.thread.id), self._task_chosen)
 
     def _task_chosen(self, request: TaskRequest | None) -> None:
-        if request is None or not self.is_idle():
+        if request is None or not self.ensure_idle():
             return
         if request.what == "preview":
             self.preview_plan(dict(request.plan.plan))

@@ -45,7 +45,7 @@ class ModelActions(ReportActions, SettingActions):
             "key",
             "Keep a key",
             "For a service, where no vault and no log sees it",
-            "keep_key",
+            "set_key",
             "[PROVIDER]",
         ),
         Command(
@@ -85,19 +85,19 @@ class ModelActions(ReportActions, SettingActions):
         await asyncio.to_thread(self.services.choose_model, self.thread.id, chosen)
         self.thread.model = chosen
         model = await asyncio.to_thread(self.services.model_of, self.thread.id)
-        self.say("note", f"The next message goes to {terminal_text.shortened(model, 120)}.")
+        self.add_entry("note", f"The next message goes to {terminal_text.shortened(model, 120)}.")
         self.show_usage()
 
     async def _model_of_service(self, vendor: str) -> str:
         """A model of one service, from its own list where it gives one."""
-        self.hint(f"Asking {vendor.rstrip('/')} for its models…")
+        self.show_hint(f"Asking {vendor.rstrip('/')} for its models…")
         try:
             found = await self.services.service_models(vendor.rstrip("/"))
             rows, hint = [(name, "") for name in found], "Type another name if it is not listed."
         except ObsidianAgentError as error:
             rows, hint = [], f"{error.problem().message} Type the name."
         finally:
-            self.hint("")
+            self.show_hint("")
         picked = await self.app.push_screen_wait(
             Pick(
                 "Choose a model", rows, hint=terminal_text.folded(hint, 3), free=True, typed=vendor
@@ -108,7 +108,7 @@ class ModelActions(ReportActions, SettingActions):
     # --- keys -------------------------------------------------------------------------------------------------------------------
 
     @work(group="choice", exclusive=True, exit_on_error=False)
-    async def action_keep_key(self, vendor: str = "") -> None:
+    async def action_set_key(self, vendor: str = "") -> None:
         """The key for a service: into the system's keyring, or where there is none into a file for the person alone."""
         wanted = vendor or await self._pick_service("The key of which service?")
         if wanted:
@@ -124,7 +124,7 @@ class ModelActions(ReportActions, SettingActions):
             Secret(title, "Empty forgets the one that is kept.")
         )
         if secret is not None:
-            self.say("note", await asyncio.to_thread(self.services.save_key, vendor, secret))
+            self.add_entry("note", await asyncio.to_thread(self.services.save_key, vendor, secret))
 
     # --- agents of the vault ----------------------------------------------------------------------------------------------------
 
@@ -152,11 +152,11 @@ class ModelActions(ReportActions, SettingActions):
         if wanted in others and wanted not in agents:
             self.action_choose_model(f"acp/{wanted}")
         elif wanted != NOBODY and wanted not in agents:
-            self.hint(
+            self.show_hint(
                 f"There is no agent {wanted} that you trust or have a command for. /trust shows what the vault has."
             )
         elif self.thread.id is None:
-            self.hint("Say something first: an agent is chosen for a conversation.")
+            self.show_hint("Say something first: an agent is chosen for a conversation.")
         else:
             await asyncio.to_thread(
                 self.threads.choose_assistant, self.thread.id, None if wanted == NOBODY else wanted
@@ -166,7 +166,7 @@ class ModelActions(ReportActions, SettingActions):
                 if wanted == NOBODY
                 else f"{terminal_text.shortened(wanted, 80)} answers"
             )
-            self.say("note", f"{who} from the next message on.")
+            self.add_entry("note", f"{who} from the next message on.")
             self.show_usage()
 
     # --- at a first start -------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class ModelActions(ReportActions, SettingActions):
             if chosen
             else f"No model is used: {self.key('main.saved')} has all actions."
         )
-        self.say(
+        self.add_entry(
             "note",
             "\n".join(
                 [

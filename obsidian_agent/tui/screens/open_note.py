@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from obsidian_agent.tui.screens.dialogs import Finder
+from obsidian_agent.tui.screens.dialogs import SearchDialog
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 
 
-class OpenNote(Finder):
+class OpenNote(SearchDialog):
     """Dismisses with the path of the chosen note. The list of notes is read while the person types already."""
 
     def __init__(self, load: Callable[[], Awaitable[Sequence[str]]], query: str = "") -> None:

@@ -124,11 +124,11 @@ class ReportActions(Workspace):
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_search_plugins(self, query: str) -> None:
         """Community plugins that fit some words."""
-        self.hint("Looking in Obsidian's list of community plugins…")
+        self.show_hint("Looking in Obsidian's list of community plugins…")
         try:
             found = await self.services.plugins(query)
         finally:
-            self.hint("")
+            self.show_hint("")
         self._report(
             f"Community plugins: {terminal_text.shortened(query, 60)}",
             report_lines.plugin_lines(found),
@@ -174,8 +174,8 @@ class ReportActions(Workspace):
     def action_compact(self) -> None:
         """Summarise the older turns of the conversation for the model, and say what that did."""
         if self.thread.id is None:
-            self.hint("There is nothing to summarise yet.")
-        elif self.is_idle():
+            self.show_hint("There is nothing to summarise yet.")
+        elif self.ensure_idle():
             self._compact(self.thread.id)
 
     @work(group="threads", exit_on_error=False)
@@ -185,5 +185,5 @@ class ReportActions(Workspace):
             done = await self.threads.compact(thread_id)
         finally:
             self.busy("")
-        self.say("note", done.words)
+        self.add_entry("note", done.words)
         self.show_usage()

@@ -52,7 +52,10 @@ class SettingsList(VirtualList["Row"]):
         }
         return Content.assemble(
             (f" {terminal_text.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
-            (terminal_text.shortened(shown(row.value), 200), "bold" if changed else "$quiet"),
+            (
+                terminal_text.shortened(format_value(row.value), 200),
+                "bold" if changed else "$quiet",
+            ),
             (told.get(row.source, ""), "$warning"),
         )
 
@@ -82,7 +85,7 @@ class SettingsScreen(Modal[None]):
         rows = await asyncio.to_thread(self._settings.rows)
         if self.is_attached:
             listing = self.query_one(SettingsList)
-            listing.set_rows(grouped(rows), listing.cursor if listing.rows else 0)
+            listing.set_rows(group_rows(rows), listing.cursor if listing.rows else 0)
 
     @property
     def _current(self) -> SettingRow | None:
@@ -92,7 +95,7 @@ class SettingsScreen(Modal[None]):
     def on_virtual_list_highlighted(self, event: SettingsList.Highlighted) -> None:
         row = self._current
         if row is not None:
-            text = f"{terminal_text.block(row.description)}\nDefault: {terminal_text.shortened(shown(row.default), 200)} · {row.name} in the settings file"
+            text = f"{terminal_text.block(row.description)}\nDefault: {terminal_text.shortened(format_value(row.default), 200)} · {row.name} in the settings file"
             self.query_one("#setting", Static).update(Content.styled(text, "$quiet"))
 
     # --- changing -------------------------------------------------------------------------------------------------------------
@@ -117,20 +120,22 @@ class SettingsScreen(Modal[None]):
             self._change(row, None)
 
     def _change(self, row: SettingRow, value: Any) -> None:
-        self.problem("")
+        self.show_problem("")
         self.run_flow("settings", partial(self._save, row, value))
 
     async def _ask(self, row: SettingRow) -> None:
-        field = Field(row.name, description=row.description, value=editable(row.value), empty=True)
+        field = Field(
+            row.name, description=row.description, value=input_text(row.value), empty=True
+        )
         values = await self.app.push_screen_wait(ValuesForm(row.title, [field]))
         if values is not None:
-            self.problem("")
+            self.show_problem("")
             await self._save(row, values[row.name])
 
     async def _save(self, row: SettingRow, value: Any) -> None:
         await asyncio.shield(self._set(row.name, value))
         if row.override:
-            self.problem(row.override)
+            self.show_problem(row.override)
         await self._reload()
 
     async def _set(self, name: str, value: Any) -> None:
@@ -163,9 +168,9 @@ class SettingActions(Workspace):
         """A setting by its name, to what follows it, or back to its default."""
         name, _, value = rest.partition(" ")
         now = await asyncio.to_thread(self.settings.set, name, value.strip() or None)
-        self.say(
+        self.add_entry(
             "note",
-            f"{terminal_text.line(name)} is {terminal_text.shortened(shown(getattr(now, name)), 200)} now.",
+            f"{terminal_text.line(name)} is {terminal_text.shortened(format_value(getattr(now, name)), 200)} now.",
         )
         self.signals.setting_changed.publish(name)
 
@@ -181,7 +186,7 @@ class SettingActions(Workspace):
         self.panes.work.refresh_keys()
 
 
-def grouped(rows: Sequence[SettingRow]) -> list[Row]:
+def group_rows(rows: Sequence[SettingRow]) -> list[Row]:
     """The settings under the headings of their groups."""
     found: list[Row] = []
     for group in dict.fromkeys(row.group for row in rows):
@@ -189,7 +194,7 @@ def grouped(rows: Sequence[SettingRow]) -> list[Row]:
     return found
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value for people."""
     match value:
         case None | "" | ():
@@ -206,7 +211,7 @@ def shown(value: Any) -> str:
             return str(value)
 
 
-def editable(value: Any) -> str:
+def input_text(value: Any) -> str:
     """A value as it is typed."""
     match value:
         case None:

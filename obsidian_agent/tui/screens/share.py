@@ -1,4 +1,4 @@
-"""May this be sent to the model? What would leave the machine, item by item, before it does."""
+"""The consent dialogs: what would be sent to a model or a server, item by item, before it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.widgets import Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.report_lines import Line
-from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrapped
+from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrap_lines
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -24,25 +24,26 @@ if TYPE_CHECKING:
     from obsidian_agent.errors import Problem
 
 CheckCall = Callable[[str, Mapping[str, Any]], "Sequence[Problem]"]
-"""What is wrong with other arguments for a tool."""
+"""Returns the problems of edited arguments for a tool."""
 
 PREVIEW_LINES = 8
-ARGS_SHOWN = 4
+MAX_ARGS = 4
+"""Arguments of a tool call that are listed; the rest is counted."""
 
 _LEVELS = {1: "name", 2: "lines", 3: "whole"}
 _TITLES = {
     "files": "Send these notes to the model?",
-    "results": "Send what was found to the model?",
+    "results": "Send these search results to the model?",
     "selection": "Send the selected text to the model?",
-    "history": "Send what another model was shown?",
+    "history": "Send what another model has already seen?",
     "call": "Call this tool with these arguments?",
-    "tools": "Tell the model of these tools?",
+    "tools": "Offer these tools to the model?",
 }
 _PAGING = ("limit", "offset")
 
 
 class ShareList(VirtualList["ShareItem"]):
-    """One item a line, with its switch."""
+    """The items of a request, each with a switch."""
 
     DEFAULT_CSS = "ShareList { height: auto; max-height: 40vh; }"
 
@@ -52,7 +53,7 @@ class ShareList(VirtualList["ShareItem"]):
 
     def draw_row(self, row: ShareItem, width: int) -> Content:
         on = row.path.text in self.chosen
-        sign = (" ● send ", "$success") if on else (" ○ keep ", "$quiet")
+        sign = (" ● send ", "$success") if on else (" ○ skip ", "$quiet")
         folder, _, name = row.path.text.rpartition("/")
         left = Content.assemble(
             sign,
@@ -67,41 +68,41 @@ class ShareList(VirtualList["ShareItem"]):
         return Content.assemble(left, " " * max(0, room - left.cell_length), (right, "$quiet"))
 
     def choose(self, paths: set[str]) -> None:
-        """Other switches."""
+        """Switch on exactly the items with these paths."""
         self.chosen = paths
         self.set_rows(self.rows)
 
 
 class Share(Modal["ShareDecision"]):
-    """Dismisses with the decision; closing it is a no."""
+    """The question whether files may be sent. Closing it refuses."""
 
     BINDINGS = bindings("share")
 
     def __init__(
-        self, request: ShareRequest, check: CheckCall | None = None, about: str = ""
+        self, request: ShareRequest, check: CheckCall | None = None, conversation: str = ""
     ) -> None:
         super().__init__(_TITLES[request.kind])
         self._request = request
-        self._about = about
+        self._conversation = conversation
         self._check = check
 
     def body(self) -> ComposeResult:
-        folder = (
-            f"the folder “{terminal_text.shortened(self._request.folder, 120)}”"
-            if self._request.folder
-            else "the whole vault"
+        folder = "the whole vault"
+        if self._request.folder:
+            folder = f"the folder “{terminal_text.shortened(self._request.folder, 120)}”"
+        self.hint = (
+            f"{key_label(self, 'share.folder')} allows {folder}, at the same level of detail. "
+            "What you allow for a conversation is forgotten when the program ends."
         )
-        allows = f"{key_label(self, 'share.folder')} allows {folder}, as much of each file as here."
-        self.hint = f"{allows} What holds for the conversation ends with the program."
-        if self._about:
-            yield _about(self._about)
+        if self._conversation:
+            yield _conversation_label(self._conversation)
         yield Static(_head(self._request), markup=False)
         yield ShareList(self._request.items)
         yield Static("", id="share-total", markup=False)
         yield Static("", id="share-preview", markup=False)
 
     def on_mount(self) -> None:
-        if self.query(ShareList):  # none when the turn that asks was cancelled just now
+        if self.query(ShareList):  # absent if the turn was cancelled just now
             self.query_one(ShareList).focus()
             self._show(0)
 
@@ -109,41 +110,33 @@ class Share(Modal["ShareDecision"]):
         self._show(event.index)
 
     def _show(self, index: int) -> None:
-        """Exactly what would be sent of the highlighted item, as far as there is room, and what all that is switched on comes to."""
-        item = self._request.items[index] if 0 <= index < len(self._request.items) else None
-        reasons = {each.why for each in self._request.items}
-        lines = (
-            [terminal_text.shortened(item.why, 160)]
-            if item is not None and item.why and len(reasons) > 1
-            else []
-        )
-        lines += (
-            [terminal_text.shortened(line, 160) for line in item.previews[:PREVIEW_LINES]]
-            if item is not None
-            else []
-        )
-        if item is not None and len(item.previews) > PREVIEW_LINES:
-            lines.append(f"… {len(item.previews) - PREVIEW_LINES:,} more lines")
+        """Show the exact text that would be sent of an item, and the total of all chosen items."""
+        items = self._request.items
+        lines: list[str] = []
+        if 0 <= index < len(items):
+            item = items[index]
+            if item.why and len({other.why for other in items}) > 1:
+                lines.append(terminal_text.shortened(item.why, 160))
+            for line in item.previews[:PREVIEW_LINES]:
+                lines.append(terminal_text.shortened(line, 160))
+            if len(item.previews) > PREVIEW_LINES:
+                lines.append(f"… {len(item.previews) - PREVIEW_LINES:,} more lines")
         self.query_one("#share-preview", Static).update(
             Content.styled("\n".join(["", *lines]) if lines else "", "$quiet")
         )
-        chosen = [
-            each
-            for each in self._request.items
-            if each.path.text in self.query_one(ShareList).chosen
-        ]
-        words = f"{len(chosen)} of {len(self._request.items)} chosen · {readable_size(sum(each.size for each in chosen))}"
-        words += (
-            f" · about {sum(each.tokens for each in chosen):,} tokens"
-            if chosen
-            else " · the model is told that nothing was shared"
-        )
-        self.query_one("#share-total", Static).update(Content.styled(f" {words}", "$primary"))
+        chosen = [item for item in items if item.path.text in self.query_one(ShareList).chosen]
+        size = readable_size(sum(item.size for item in chosen))
+        total = f"{len(chosen)} of {len(items)} chosen · {size}"
+        if chosen:
+            total += f" · about {sum(item.tokens for item in chosen):,} tokens"
+        else:
+            total += " · the model only learns that you shared nothing"
+        self.query_one("#share-total", Static).update(Content.styled(f" {total}", "$primary"))
 
     # --- switches -------------------------------------------------------------------------------------------------------------
 
     def action_switch(self) -> None:
-        """Send the highlighted item, or keep it."""
+        """Choose the highlighted item, or drop it from the choice."""
         listing = self.query_one(ShareList)
         if listing.current is not None:
             listing.choose(listing.chosen ^ {listing.current.path.text})
@@ -164,7 +157,9 @@ class Share(Modal["ShareDecision"]):
     # --- answers --------------------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self._check is not None and bool(self._request.args) if action == "edit" else True
+        if action == "edit":
+            return self._check is not None and bool(self._request.args)
+        return True
 
     def action_send(self, scope: Scope) -> None:
         from obsidian_agent.agent.privacy.consent import ShareDecision
@@ -173,7 +168,7 @@ class Share(Modal["ShareDecision"]):
         self.dismiss(ShareDecision(scope, chosen))
 
     def action_edit(self) -> None:
-        """Let the tool look again with other arguments."""
+        """Edit the arguments, with which the tool then runs again."""
         from obsidian_agent.agent.privacy.consent import ShareDecision
         from obsidian_agent.tui.screens.json_editor import JsonEditor
 
@@ -185,16 +180,13 @@ class Share(Modal["ShareDecision"]):
             if document is not None:
                 self.dismiss(ShareDecision("no", args=document))
 
-        head = "Edit the arguments. The tool looks again with them, and you are asked again before anything is sent."
-        self.app.push_screen(
-            JsonEditor(
-                head,
-                request.args,
-                kept="Nothing was sent.",
-                check=lambda document: check(request.tool, document),
-            ),
-            edited,
+        editor = JsonEditor(
+            "Edit the arguments. The tool runs again with them and asks before anything is sent.",
+            request.args,
+            unchanged="Nothing was sent.",
+            check=lambda document: check(request.tool, document),
         )
+        self.app.push_screen(editor, edited)
 
     def action_close(self) -> None:
         from obsidian_agent.agent.privacy.consent import REFUSED
@@ -203,27 +195,27 @@ class Share(Modal["ShareDecision"]):
 
 
 class AllowTool(Modal["ShareDecision"]):
-    """What an MCP server's tool is called with, or what the model is told of such tools: all of it is shown. Closing it is a no."""
+    """The question about an MCP server's tools: may one be called, may the model be offered them.
+
+    Shows the full text of the arguments or descriptions. Closing it refuses.
+    """
 
     BINDINGS = bindings(
         "share", without=("share.switch", "share.folder", "share.edit", "share.all", "share.none")
     )
 
-    def __init__(self, request: ShareRequest, about: str = "") -> None:
+    def __init__(self, request: ShareRequest, conversation: str = "") -> None:
         super().__init__(_TITLES[request.kind])
-        self._request, self._about = request, about
+        self._request, self._conversation = request, conversation
 
     def body(self) -> ComposeResult:
-        lasting = (
-            f"{key_label(self, 'share.once')} accepts them until they change. "
-            if self._request.kind == "tools"
-            else ""
-        )
-        self.hint = (
-            f"{lasting}What a server says of its tools is its own word, and so is what they answer."
-        )
-        if self._about:
-            yield _about(self._about)
+        self.hint = "Descriptions and results of tools come from the server and may be wrong."
+        if self._request.kind == "tools":
+            self.hint = (
+                f"{key_label(self, 'share.once')} allows them until they change. {self.hint}"
+            )
+        if self._conversation:
+            yield _conversation_label(self._conversation)
         yield Static(_head(self._request), markup=False)
         yield ReportList(())
 
@@ -234,7 +226,9 @@ class AllowTool(Modal["ShareDecision"]):
             (line, _diff_style(line))
             for line in terminal_text.block(self._request.text).split("\n")
         ]
-        listing.set_rows(wrapped(lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0)
+        listing.set_rows(
+            wrap_lines(lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0
+        )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self._request.kind == "call" or parameters != ("thread",)
@@ -245,7 +239,7 @@ class AllowTool(Modal["ShareDecision"]):
         self.dismiss(ShareDecision(scope))
 
 
-def _about(title: str) -> Static:
+def _conversation_label(title: str) -> Static:
     return Static(
         Content.styled(f"In the conversation “{terminal_text.shortened(title, 100)}”", "$warning"),
         markup=False,
@@ -253,16 +247,18 @@ def _about(title: str) -> Static:
 
 
 def _diff_style(line: str) -> str:
-    return (
-        "$success" if line.startswith("+") else "$error" if line.startswith("-") else "$foreground"
-    )
+    if line.startswith("+"):
+        return "$success"
+    if line.startswith("-"):
+        return "$error"
+    return "$foreground"
 
 
 def _head(request: ShareRequest) -> Content:
     count = f"  ({request.number} of {request.total})" if request.total > 1 else ""
     address = f" at {terminal_text.shortened(request.address, 120)}" if request.address else ""
     parts: list[tuple[str, str]] = [
-        ("Of " if request.kind == "tools" else "To ", "$quiet"),
+        ("From " if request.kind == "tools" else "To ", "$quiet"),
         (terminal_text.shortened(request.provider, 80), "bold"),
         (f"{address}{count}\n", "$quiet"),
         (terminal_text.shortened(request.purpose, 200), "$foreground"),
@@ -273,13 +269,13 @@ def _head(request: ShareRequest) -> Content:
         for name, value in request.args.items()
         if name not in _PAGING and not request.text
     ]
-    for name, value in args[:ARGS_SHOWN]:
+    for name, value in args[:MAX_ARGS]:
         parts += [
             (f"  {terminal_text.shortened(name, 40)}  ", "$quiet"),
-            (f"{terminal_text.shortened(_plain(value), 200)}\n", "$foreground"),
+            (f"{terminal_text.shortened(_argument_text(value), 200)}\n", "$foreground"),
         ]
-    if len(args) > ARGS_SHOWN:
-        parts.append((f"  and {len(args) - ARGS_SHOWN} more\n", "$quiet"))
+    if len(args) > MAX_ARGS:
+        parts.append((f"  and {len(args) - MAX_ARGS} more\n", "$quiet"))
     reasons = {item.why for item in request.items if item.why}
     if len(reasons) == 1:
         parts += [
@@ -289,31 +285,37 @@ def _head(request: ShareRequest) -> Content:
     return Content.assemble(*parts)
 
 
-def _plain(value: Any) -> str:
+def _argument_text(value: Any) -> str:
     match value:
-        case str():
-            return value
+        case []:
+            return "none"
+        case [str(only)]:
+            return only
         case list() if all(isinstance(item, str) for item in value):
-            return f"{len(value)} files" if len(value) > 1 else str(value[0]) if value else "none"
+            return f"{len(value)} files"
         case _:
             return str(value)
 
 
 def readable_size(count: int) -> str:
-    """Bytes for people: `812 B`, `1.2 kB`, `3.4 MB`."""
+    """Return a number of bytes in a format_keys unit: `812 B`, `1.2 kB`, `3.4 MB`."""
     if count < 1000:
         return f"{count} B"
-    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+    if count < 1_000_000:
+        return f"{count / 1000:.1f} kB"
+    return f"{count / 1_000_000:.1f} MB"
 
 
 async def ask(
-    app: App[None], request: ShareRequest, check: CheckCall | None = None, about: str = ""
+    app: App[None], request: ShareRequest, check: CheckCall | None = None, conversation: str = ""
 ) -> ShareDecision:
-    """Ask the person and wait. When the turn that asks is cancelled, the question goes away with it."""
+    """Ask the user, and wait for the answer. Cancelling the turn that asks closes the question."""
     from obsidian_agent.agent.privacy.consent import REFUSED
 
     answer: asyncio.Future[ShareDecision] = asyncio.get_running_loop().create_future()
-    screen = AllowTool(request, about) if request.text else Share(request, check, about)
+    screen = (
+        AllowTool(request, conversation) if request.text else Share(request, check, conversation)
+    )
 
     def answered(decision: ShareDecision | None) -> None:
         if not answer.done():

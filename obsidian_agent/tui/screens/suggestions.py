@@ -1,4 +1,4 @@
-"""What is offered while a message is written: commands behind a slash, what can be mentioned behind an @, and the likeliest actions."""
+"""Suggestions while a message is typed: slash commands, mentions after an @, likely actions."""
 
 from __future__ import annotations
 
@@ -19,45 +19,43 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.context import Mentionable
     from obsidian_agent.agent.events import Candidate
 
-FRESH_SECONDS: Final = 30.0
-"""So long the names of a vault are taken for what they are."""
+NAMES_MAX_AGE: Final = 30.0
+"""Seconds after which the names of the vault are read again."""
 
 TYPING_PAUSE: Final = 0.25
-"""Seconds without a change after which a message is looked at."""
+"""Seconds without a change after which actions are suggested for a message."""
 
-FEWEST: Final = 3
-"""Letters of a message that is worth a look."""
+MIN_LETTERS: Final = 3
+"""Length of a message from which on actions are suggested."""
 
 
 class SuggestionActions(MacroActions):
-    """Looks in a thread, at one text at a time; what was found for a text that has changed since is not shown."""
+    """Searches in a thread, one text at a time. Results for a text that has changed are dropped."""
 
     _names: Mentionable | None = None
     _names_read_at = 0.0
-    _looking = False
+    _is_searching = False
     _seen_text = ""
 
     def suggest_completions(self) -> None:
-        """Offer what the word before the cursor may become, or nothing."""
+        """Suggest completions of the word before the cursor."""
         chat = self.panes.chat
         before = chat.prompt.before_cursor
         commands = (
             completions(before, self.commands()) if chat.prompt.cursor_location[0] == 0 else []
         )
-        if commands and not (len(commands) == 1 and before[1:] == commands[0].name):
-            chat.suggestions.offer(
-                [
+        is_complete = len(commands) == 1 and before[1:] == commands[0].name
+        if commands and not is_complete:
+            suggestions = []
+            for command in commands:
+                label = f"/{command.name}"
+                insert = f"{label} " if command.hint else label
+                suggestions.append(
                     Suggestion(
-                        f"/{each.name} " if each.hint else f"/{each.name}",
-                        len(before),
-                        each.title,
-                        f"/{each.name}",
-                        not each.requires_argument,
+                        insert, len(before), command.title, label, not command.requires_argument
                     )
-                    for each in commands
-                ],
-                before,
-            )
+                )
+            chat.suggestions.offer(suggestions, before)
         elif "@" in before:
             self._suggest_mentions(before)
         else:
@@ -72,62 +70,64 @@ class SuggestionActions(MacroActions):
         if typed is None:
             suggestions.offer([])
             return
-        if self._names is None or time.monotonic() - self._names_read_at > FRESH_SECONDS:
+        if self._names is None or time.monotonic() - self._names_read_at > NAMES_MAX_AGE:
             self._names = await asyncio.to_thread(self.services.mentionable)
             self._names_read_at = time.monotonic()
-        found = await asyncio.to_thread(self._names.complete, typed, MOST)
+        matches = await asyncio.to_thread(self._names.complete, typed, MOST)
         if self.panes.chat.prompt.before_cursor != before:
             return
         length = len(before) - before.rfind("@")
-        if any(each.insert == before[-length:] for each in found):
-            found = ()
+        if any(match.insert == before[-length:] for match in matches):
+            matches = ()
         suggestions.offer(
-            [Suggestion(f"{each.insert} ", length, each.kind, each.label) for each in found], before
+            [Suggestion(f"{match.insert} ", length, match.kind, match.label) for match in matches],
+            before,
         )
 
-    # --- the likeliest actions --------------------------------------------------------------------------------------------------
+    # --- likely actions ---------------------------------------------------------------------------
 
     @property
     def _text(self) -> str:
-        """The message that is looked at; "" for none."""
+        """The message for which actions are suggested; "" if there is none."""
         text = self.panes.chat.prompt.text.strip()
-        wanted = len(text) >= FEWEST and not text.startswith("/") and self.turn.phase == "idle"
-        return text if wanted else ""
+        if len(text) < MIN_LETTERS or text.startswith("/") or self.turn.phase != "idle":
+            return ""
+        return text
 
     def suggest_actions(self) -> None:
-        """The message has changed, or what is going on."""
+        """Update the suggested actions after a change of the message or of the turn."""
         if not self._text:
             self._seen_text = ""
             self.panes.chat.show_likely(())
-        elif not self._looking and self._text != self._seen_text:
-            self._looking = True
+        elif not self._is_searching and self._text != self._seen_text:
+            self._is_searching = True
             self._keep_suggesting()
 
     @work(group="likely", exit_on_error=False)
     async def _keep_suggesting(self) -> None:
-        """Until what is shown is for what is written."""
+        """Search until the displayed suggestions are those of the current text."""
         try:
             while (text := self._text) and text != self._seen_text:
                 await asyncio.sleep(TYPING_PAUSE)
                 if text != self._text:
                     continue
                 try:
-                    found = await self._likeliest(text)
+                    candidates = await self._likely_actions(text)
                 except ObsidianAgentError:
-                    found = ()  # what is wrong is said when the message is sent
+                    candidates = ()  # the error is reported when the message is sent
                 if text == self._text:
-                    self.panes.chat.show_likely([each.title for each in found])
+                    self.panes.chat.show_likely([candidate.title for candidate in candidates])
                     self._seen_text = text
         finally:
-            self._looking = False
+            self._is_searching = False
 
-    async def _likeliest(self, text: str) -> Sequence[Candidate]:
-        """What the text may mean, in the conversation on the screen."""
+    async def _likely_actions(self, text: str) -> Sequence[Candidate]:
         self.freeze_focus()
         return await asyncio.to_thread(lambda: self.session.suggest(text, self.thread.chosen_model))
 
     @work(group="ask", exclusive=True, exit_on_error=False)
     async def open_form(self) -> None:
-        """The form of the first action."""
-        if (text := self._text) and (found := await self._likeliest(text)):
-            await self.fill_in(found[0], said=text)
+        """Open the form of the first suggested action."""
+        text = self._text
+        if text and (candidates := await self._likely_actions(text)):
+            await self.fill_in(candidates[0], message=text)

@@ -63,7 +63,7 @@ class ThreadList(VirtualList[ThreadRow]):
 
     def draw_row(self, row: ThreadRow, width: int) -> Content:
         thread = row.thread
-        right = f"  {thread.count:>4} · {age(thread.updated)}"
+        right = f"  {thread.count:>4} · {format_age(thread.updated)}"
         state = f" {row.state} " if row.state else " "
         left = Content.assemble(
             (state, "$warning"),
@@ -173,7 +173,7 @@ class Threads(Modal[ThreadChoice]):
     def _with_current(self, work: Callable[[ThreadSummary], Coroutine[Any, Any, None]]) -> None:
         row = self.query_one(ThreadList).current
         if row is not None:
-            self.problem("")
+            self.show_problem("")
             self.run_flow("thread", partial(work, row.thread))
 
     async def _rename(self, thread: ThreadSummary) -> None:
@@ -196,7 +196,7 @@ class Threads(Modal[ThreadChoice]):
         self._deleted.publish(thread_id)
 
 
-def age(time: str, now: datetime | None = None) -> str:
+def format_age(time: str, now: datetime | None = None) -> str:
     """How long ago, in a few letters: `now`, `5 min`, `3 h`, `2 d`, else the date."""
     try:
         then = datetime.fromisoformat(time)
@@ -231,7 +231,7 @@ class Turns(Modal[int]):
             Choice(
                 key=str(version.number),
                 text=version.question,
-                note=age(version.time),
+                note=format_age(version.time),
                 word="▸" if version.number == self._current else " ",
             )
             for version in self._versions
@@ -314,7 +314,7 @@ class ThreadActions(Workspace):
         if self._leave(None):
             self.panes.chat.transcript.clear()
             self.panes.chat.welcome()
-            self.turn.take_up(None)
+            self.turn.attach(None)
             self.panes.go("chat")
 
     @work(group="threads", exclusive=True, exit_on_error=False)
@@ -328,7 +328,7 @@ class ThreadActions(Workspace):
         transcript = self.panes.chat.transcript
         transcript.load_entries(transcript_entries(chat.state.entries))
         pending = self.waiting.pop(thread_id, None)
-        self.turn.take_up(pending)
+        self.turn.attach(pending)
         if chat.running:
             if chat.partial:
                 transcript.stream(chat.partial)
@@ -344,36 +344,36 @@ class ThreadActions(Workspace):
         """Go back to the end of a turn that the user picks. Notes stay as they are."""
         thread_id = self.thread.id
         if thread_id is None:
-            self.hint("There is no earlier turn yet.")
+            self.show_hint("There is no earlier turn yet.")
             return
         state = (await asyncio.to_thread(self.threads.open, thread_id)).state
         number = await self.app.push_screen_wait(Turns(state.versions, state.version))
         if number is None or number == state.version or thread_id != self.thread.id:
             return
-        if not self.is_not_writing():
+        if not self.ensure_not_applying():
             return
         chat = await asyncio.to_thread(self.threads.rewind, thread_id, number)
         self.waiting.pop(thread_id, None)
-        self.turn.let_go()
-        self.turn.take_up(None)
+        self.turn.detach()
+        self.turn.attach(None)
         self.panes.chat.transcript.load_entries(transcript_entries(chat.state.entries))
         self._offer_plan(chat)
         if self.turn.pending is None:
             self.panes.go("chat")
-        self.hint(
+        self.show_hint(
             "Back at an earlier turn. Notes are unchanged; earlier runs are undone in the history."
         )
         self.refresh_state()
 
     def _leave(self, thread_id: str | None) -> bool:
         """Put away what is on the screen; False while a plan is being applied."""
-        if not self.is_not_writing():
+        if not self.ensure_not_applying():
             return False
         if self.thread.id is not None and self.turn.pending is not None:
             self.waiting[self.thread.id] = self.turn.pending
         self.thread.id = thread_id
-        self.turn.let_go()
-        self.hint("")
+        self.turn.detach()
+        self.show_hint("")
         return True
 
     def _offer_plan(self, chat: ActiveThread) -> None:
@@ -397,10 +397,10 @@ class ThreadActions(Workspace):
     async def action_rename_thread(self, title: str) -> None:
         """Give the conversation on the screen a title."""
         if self.thread.id is None:
-            self.hint("There is no conversation to rename yet.")
+            self.show_hint("There is no conversation to rename yet.")
             return
         kept = await asyncio.to_thread(self.threads.rename, self.thread.id, title)
-        self.say("note", f"This conversation is called “{terminal_text.line(kept)}” now.")
+        self.add_entry("note", f"This conversation is called “{terminal_text.line(kept)}” now.")
         self.refresh_state()
 
     # --- as notes -------------------------------------------------------------------------------------------------------------
@@ -412,24 +412,24 @@ class ThreadActions(Workspace):
 
         wanted = thread_id or self.thread.id
         if wanted is None:
-            self.hint("There is nothing to export yet.")
+            self.show_hint("There is nothing to export yet.")
             return
         chat = await asyncio.to_thread(self.threads.open, wanted)
-        if self.is_idle():
+        if self.ensure_idle():
             self.preview_plan(export_plan(chat.state))
 
     def action_insert_answer(self) -> None:
         """The last answer into the open note: a plan like any other."""
         answer, path = self.panes.chat.transcript.last_answer, self.panes.note.path
         if not answer or path is None:
-            self.hint(
+            self.show_hint(
                 f"Open the note first ({self.key('main.open')})."
                 if answer
                 else "There is no answer to insert yet."
             )
         else:
             self.preview_plan(
-                insertion(answer, path, at_cursor=self.settings.current.insert_at_cursor)
+                insertion_plan(answer, path, at_cursor=self.settings.current.insert_at_cursor)
             )
 
     # --- elsewhere ------------------------------------------------------------------------------------------------------------
@@ -460,7 +460,7 @@ class ThreadActions(Workspace):
             )
 
 
-def insertion(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
+def insertion_plan(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
     """A plan that puts a text into a note: at the cursor, or at its end."""
     text = answer.replace("${", "$${")
     if at_cursor:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.report_lines import Line
-from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrapped
+from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrap_lines
 from obsidian_agent.tui.screens.share import readable_size
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -76,7 +76,7 @@ class Trust(Modal[None]):
             self.query_one("#custom-problems", Static).update(_problems(library))
 
     def on_virtual_list_chosen(self, event: CustomList.Chosen) -> None:
-        self.problem("")
+        self.show_problem("")
         self.run_flow("custom", partial(self._read, event.list.rows[event.index]))
 
     def action_distrust(self) -> None:
@@ -119,7 +119,7 @@ class Reading(Modal[bool]):
         listing = self.query_one(ReportList)
         listing.focus()
         listing.set_rows(
-            wrapped(self._lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0
+            wrap_lines(self._lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -109,7 +109,7 @@ class History(Modal[HistoryRequest]):
         self.refresh_bindings()
         wrong = await asyncio.to_thread(self._runs.examine)
         if wrong and self.is_attached:
-            self.problem(
+            self.show_problem(
                 terminal_text.folded(
                     "\n".join(problem.message for problem in wrong), _SHOWN_PROBLEMS
                 )
@@ -139,7 +139,7 @@ class History(Modal[HistoryRequest]):
         if entry is None:
             return
         if reason := reason_against_undo(entry):
-            self.problem(reason)
+            self.show_problem(reason)
         else:
             self.dismiss(HistoryRequest(what, entry.run_id))
 
@@ -178,7 +178,7 @@ class RunOutcome(Modal[HistoryRequest]):
             steps = await asyncio.to_thread(self._runs.step_outcomes, self._entry.run_id)
         except JournalError as error:
             steps = []
-            self.problem(error.message)
+            self.show_problem(error.message)
         if self.is_attached:
             self.query_one(FileRows).set_rows([*step_rows(steps), *rows], 0)
 
@@ -196,7 +196,7 @@ class RunOutcome(Modal[HistoryRequest]):
 
     def _request(self, what: Literal["undo", "step"]) -> None:
         if reason := reason_against_undo(self._entry):
-            self.problem(reason)
+            self.show_problem(reason)
         else:
             self.dismiss(HistoryRequest(what, self._entry.run_id))
 
@@ -252,7 +252,7 @@ class UndoActions(Workspace):
         if request is None:
             return
         if self.turn.phase == "running":
-            self.hint("A plan is being applied. Undo waits until it is done.")
+            self.show_hint("A plan is being applied. Undo waits until it is done.")
             return
         match request.what:
             case "undo":
@@ -350,32 +350,32 @@ class UndoActions(Workspace):
         )
         if kept:
             more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
-            self.say("note", f"Skipped: {', '.join(sorted(kept)[:_NAMED])}{more}.")
+            self.add_entry("note", f"Skipped: {', '.join(sorted(kept)[:_NAMED])}{more}.")
 
     def _say_report(self, verb: str, report: UndoResult) -> None:
         self.vault_changed()
         count = len(report.restored)
-        self.say(
+        self.add_entry(
             "good",
             f"{verb}: {terminal_text.counted(count, 'file or folder', 'files and folders')}.",
         )
         for problem in report.errors:
-            self.say("bad", problem.message)
+            self.add_entry("bad", problem.message)
         for warning in report.warnings:
-            self.say("note", warning.message)
+            self.add_entry("note", warning.message)
 
     # --- at the start -----------------------------------------------------------------------------------------------------------
 
-    async def settle_history(self) -> None:
+    async def resolve_history(self) -> None:
         """What is to be decided before anything else: the history of a vault that was moved, and runs that a crash left half done."""
         try:
             await self._take_history_along()
             for run in await asyncio.to_thread(self.session.runs.interrupted):
-                choice = await self.app.push_screen_wait(Recovery(run))
+                choice = await self.app.push_screen_wait(RecoveryDialog(run))
                 if choice is not None:
                     await self._recover(run, finish=choice == "finish")
         except ObsidianAgentError as error:
-            self.say("bad", error.problem().message)
+            self.add_entry("bad", error.problem().message)
 
     async def _take_history_along(self) -> None:
         moved = await asyncio.to_thread(self.session.runs.moved)
@@ -386,20 +386,22 @@ class UndoActions(Workspace):
             Confirm("This vault was moved", text, "Take them along", "Not now", danger=False)
         ):
             await asyncio.to_thread(self.session.runs.adopt)
-            self.say("good", "The history of this vault is here now.")
+            self.add_entry("good", "The history of this vault is here now.")
 
     async def _recover(self, run: InterruptedRun, *, finish: bool) -> None:
         try:
             ended = await asyncio.to_thread(self.session.runs.recover, run.run_id, finish)
         except ObsidianAgentError as error:
-            self.say("bad", error.problem().message)  # the other runs are asked about all the same
+            self.add_entry(
+                "bad", error.problem().message
+            )  # the other runs are asked about all the same
             return
         for one in ended:
             for problem in one.problems:
-                self.say("bad", problem.message)
+                self.add_entry("bad", problem.message)
             for warning in one.warnings:
-                self.say("note", warning.message)
-        self.say(
+                self.add_entry("note", warning.message)
+        self.add_entry(
             "good",
             "The interrupted run is finished." if finish else "The interrupted run is rolled back.",
         )
@@ -540,7 +542,7 @@ class Conflicts(Modal[ConflictChoices]):
 RecoveryChoice = Literal["finish", "back"]
 
 
-class Recovery(Modal[RecoveryChoice]):
+class RecoveryDialog(Modal[RecoveryChoice]):
     """Dismisses with the choice, or None for later."""
 
     BINDINGS = bindings("recovery")
@@ -624,6 +626,6 @@ class Steps(Modal[str]):
         if cut.clean:
             self.dismiss(cut.step)
         else:
-            self.problem(
+            self.show_problem(
                 "What its files held at the end of this step is not kept: later steps changed them before they were written."
             )

@@ -1,4 +1,4 @@
-"""A form: its fields, with the meaning or the fault of a text below it, and names of the vault."""
+"""A form whose fields show, below each text, its meaning or problem, and matching vault names."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from obsidian_agent.services.form import Form
 
 TYPING_PAUSE: Final = 0.15
-"""Seconds without a key after which a text is looked at."""
+"""Seconds without a key after which a text is checked."""
 
-_HINT: Final = "Enter goes to what is still missing, then on to the preview. Tab: the next field."
-_NAMES: Final = " ↓: names of the vault."
+_HINT: Final = "Enter: next missing value, then the preview. Tab: next field."
+_NAMES_HINT: Final = " ↓: names from the vault."
 
 
 class NamedEntry(LineEntry):
-    """A line that the vault has names for."""
+    """An entry that completes names of the vault."""
 
     def __init__(self, field: Field, names: Suggestions, number: int) -> None:
         super().__init__(field.value, placeholder=field.hint, id=f"field-{number}")
         self._names = names
 
     class Names(Message):
-        """Names are wanted, whatever was typed."""
+        """A request for all names, whatever the text is."""
 
     def on_key(self, event: events.Key) -> None:
         if self._names.take(event.key, self.value):
@@ -51,7 +51,7 @@ class NamedEntry(LineEntry):
 
 
 class OptionEntry(Widget, can_focus=True):
-    """One of a few values, all of them in sight; the arrows switch."""
+    """A choice among a few values, all visible; the arrow keys switch."""
 
     DEFAULT_CSS = """
     OptionEntry { height: auto; padding: 0 1; background: $boost; border-left: outer $panel; }
@@ -60,10 +60,10 @@ class OptionEntry(Widget, can_focus=True):
     BINDINGS = bindings("option")
 
     class Changed(Message):
-        """Another one was chosen."""
+        """Posted when another value was chosen."""
 
     class Submitted(Message):
-        """Enter was pressed."""
+        """Posted when Enter was pressed."""
 
     def __init__(self, field: Field, number: int) -> None:
         super().__init__(id=f"field-{number}")
@@ -73,19 +73,16 @@ class OptionEntry(Widget, can_focus=True):
     def render(self) -> Content:
         parts: list[tuple[str, str]] = []
         for key, label in self._options.items():
-            here = key == self.value
-            parts.append(
-                (
-                    f"{'●' if here else '○'} {terminal_text.line(label)}   ",
-                    "$primary" if here else "$quiet",
-                )
-            )
+            sign, style = ("●", "$primary") if key == self.value else ("○", "$quiet")
+            parts.append((f"{sign} {terminal_text.line(label)}   ", style))
         return Content.assemble(*parts).rstrip()
 
     def action_switch(self, step: int) -> None:
         keys = list(self._options)
-        at = keys.index(self.value) + step if self.value in keys else (0 if step > 0 else -1)
-        self.value = keys[at % len(keys)]
+        index = 0 if step > 0 else -1
+        if self.value in keys:
+            index = (keys.index(self.value) + step) % len(keys)
+        self.value = keys[index]
         self.refresh()
         self.post_message(self.Changed())
 
@@ -97,32 +94,32 @@ Entry = LineEntry | OptionEntry
 
 
 class ValuesForm(Modal[Mapping[str, str]]):
-    """Dismisses with the displayed texts by name. `form` reads them; without one any text is accepted."""
+    """A form of fields. Dismisses with their texts by name.
+
+    `form` interprets and checks the texts; without one any text is accepted.
+    """
 
     AUTO_FOCUS = None
     BINDINGS = bindings("form")
 
     def __init__(self, title: str, fields: Sequence[Field], form: Form | None = None) -> None:
-        named = form is not None and any(field.named for field in fields)
-        super().__init__(
-            title, _HINT + (_NAMES if named else "") if len(fields) > 1 or named else ""
-        )
+        hint = _HINT if len(fields) > 1 else ""
+        if form is not None and any(field.named for field in fields):
+            hint = _HINT + _NAMES_HINT
+        super().__init__(title, hint)
         self._fields = tuple(fields)
         self._form = form
 
     def body(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             for number, field in enumerate(self._fields):
-                described = terminal_text.shortened(field.description, 200)
-                told = (
-                    f"{described}, if any"
-                    if field.optional and not field.value and described
-                    else described
-                )
+                description = terminal_text.shortened(field.description, 200)
+                if field.optional and not field.value and description:
+                    description += " (optional)"
                 yield Static(
                     Content.assemble(
                         (terminal_text.line(field.name), "bold $foreground"),
-                        (f"  {told}", "$quiet"),
+                        (f"  {description}", "$quiet"),
                     ),
                     classes="label",
                     markup=False,
@@ -137,16 +134,19 @@ class ValuesForm(Modal[Mapping[str, str]]):
                 names.id = f"names-{number}"
                 yield names
                 yield Static("", id=f"remark-{number}", classes="remark", markup=False)
-        yield Buttons(Button(Content("Go on"), compact=True, id="go"))
+        yield Buttons(Button(Content("Continue"), compact=True, id="go"))
 
     def on_mount(self) -> None:
         self._entry(next(iter(self._missing()), 0)).focus()
         if self._form is not None:
-            self.run_flow("look", partial(self._look, None), exclusive=True)
+            self.run_flow("check", partial(self._check, None), exclusive=True)
 
     @property
     def texts(self) -> dict[str, str]:
-        """The displayed texts. An unedited one still holds the line ends drawn as symbols."""
+        """The texts by name of the field. One that was not edited is the original value.
+
+        An entry displays line ends as symbols, so its text may differ from that value.
+        """
         texts: dict[str, str] = {}
         for number, field in enumerate(self._fields):
             text = self._entry(number).value
@@ -154,34 +154,29 @@ class ValuesForm(Modal[Mapping[str, str]]):
         return texts
 
     def _entry(self, number: int) -> Entry:
-        found = self.query_one(f"#field-{number}")
-        assert isinstance(found, LineEntry | OptionEntry)
-        return found
+        entry = self.query_one(f"#field-{number}")
+        assert isinstance(entry, LineEntry | OptionEntry)
+        return entry
 
     def _missing(self) -> list[int]:
-        """The fields that must have a text and have none."""
+        """Return the numbers of the fields that need a text and have none."""
+        missing = []
         texts = self.texts
-        return [
-            number
-            for number, field in enumerate(self._fields)
-            if not (
-                field.optional
-                or field.empty
-                or texts[field.name].strip()
-                or texts[field.name] in (field.options or ())
-            )
-        ]
+        for number, field in enumerate(self._fields):
+            text = texts[field.name]
+            has_value = bool(text.strip()) or text in (field.options or ())
+            if not (field.optional or field.empty or has_value):
+                missing.append(number)
+        return missing
 
     @property
-    def _here(self) -> int | None:
+    def _focused_number(self) -> int | None:
         focused = self.focused
-        return (
-            int((focused.id or "").removeprefix("field-"))
-            if isinstance(focused, LineEntry | OptionEntry)
-            else None
-        )
+        if not isinstance(focused, LineEntry | OptionEntry):
+            return None
+        return int((focused.id or "").removeprefix("field-"))
 
-    # --- while it is filled in ------------------------------------------------------------------------------------------------
+    # --- while it is filled in --------------------------------------------------------------------
 
     def on_input_changed(self) -> None:
         self._changed()
@@ -190,7 +185,8 @@ class ValuesForm(Modal[Mapping[str, str]]):
         self._changed()
 
     def on_named_entry_names(self) -> None:
-        self.run_flow("look", partial(self._look, self._here, whole=True), exclusive=True)
+        check = partial(self._check, self._focused_number, all_names=True)
+        self.run_flow("check", check, exclusive=True)
 
     def on_descendant_blur(self) -> None:
         for names in self.query(Suggestions):
@@ -198,44 +194,46 @@ class ValuesForm(Modal[Mapping[str, str]]):
 
     def _changed(self) -> None:
         if self._form is not None and self.is_mounted:
-            self.run_flow("look", partial(self._look, self._here), exclusive=True)
+            self.run_flow("check", partial(self._check, self._focused_number), exclusive=True)
 
-    async def _look(self, here: int | None, *, whole: bool = False) -> None:
-        """Say what the texts mean, and offer names for the one that is being typed; with `whole` for whatever stands there."""
+    async def _check(self, number: int | None, *, all_names: bool = False) -> None:
+        """Show what the texts mean, and suggest names for field `number`, which is being edited.
+
+        With `all_names` names are suggested even for an empty or unedited text.
+        """
         form = self._form
         assert form is not None
-        await asyncio.sleep(0.0 if whole else TYPING_PAUSE)
+        await asyncio.sleep(0.0 if all_names else TYPING_PAUSE)
         texts = self.texts
-        field = self._fields[here] if here is not None else None
-        typed = texts[field.name] if field is not None else ""
-        found: Sequence[Completion] = ()
-        if (
-            field is not None
-            and here is not None
-            and field.named
-            and (whole or (typed.strip() and typed != field.value))
-        ):
-            found = await asyncio.to_thread(
-                form.complete, field.name, "" if whole and typed == field.value else typed, texts
-            )
-            if not self.is_attached or self.texts != texts:
-                return
-            if self._here == here:
-                names = self.query_one(f"#names-{here}", Suggestions)
-                names.offer(
-                    [Suggestion(each.text, len(typed), each.what) for each in found],
-                    typed,
-                    chosen=whole or not field.new,
-                )
-                names.scroll_visible()
-        elif here is not None:
-            self.query_one(f"#names-{here}", Suggestions).offer([])
+        if number is not None:
+            field = self._fields[number]
+            typed = texts[field.name]
+            edited = bool(typed.strip()) and typed != field.value
+            if field.named and (all_names or edited):
+                query = "" if all_names and typed == field.value else typed
+                completions = await asyncio.to_thread(form.complete, field.name, query, texts)
+                if not self.is_attached or self.texts != texts:
+                    return
+                if self._focused_number == number:
+                    self._suggest(number, typed, completions, chosen=all_names or not field.new)
+            else:
+                self.query_one(f"#names-{number}", Suggestions).offer([])
         remarks = await asyncio.to_thread(form.judge, texts)
         if self.is_attached and self.texts == texts:
-            self._say(remarks, final=False)
+            self._show_remarks(remarks, final=False)
 
-    def _say(self, remarks: Mapping[str, FieldMessage], *, final: bool) -> None:
-        """Show remarks under their fields; what is missing is no fault before somebody goes on without it."""
+    def _suggest(
+        self, number: int, typed: str, completions: Sequence[Completion], *, chosen: bool
+    ) -> None:
+        suggestions = [
+            Suggestion(completion.text, len(typed), completion.what) for completion in completions
+        ]
+        names = self.query_one(f"#names-{number}", Suggestions)
+        names.offer(suggestions, typed, chosen=chosen)
+        names.scroll_visible()
+
+    def _show_remarks(self, remarks: Mapping[str, FieldMessage], *, final: bool) -> None:
+        """Show remarks under their fields; a missing value is reported only if `final`."""
         for number, field in enumerate(self._fields):
             remark = remarks.get(field.name)
             if remark is not None and remark.text == NEEDED and not final:
@@ -251,29 +249,29 @@ class ValuesForm(Modal[Mapping[str, str]]):
             focused.value = event.suggestion.insert
             focused.cursor_position = len(focused.value)
 
-    # --- going on -------------------------------------------------------------------------------------------------------------
+    # --- submitting -------------------------------------------------------------------------------
 
     def on_input_submitted(self) -> None:
-        self._go()
+        self._advance()
 
     def on_option_entry_submitted(self) -> None:
-        self._go()
+        self._advance()
 
     def on_button_pressed(self) -> None:
         self.action_submit()
 
-    def _go(self) -> None:
-        """To what is missing behind this field, or before it; else on."""
-        here = self._here or 0
-        missing = [number for number in self._missing() if number != here]
-        following = [number for number in missing if number > here] or missing
-        if following and here not in self._missing():
+    def _advance(self) -> None:
+        """Focus the next field with a missing value, or an earlier one; submit if there is none."""
+        current = self._focused_number or 0
+        missing = [number for number in self._missing() if number != current]
+        following = [number for number in missing if number > current] or missing
+        if following and current not in self._missing():
             self._entry(following[0]).focus()
         else:
             self.action_submit()
 
     def action_submit(self) -> None:
-        self.run_flow("look", self._submit, exclusive=True)
+        self.run_flow("check", self._submit, exclusive=True)
 
     async def _submit(self) -> None:
         texts = self.texts
@@ -286,23 +284,17 @@ class ValuesForm(Modal[Mapping[str, str]]):
             }
         if not self.is_attached:
             return
-        self._say(remarks, final=True)
-        wrong = next(
-            (
-                number
-                for number, field in enumerate(self._fields)
-                if field.name in remarks and remarks[field.name].wrong
-            ),
-            None,
-        )
-        if wrong is not None:
-            self._entry(wrong).focus()
-        elif self.texts == texts:
+        self._show_remarks(remarks, final=True)
+        for number, field in enumerate(self._fields):
+            if field.name in remarks and remarks[field.name].wrong:
+                self._entry(number).focus()
+                return
+        if self.texts == texts:
             self.dismiss(texts)
 
 
-def plain(names: Sequence[str], declared: Mapping[str, Any]) -> list[Field]:
-    """Fields for values of a plan that is no recipe, described by its parameters where it has them."""
+def parameter_fields(names: Sequence[str], declared: Mapping[str, Any]) -> list[Field]:
+    """Return fields for parameters of a plan, with the descriptions of the `declared` ones."""
     return [
         Field(name, (declared[name].description or "") if name in declared else "")
         for name in names

@@ -87,7 +87,7 @@ class Workspace(Screen[None]):
         if event.state is WorkerState.ERROR:
             error = event.worker.error
             if isinstance(error, ObsidianAgentError):
-                self.say("bad", error.problem().message)
+                self.add_entry("bad", error.problem().message)
             elif error is not None:
                 self.app.post_message(event)
 
@@ -100,15 +100,15 @@ class Workspace(Screen[None]):
 
     # --- what actions do --------------------------------------------------------------------------------------------------------
 
-    def say(self, speaker: Speaker, text: str) -> None:
+    def add_entry(self, speaker: Speaker, text: str) -> None:
         """An entry in the conversation."""
         self.panes.chat.transcript.add_entry(speaker, text)
 
-    def hint(self, text: str) -> None:
+    def show_hint(self, text: str) -> None:
         """A short remark above the message box; "" takes it away."""
         self.panes.chat.hint(text)
 
-    def is_idle(self) -> bool:
+    def ensure_idle(self) -> bool:
         """Whether nothing goes on; else says so."""
         if self.turn.phase != "idle":
             self.panes.chat.hint(
@@ -117,7 +117,7 @@ class Workspace(Screen[None]):
             )
         return self.turn.phase == "idle"
 
-    def is_not_writing(self) -> bool:
+    def ensure_not_applying(self) -> bool:
         """Whether no plan is being applied; else says so."""
         if self.turn.phase == "running":
             self.panes.chat.hint(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.turn.proposals import ClientPlan
     from obsidian_agent.tui.turn.thread import CurrentThread
 
-MOST_TOLD = 8
+MAX_LISTED = 8
 """More problems than this are counted, not listed."""
 
 
@@ -56,8 +56,8 @@ class TurnView(Protocol):
     """What shows a turn. Nothing here decides anything."""
 
     def key(self, key_id: str) -> str: ...
-    def say(self, speaker: Speaker, text: str) -> None: ...
-    def hint(self, text: str) -> None: ...
+    def add_entry(self, speaker: Speaker, text: str) -> None: ...
+    def show_hint(self, text: str) -> None: ...
     def busy(self, what: str) -> None: ...
     def end_stream(self, *, keep: bool, mark: str = "") -> None: ...
     def ask(self, event: NeedsInput) -> object: ...
@@ -212,7 +212,7 @@ class TurnController:
                 self._thread.cancel()
                 return False
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """Leave what is on the screen: a turn goes on without it. Not while a plan is being applied."""
         if self.phase == "planning":
             self._stream.discard()
@@ -225,7 +225,7 @@ class TurnController:
         self.pending = self.last = None
         self.forget_plan()
 
-    def take_up(self, pending: Pending | None) -> None:
+    def attach(self, pending: Pending | None) -> None:
         """Show the plan of another conversation, if one waits there."""
         self.pending = pending
         if pending is not None:
@@ -244,12 +244,12 @@ class TurnController:
         view.busy("")
         view.end_stream(keep=message.cancelled, mark="stopped here")
         if message.cancelled:
-            view.say("note", "Cancelled. Nothing was changed.")
+            view.add_entry("note", "Cancelled. Nothing was changed.")
             if ended == "planning" and self.pending is None:
                 self._refuse(self.client)
         elif not self.concluded:
             unknown = f"The run ended without a result. The history ({view.key('main.history')}) shows what was done."
-            view.say(
+            view.add_entry(
                 "bad",
                 unknown if ended == "running" else "That came to no end. Nothing was changed.",
             )
@@ -262,7 +262,7 @@ class TurnController:
             self._show_pending()
         preview, self._approve_when_idle = self._approve_when_idle, None
         if preview is not None and not message.cancelled:
-            view.say("note", "Your settings let this run without a question.")
+            view.add_entry("note", "Your settings let this run without a question.")
             self.approve(preview, "settings")
         following, self._next_stage = self._next_stage, None
         if following is not None:
@@ -286,13 +286,13 @@ class TurnController:
     ) -> None:
         self._token += 1
         self.phase, self.concluded = phase, False
-        told = partial(self._tell_end, work, self._token)
+        told = partial(self._report_end, work, self._token)
         group = "turn" if phase == "planning" else "run"
         self._worker = self._view.run_worker(
             told, group=group, exclusive=exclusive, exit_on_error=False
         )
 
-    async def _tell_end(self, work: Callable[[], Coroutine[Any, Any, None]], token: int) -> None:
+    async def _report_end(self, work: Callable[[], Coroutine[Any, Any, None]], token: int) -> None:
         cancelled = False
         try:
             await work()
@@ -309,7 +309,7 @@ class TurnController:
         self._plan = event.plan
         self._view.busy("Computing the preview")
         for note in event.notes:
-            self._view.say("note", note)
+            self._view.add_entry("note", note)
 
     def preview_started(self, partial: Preview) -> None:
         """Show the first changes; approving is locked."""
@@ -320,11 +320,11 @@ class TurnController:
         """Show the complete preview and wait for a decision; a plan without steps is an answer."""
         plan = self._plan or preview.plan
         if not plan.steps:
-            self._view.say("agent", "\n\n".join([plan.goal, *plan.assumptions]))
+            self._view.add_entry("agent", "\n\n".join([plan.goal, *plan.assumptions]))
             return
         opened = note_to_open(preview, preview.outputs) if self._only_opens(preview) else None
         if opened is not None:
-            self._view.say("note", f"Opened {terminal_text.shortened(opened[0], 200)}.")
+            self._view.add_entry("note", f"Opened {terminal_text.shortened(opened[0], 200)}.")
             self._next_stage = partial(self._view.show_note, *opened)
             return
         self._show(preview, complete=True)
@@ -340,7 +340,7 @@ class TurnController:
                 ", ".join(text for _, text in change_counts(preview.change_set.changes))
                 or "no file changes"
             )
-            self._view.say("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")
+            self._view.add_entry("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")
         if (
             first_time
             and not self._disabled
@@ -350,7 +350,7 @@ class TurnController:
         ):
             self._approve_when_idle = preview
         if any(problem.code == "NO_SELECTION" for problem in preview.errors):
-            self._view.hint(no_selection(self._view.key("main.open")))
+            self._view.show_hint(empty_selection_hint(self._view.key("main.open")))
         self._view.bring_forward()
         self._view.refresh_state()
 
@@ -377,12 +377,12 @@ class TurnController:
         if self.client is not None and self.pending is None:
             self.client.decide("failed", f"The plan cannot be previewed. {problem.message}")
         lines = list(dict.fromkeys(each.sentence for each in (problem, *problems)))
-        more = [f"… and {len(lines) - MOST_TOLD} more"] if len(lines) > MOST_TOLD else []
-        self._view.say("bad", "\n".join([*lines[:MOST_TOLD], *more]))
+        more = [f"… and {len(lines) - MAX_LISTED} more"] if len(lines) > MAX_LISTED else []
+        self._view.add_entry("bad", "\n".join([*lines[:MAX_LISTED], *more]))
         if any(each.code == "NO_SELECTION" for each in (problem, *problems)):
-            self._view.hint(no_selection(self._view.key("main.open")))
+            self._view.show_hint(empty_selection_hint(self._view.key("main.open")))
         elif problem.code.startswith("API_"):
-            self._view.hint("/retry says the same again.")
+            self._view.show_hint("/retry says the same again.")
 
     # --- deciding -------------------------------------------------------------------------------------------------------------
 
@@ -404,7 +404,7 @@ class TurnController:
         self.last, self.pending = pending, None
         self.stage = "run"
         self._view.show_run(preview)
-        self._view.say("note", "Approved.")
+        self._view.add_entry("note", "Approved.")
         self._begin(
             "running",
             partial(self._stream.execute, self._backend.parts.session.plans, preview, by),
@@ -424,7 +424,7 @@ class TurnController:
             )
             self._view.run_worker(noted, group="kept", exit_on_error=False)
             self._refuse(self.last.client)
-            self._view.say("note", "Plan rejected. Nothing was changed.")
+            self._view.add_entry("note", "Plan rejected. Nothing was changed.")
         self._show_nothing()
         self._view.refresh_state()
 
@@ -443,7 +443,7 @@ class TurnController:
 
         self.stage = "result"
         self._view.end_run(result)
-        self._view.say("good" if result.success else "bad", describe_result(result))
+        self._view.add_entry("good" if result.success else "bad", describe_result(result))
         self._view.vault_changed()
         applied = self.last
         if applied is None:
@@ -453,7 +453,9 @@ class TurnController:
         if result.success:
             # What a plan that only reads has found is its result.
             for what, lines in findings(applied.preview, result.outputs):
-                self._view.say("agent", "\n".join([f"{terminal_text.line(what)}:", "", *lines]))
+                self._view.add_entry(
+                    "agent", "\n".join([f"{terminal_text.line(what)}:", "", *lines])
+                )
         self._view.run_worker(
             partial(self._check, applied, result), group="kept", exit_on_error=False
         )
@@ -470,7 +472,7 @@ class TurnController:
             if step not in applied.preview.deferred
         }
         self._plan, self._disabled = applied.plan, applied.disabled
-        self._view.say(
+        self._view.add_entry(
             "note", "A command has run. This is the rest of the plan as the vault is now."
         )
         self.preview(
@@ -494,7 +496,7 @@ class TurnController:
             self.failed(unlike[0], unlike[1:])
             if may_repair:
                 self.repair = repair_request(unlike)
-                self._view.say(
+                self._view.add_entry(
                     "note",
                     f"/repair asks for a plan that puts it right. {self._view.key('result.undo')} in the result undoes the run.",
                 )
@@ -502,7 +504,7 @@ class TurnController:
             await asyncio.to_thread(self._backend.parts.session.saved.count, applied.macro)
 
 
-def no_selection(open_key: str) -> str:
+def empty_selection_hint(open_key: str) -> str:
     """What to do about a selection that is missing; `open_key` opens a note."""
     return f"Selection is empty. Please select text first.\nSelect bullet points to create notes from ({open_key} opens a note)."
 
