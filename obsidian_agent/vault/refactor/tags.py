@@ -1,14 +1,15 @@
-"""A tag under another name, or taken out, in the properties and the text of a note; nothing else in the note differs.
+"""Renaming and removal of tags in the properties and the text of a note.
 
-Only what Obsidian reads as a tag is touched, at the very place where it stands. Tags nested below a renamed one follow; with one that goes
-goes a blank beside it, or the whole line where nothing else stands in it. The new bytes are scanned again: the tags must be the old ones with
-the new names, or without those that go, else the note is refused.
+Only what Obsidian reads as a tag is changed, in place. Tags nested below a renamed one are renamed
+as well. A tag is removed with an adjacent blank, or with its whole line if nothing else is in it.
+The new bytes are scanned again: the note is refused unless its tags are the old ones with the new
+names, or without the removed ones.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from obsidian_agent.dataclass import dataclass
@@ -19,147 +20,160 @@ from obsidian_agent.vault.markdown.model import NoteTag
 from obsidian_agent.vault.markdown.note import scan, scan_text
 from obsidian_agent.vault.text import Edit, apply, decode
 
-_OPENS_TAG = frozenset(b"\"'#")
+_BEFORE_QUOTED_TAG = frozenset(b"\"'#")
+"""Characters directly before a tag in a quoted string."""
+_BLANKS = b" \t"
+_LINE = re.compile(rb"([^\n]*?)(?:\r?\n|\r?\Z)")
 
 
 @dataclass(frozen=True, slots=True)
 class TagRename:
-    """One tag's old and new name, without `#`."""
+    """The old and the new name of a tag, without `#`."""
 
     old: str
     new: str
 
     @classmethod
     def parse(cls, old: str, new: str) -> TagRename:
-        """From what a person or a model wrote. ToolError ARGUMENT_INVALID when Obsidian would not read one of them as a tag."""
-        return cls(_bare(old), _bare(new))
+        """Create a rename from input. Raises ToolError ARGUMENT_INVALID if one is not a tag."""
+        return cls(_tag_name(old), _tag_name(new))
 
     def new_name(self, name: str) -> str | None:
-        """What a tag is called then; None for another tag."""
+        """Return the name of a tag after the rename, or None for another tag."""
         if not tag_within(tag_key(name), tag_key(self.old)):
             return None
         below = name.rstrip("/").split("/")[self.old.count("/") + 1 :]
         return "/".join([self.new, *below])
 
 
-def _bare(tag: str) -> str:
-    name = tag.strip().removeprefix("#").rstrip("/")
-    if [found.name for found in scan_text(f"#{name}").tags] != [name] or not all(name.split("/")):
-        hint = "A tag has letters, digits, _, - and /, no blanks, and is not a number."
-        raise ToolError(f"{tag!r} is not something that Obsidian reads as a tag.", hint=hint)
-    return name
-
-
 def retag(data: bytes, rename: TagRename, path: str = "the note") -> tuple[bytes, int]:
-    """The bytes of a note with a tag renamed, and how many times it was there under a name that changes.
+    """Rename a tag in a note. Return the new bytes, and the number of tags that changed.
 
-    A list of tags that had both names keeps the new one once. Raises VaultError: NOT_TEXT when the note is not UTF-8,
-    FRONTMATTER_INVALID when it cannot be changed so that it says just this.
+    A list of tags that had both names has the new one once. Raises VaultError: NOT_TEXT if the note
+    is not UTF-8, FRONTMATTER_INVALID if it cannot be changed safely.
     """
     old = scan(data, path).tags
-    found = [
-        (tag, new)
-        for tag in old
-        if (new := rename.new_name(tag.name)) is not None and new != tag.name
-    ]
-    if not found:
+    renames: list[tuple[NoteTag, str]] = []
+    unchanged: set[str] = set()
+    for tag in old:
+        new = rename.new_name(tag.name)
+        if new is None and tag.in_properties:
+            unchanged.add(tag_key(tag.name))
+        elif new is not None and new != tag.name:
+            renames.append((tag, new))
+    if not renames:
         return data, 0
-    listed = {
-        tag_key(tag.name) for tag in old if tag.in_properties and rename.new_name(tag.name) is None
-    }
-    placed = [
-        (tag, new)
-        for tag, new in found
-        if _is_placed(data, tag) and not (tag.in_properties and tag_key(new) in listed)
-    ]
-    rest = [(tag, new) for tag, new in found if (tag, new) not in placed]
+    in_place: list[tuple[NoteTag, str]] = []
+    in_list: list[tuple[NoteTag, str]] = []
+    for tag, new in renames:
+        is_duplicate = tag.in_properties and tag_key(new) in unchanged
+        if _is_verbatim(data, tag) and not is_duplicate:
+            in_place.append((tag, new))
+        else:
+            in_list.append((tag, new))
     for quoted in (False, True):
-        changed = apply(data, [_edit(data, tag, new, quoted=quoted) for tag, new in placed])
-        if rest:
-            changed = _edit_list(changed, rest, path)
-        if _says(scan(changed, path).tags, old, rename):
-            return changed, len(found)
+        content = apply(data, [_edit(data, tag, new, quoted=quoted) for tag, new in in_place])
+        if in_list:
+            content = _edit_list(content, in_list, path)
+        if _are_renamed(scan(content, path).tags, old, rename):
+            return content, len(renames)
     raise VaultError(
         f"The tags of {path} cannot be changed safely.", code="FRONTMATTER_INVALID", path=path
     )
 
 
-def _is_placed(data: bytes, tag: NoteTag) -> bool:
-    """Whether a tag is where it says; a tag in properties that YAML writes in another way is not."""
+def untag(data: bytes, names: Iterable[str] | None, path: str = "the note") -> tuple[bytes, int]:
+    """Remove tags from a note, or all tags if `names` is None. Nested tags are different ones.
+
+    Return the new bytes, and the number of removed tags. Raises VaultError: NOT_TEXT if the note is
+    not UTF-8, FRONTMATTER_INVALID if it cannot be changed safely.
+    """
+    keys = None if names is None else {tag_key(name) for name in names}
+    old = scan(data, path).tags
+    removed = [tag for tag in old if keys is None or tag_key(tag.name) in keys]
+    if not removed:
+        return data, 0
+    content = apply(data, _removals(data, [tag for tag in removed if not tag.in_properties]))
+    listed = [tag.name for tag in removed if tag.in_properties]
+    if listed:
+        content = edit_properties(decode(content, path), remove_tags=listed).encode()
+    remaining = [tag.name for tag in old if tag not in removed]
+    if [tag.name for tag in scan(content, path).tags] != remaining:
+        raise VaultError(
+            f"The tags of {path} cannot be removed safely.", code="FRONTMATTER_INVALID", path=path
+        )
+    return content, len(removed)
+
+
+def _tag_name(tag: str) -> str:
+    name = tag.strip().removeprefix("#").rstrip("/")
+    if [scanned.name for scanned in scan_text(f"#{name}").tags] == [name] and all(name.split("/")):
+        return name
+    raise ToolError(
+        f"{tag!r} is not a tag in Obsidian.",
+        hint="A tag has letters, digits, _, - and /, no blanks, and is not a number.",
+    )
+
+
+def _is_verbatim(data: bytes, tag: NoteTag) -> bool:
+    """Return True if a tag is in the note as it is named, not in another notation of YAML."""
     return not tag.in_properties or data[tag.start : tag.end] == tag.name.encode()
 
 
 def _edit(data: bytes, tag: NoteTag, new: str, *, quoted: bool) -> Edit[bytes]:
     if not tag.in_properties:
         return Edit(tag.start, tag.end, f"#{new}".encode())
-    bare = data[tag.start - 1] not in _OPENS_TAG
-    return Edit(tag.start, tag.end, (f'"{new}"' if quoted and bare else new).encode())
+    if quoted and data[tag.start - 1] not in _BEFORE_QUOTED_TAG:
+        new = f'"{new}"'
+    return Edit(tag.start, tag.end, new.encode())
 
 
-def _edit_list(data: bytes, tags: Iterable[tuple[NoteTag, str]], path: str) -> bytes:
-    text = decode(data, path)
-    names = list(tags)
+def _edit_list(data: bytes, renames: Sequence[tuple[NoteTag, str]], path: str) -> bytes:
     edited = edit_properties(
-        text, add_tags=[new for _, new in names], remove_tags=[tag.name for tag, _ in names]
+        decode(data, path),
+        add_tags=[new for _, new in renames],
+        remove_tags=[tag.name for tag, _ in renames],
     )
     return edited.encode()
 
 
-def _says(tags: Iterable[NoteTag], old: Iterable[NoteTag], rename: TagRename) -> bool:
-    """Whether a note's tags are the old ones with new names: those of the text in order, those of the properties each at least once."""
-    wanted = [tag._replace(name=rename.new_name(tag.name) or tag.name) for tag in old]
-    found = list(tags)
-    listed, to_list = ({tag.name for tag in some if tag.in_properties} for some in (found, wanted))
-    if [tag.name for tag in found if not tag.in_properties] != [
-        tag.name for tag in wanted if not tag.in_properties
-    ]:
-        return False
-    return listed <= to_list and {*map(tag_key, listed)} == {*map(tag_key, to_list)}
+def _are_renamed(tags: Iterable[NoteTag], old: Iterable[NoteTag], rename: TagRename) -> bool:
+    """Return True if the tags of a note are the old ones with new names.
 
-
-_BLANKS = b" \t"
-_LINE = re.compile(rb"([^\n]*?)(?:\r?\n|\r?\Z)")
-
-
-def untag(data: bytes, names: Iterable[str] | None, path: str = "the note") -> tuple[bytes, int]:
-    """The bytes of a note without the named tags (None: without any), and how many were taken out; nested tags are others.
-
-    Raises VaultError: NOT_TEXT when the note is not UTF-8, FRONTMATTER_INVALID when it cannot be changed so that it says just this.
+    Those of the text must be in order, those of the properties must each occur at least once.
     """
-    wanted = None if names is None else {tag_key(name) for name in names}
-    old = scan(data, path).tags
-    going = [tag for tag in old if wanted is None or tag_key(tag.name) in wanted]
-    if not going:
-        return data, 0
-    changed = apply(data, _edits(data, [tag for tag in going if not tag.in_properties]))
-    listed = [tag.name for tag in going if tag.in_properties]
-    if listed:
-        changed = edit_properties(decode(changed, path), remove_tags=listed).encode()
-    if [tag.name for tag in scan(changed, path).tags] != [
-        tag.name for tag in old if tag not in going
-    ]:
-        raise VaultError(
-            f"The tags of {path} cannot be taken out safely.", code="FRONTMATTER_INVALID", path=path
-        )
-    return changed, len(going)
+    expected = [tag._replace(name=rename.new_name(tag.name) or tag.name) for tag in old]
+    actual = list(tags)
+    if _names_in_text(actual) != _names_in_text(expected):
+        return False
+    listed = {tag.name for tag in actual if tag.in_properties}
+    expected_list = {tag.name for tag in expected if tag.in_properties}
+    return listed <= expected_list and {*map(tag_key, listed)} == {*map(tag_key, expected_list)}
 
 
-def _edits(data: bytes, tags: list[NoteTag]) -> Iterator[Edit[bytes]]:
-    """What to cut: each tag with the blank before it, or at the start of a line the one behind it; lines of nothing else as a whole."""
+def _names_in_text(tags: Iterable[NoteTag]) -> list[str]:
+    return [tag.name for tag in tags if not tag.in_properties]
+
+
+def _removals(data: bytes, tags: list[NoteTag]) -> Iterator[Edit[bytes]]:
+    """Yield the edits that remove tags from the text.
+
+    A tag is removed with the blank before it, or at the start of a line with the one after it. A
+    line of nothing else is removed as a whole.
+    """
     for start, of_line in groupby(tags, key=lambda tag: data.rfind(b"\n", 0, tag.start) + 1):
         line = _LINE.match(data, start)
         assert line is not None
         runs: list[tuple[int, int]] = []
         for tag in of_line:
-            # Neighbours with only blanks between them are one.
+            # Tags with only blanks between them are one run.
             if runs and not data[runs[-1][1] : tag.start].strip(_BLANKS):
                 runs[-1] = (runs[-1][0], tag.end)
             else:
                 runs.append((tag.start, tag.end))
-        places = [start, *(place for run in runs for place in run), line.end(1)]
-        if not b"".join(
-            data[one:other] for one, other in zip(places[::2], places[1::2], strict=True)
-        ).strip(_BLANKS):
+        cuts = [Edit(first - start, last - start, b"") for first, last in runs]
+        rest = apply(data[start : line.end(1)], cuts)
+        if not rest.strip(_BLANKS):
             yield Edit(start, line.end(), b"")
             continue
         for first, last in runs:
