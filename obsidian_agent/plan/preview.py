@@ -46,8 +46,8 @@ from obsidian_agent.vault.views.changes import (
     Operation,
     WriteFile,
 )
+from obsidian_agent.vault.views.hashed_base import HashedBase
 from obsidian_agent.vault.views.overlay import OverlayVault
-from obsidian_agent.vault.views.overlay_entries import HashedBase
 from obsidian_agent.vault.views.view import VaultView
 
 FIRST_SCREEN = 40

@@ -1,12 +1,10 @@
-"""What can happen to a vault, as data: the changes that tools propose, the operations that the executor carries out, and the net effect on each
-path that people and programs see.
+"""Changes to a vault, as data: proposals of tools, operations of the executor, and net changes.
 
-A tool proposes `FileChange`s. `OverlayVault` (overlay.py) folds them and yields a `ChangeSet`: the ordered `Operation`s that lead
-from the vault on disk to the vault that was shown. Each file's content is written by exactly one `WriteFile`; structure (folders, moves,
-trash) is replayed in the order in which the steps did it. The net effect comes from where every file was and what it holds now.
-
-Unified diffs of net changes are exact, and fast enough to make ten thousand of them. Their lines end at "\\n" only, so a "\\r" stays visible as part
-of its line. What two texts share at their start and end is cut off before difflib sees the rest; most edits of notes leave a line or two.
+A tool proposes `FileChange`s. `OverlayVault` (overlay.py) applies them and returns a `ChangeSet`:
+the ordered `Operation`s that turn the vault on disk into the vault of the preview. The content of
+each file is written by exactly one `WriteFile`; structural operations (new folders, moves, trash)
+are replayed in the order of the steps. Net changes follow from the original path and the final
+content of each file.
 """
 
 from __future__ import annotations
@@ -19,18 +17,20 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.paths.path import VaultPath
 
+ChangeKind = Literal["create", "modify", "delete", "rename", "mkdir"]
+
 
 def content_hash(data: bytes) -> str:
-    """SHA-256 of the bytes, as hex: the `hash` of the plan language."""
+    """Return the SHA-256 of the bytes as hex: the `hash` of the plan language."""
     return hashlib.sha256(data).hexdigest()
 
 
-# --- what tools propose -------------------------------------------------------------------------------------------------------
+# --- proposals of tools ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class CreateFile:
-    """A new file at a free path. Missing parents are made (and shown) by the overlay."""
+    """A new file at a free path. The overlay creates missing parents, visibly."""
 
     path: VaultPath
     content: bytes
@@ -38,15 +38,16 @@ class CreateFile:
 
 @dataclass(frozen=True, slots=True)
 class CursorMark:
-    """Where an editor's step leaves the cursor: an index in the text of the new content; whether it used up the run's selection."""
+    """The position of the cursor after an editor step, as an index in the new text."""
 
     offset: int
     replaced: bool
+    """Whether the step replaced the run's selection."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModifyFile:
-    """New content for a file that exists in the view. The tools of the editor also say where the cursor is then."""
+    """New content for an existing file. Editor tools also set the cursor."""
 
     path: VaultPath
     content: bytes
@@ -55,7 +56,10 @@ class ModifyFile:
 
 @dataclass(frozen=True, slots=True)
 class RenameEntry:
-    """A file or folder gets a new path. Missing parents of `new_path` are made. With `overwrite`, a file in the way goes to the trash."""
+    """A new path for a file or folder. Missing parents of `new_path` are created.
+
+    With `overwrite`, a file at `new_path` goes to the trash.
+    """
 
     path: VaultPath
     new_path: VaultPath
@@ -64,14 +68,14 @@ class RenameEntry:
 
 @dataclass(frozen=True, slots=True)
 class DeleteEntry:
-    """A file or folder goes to the vault's own `.trash/` under a free name that the overlay picks."""
+    """A move of a file or folder to the vault's own `.trash/`, under a free name."""
 
     path: VaultPath
 
 
 @dataclass(frozen=True, slots=True)
 class MakeFolder:
-    """A folder, with the parents it lacks. No change when it exists."""
+    """A new folder with its missing parents. No change if it exists."""
 
     path: VaultPath
 
@@ -79,35 +83,34 @@ class MakeFolder:
 FileChange = CreateFile | ModifyFile | RenameEntry | DeleteEntry | MakeFolder
 
 
-# --- what the executor does ---------------------------------------------------------------------------------------------------
+# --- operations of the executor -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class MakeDir:
-    """mkdir of one folder whose parent exists."""
+    """The creation of one folder, whose parent exists."""
 
     path: VaultPath
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Rename of a file or folder to a free path in an existing folder; with `trash`, into `.trash/`.
-
-    `before_hash` is the content hash of a file (None for a folder, or a file too large to be read): the file must still have it.
-    `inventory` is what was at the start in a folder that is moved, or the size and times of such a file: it must still be so.
-    """
+    """A rename of a file or folder to a free path in an existing folder."""
 
     path: VaultPath
     new_path: VaultPath
     folder: bool
     before_hash: str | None
+    """The hash that a file must still have; None for folders, and files too large to hash."""
     trash: bool = False
+    """Whether the new path is in `.trash/`."""
     inventory: Inventory | None = None
+    """The contents of a folder, or size and times of a large file. They must be unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """The one write of a file: created when `before_hash` is None, else replaced while it still has that hash."""
+    """The only write of a file. Its current hash must be `before_hash`; None for a new file."""
 
     path: VaultPath
     before_hash: str | None
@@ -120,75 +123,82 @@ Operation = MakeDir | Move | WriteFile
 
 @dataclass(frozen=True, slots=True)
 class OwnedOperation:
-    """An operation and the index (in the preview's list of instances) of the instance that causes it."""
+    """An operation and the instance that causes it, as an index in the preview's instances."""
 
     operation: Operation
     instance: int
 
 
-ChangeKind = Literal["create", "modify", "delete", "rename", "mkdir"]
+# --- net changes ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class NetChange:
-    """The net effect on one path, as shown and approved.
+    """The net effect on one path, as displayed and approved.
 
-    `before` is where the old content can be read in the vault as it was (None: there was none), `content` the new content
-    (None: unchanged). A renamed and edited file is one rename with content. A folder that goes to the trash is one change; `files` counts
-    the files that go with it.
+    A file that is renamed and edited is one rename with content.
     """
 
     kind: ChangeKind
     path: VaultPath
     new_path: VaultPath | None = None
     before: VaultPath | None = None
+    """The path of the old content in the original vault; None if there was none."""
     content: bytes | None = None
+    """The new content; None if it is unchanged."""
     folder: bool = False
     files: int = 0
+    """The number of files in a deleted folder, which is one change."""
     before_hash: str | None = None
-    """Of the old content, where it was read."""
+    """The hash of the old content, if it was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """Everything a plan does to the vault: `operations` in the order of execution, `changes` as the net effect, sorted by path.
+    """All effects of a plan on the vault.
 
-    `joined` are pairs of instances: what the first made of a file reaches the disk only with the operations of the second.
+    `operations` are in the order of execution, `changes` is the net effect, sorted by path.
     """
 
     operations: tuple[OwnedOperation, ...] = ()
     changes: tuple[NetChange, ...] = ()
     joined: frozenset[tuple[int, int]] = field(default=frozenset(), compare=False)
+    """Pairs of instances that wrote the same file.
+
+    The first one's content reaches the disk only with the operations of the second.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class MovedFile:
-    """A file that is new, changed or elsewhere: where it is, where it was (None: new), its new bytes (None: as they were)."""
+    """A file that is new, changed or moved."""
 
     path: VaultPath
     origin: VaultPath | None
+    """The original path; None for a new file."""
     content: bytes | None
+    """The new content; None if it is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderMove:
-    """A folder of the vault at the start, and where it is now."""
+    """A folder of the original vault and its current path."""
 
     origin: VaultPath
     path: VaultPath
 
     def after(self, old: VaultPath, new: VaultPath) -> FolderMove:
-        """This move, followed by a move of `old` to `new`."""
+        """Return this move followed by a move of `old` to `new`."""
         if self.path == old:
             return FolderMove(self.origin, new)
-        return (
-            FolderMove(self.origin, self.path.rebased(old, new)) if self.path.within(old) else self
-        )
+        if self.path.within(old):
+            return FolderMove(self.origin, self.path.rebased(old, new))
+        return self
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """An entry of the vault at the start that went to the trash; for a folder, `files` counts what went with it."""
+    """An entry of the original vault that went to the trash, with `files` files below it."""
 
     path: VaultPath
     folder: bool
@@ -202,30 +212,26 @@ def net_changes(
     deletions: Iterable[Deletion],
     hash_of: Callable[[VaultPath], str | None],
 ) -> tuple[NetChange, ...]:
-    """The net changes, sorted by path: one a path, and two where something new stands at the place that something else left by a
-    rename, or where a deleted folder was: the one that leaves comes first. What a folder's move explains is not listed again, unless
-    its content changed too. `hash_of` knows what content was read."""
-    gone = {
-        each.path.text: NetChange("delete", each.path, folder=True, files=each.files)
-        if each.folder
-        else NetChange(
-            "delete", each.path, before=each.path, files=each.files, before_hash=hash_of(each.path)
-        )
-        for each in deletions
-    }
+    """Return the net changes, sorted by path. `hash_of` knows the hashes of the files read.
+
+    A path has one change. It has two if something new is at the old path of a rename or of a
+    deleted folder; then the change that frees the path comes first. A file that only moves along
+    with its folder is not listed.
+    """
+    deleted = {deletion.path.text: _deletion(deletion, hash_of) for deletion in deletions}
     leaving = [
-        NetChange("rename", m.origin, new_path=m.path, folder=True)
-        for m in moves
-        if m.origin.text != m.path.text
+        NetChange("rename", move.origin, new_path=move.path, folder=True)
+        for move in moves
+        if move.origin.text != move.path.text
     ]
     arriving = [NetChange("mkdir", folder, folder=True) for folder in folders]
     for file in files:
         change = _file_change(file, moves, None if file.origin is None else hash_of(file.origin))
         if change is None:
             continue
-        replaced = gone.get(change.path.text)
+        replaced = deleted.get(change.path.text)
         if change.kind == "create" and replaced is not None and not replaced.folder:
-            del gone[change.path.text]
+            del deleted[change.path.text]
             change = NetChange(
                 "modify",
                 change.path,
@@ -234,7 +240,15 @@ def net_changes(
                 before_hash=replaced.before_hash,
             )
         (leaving if change.kind == "rename" else arriving).append(change)
-    return tuple(sorted([*gone.values(), *leaving, *arriving], key=lambda change: change.path.text))
+    changes = [*deleted.values(), *leaving, *arriving]
+    return tuple(sorted(changes, key=lambda change: change.path.text))
+
+
+def _deletion(deletion: Deletion, hash_of: Callable[[VaultPath], str | None]) -> NetChange:
+    path, files = deletion.path, deletion.files
+    if deletion.folder:
+        return NetChange("delete", path, folder=True, files=files)
+    return NetChange("delete", path, before=path, files=files, before_hash=hash_of(path))
 
 
 def _file_change(
@@ -248,7 +262,7 @@ def _file_change(
         return NetChange(
             "modify", file.path, before=file.origin, content=file.content, before_hash=before_hash
         )
-    if file.content is None and _carried(file.origin, moves) == file.path.text:
+    if file.content is None and _path_after_moves(file.origin, moves) == file.path.text:
         return None
     return NetChange(
         "rename",
@@ -260,11 +274,13 @@ def _file_change(
     )
 
 
-def _carried(origin: VaultPath, moves: Sequence[FolderMove]) -> str:
-    """Where the folder moves alone would have brought a file: the deepest folder that moved decides."""
-    best = max(
+def _path_after_moves(origin: VaultPath, moves: Sequence[FolderMove]) -> str:
+    """Return the path of a file after the moves of folders alone. The deepest folder decides."""
+    deepest = max(
         (move for move in moves if origin.within(move.origin)),
         key=lambda move: len(move.origin.text),
         default=None,
     )
-    return origin.text if best is None else origin.rebased(best.origin, best.path).text
+    if deepest is None:
+        return origin.text
+    return origin.rebased(deepest.origin, deepest.path).text

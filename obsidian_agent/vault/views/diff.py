@@ -1,4 +1,9 @@
-"""Unified diffs of net changes: exact, and fast enough to make ten thousand of them."""
+"""Unified diffs of net changes: exact, and fast enough for ten thousand of them.
+
+Lines end at "\\n" only, so a "\\r" stays visible as part of its line. The lines that two texts
+share at their start and end are removed before difflib compares the rest; most edits of notes leave
+a line or two.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,16 @@ from itertools import accumulate
 
 CONTEXT = 3
 DIFFLIB_LIMIT = 3_000
-"""Changed regions of more lines than this on either side are shown as removed and added whole: difflib is quadratic."""
+"""Maximum number of lines of a changed region that difflib compares, because it is quadratic.
+
+Larger regions are displayed as removed and added completely.
+"""
 
 DIFFLIB_WORK = 3_000_000
-"""Comparisons that difflib may make for one file. Many equal lines need more: these regions are shown whole too."""
+"""Maximum number of comparisons by difflib for one file. Many equal lines need more.
+
+Their region is displayed as removed and added completely.
+"""
 
 NO_NEWLINE = "\\ No newline at end of file\n"
 
@@ -20,7 +31,10 @@ Opcode = tuple[str, int, int, int, int]
 
 
 def unified_diff(before: bytes | None, after: bytes | None, old_name: str, new_name: str) -> str:
-    """The unified diff between two contents (None: the file does not exist on that side); "" when equal or when a side is no UTF-8 text."""
+    """Return the unified diff of two contents. None: the file does not exist on that side.
+
+    Return "" if they are equal or one of them is not UTF-8.
+    """
     try:
         old = _lines(before)
         new = _lines(after)
@@ -47,7 +61,7 @@ def _lines(data: bytes | None) -> list[str]:
 
 
 def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """Changed regions only, as difflib opcodes without "equal"."""
+    """Return the changed regions as difflib opcodes, without "equal"."""
     start, limit = 0, min(len(old), len(new))
     while start < limit and old[start] == new[start]:
         start += 1
@@ -79,25 +93,28 @@ class _TooAlike(Exception):
 
 
 class _BoundedMatcher(SequenceMatcher[str]):
-    """A matcher that raises `_TooAlike` when it has compared lines `DIFFLIB_WORK` times."""
+    """A matcher that raises `_TooAlike` after `DIFFLIB_WORK` comparisons of lines."""
 
     def __init__(self, a: Sequence[str], b: Sequence[str]) -> None:
         super().__init__(None, a, b, autojunk=False)
         counts = Counter(b)
-        self._until = list(accumulate((counts[line] for line in a), initial=0))
+        self._work_until = list(accumulate((counts[line] for line in a), initial=0))
         self._work = 0
 
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
-        self._work += self._until[-1 if ahi is None else ahi] - self._until[alo]
+        self._work += self._work_until[-1 if ahi is None else ahi] - self._work_until[alo]
         if self._work > DIFFLIB_WORK:
             raise _TooAlike
         return super().find_longest_match(alo, ahi, blo, bhi)
 
 
 def _edited_in_place(changed: Sequence[int]) -> list[Opcode]:
-    """Lines that were edited where they stand, by their numbers: what difflib would find, at a tenth of the cost."""
+    """Return the opcodes of lines that were edited in place, given by their numbers.
+
+    difflib would return the same at ten times the cost.
+    """
     codes: list[Opcode] = []
     for at in changed:
         first = codes.pop()[1] if codes and codes[-1][2] == at else at
@@ -106,7 +123,7 @@ def _edited_in_place(changed: Sequence[int]) -> list[Opcode]:
 
 
 def _hunks(codes: list[Opcode]) -> Iterator[list[Opcode]]:
-    """Changed regions grouped where their context would touch."""
+    """Group changed regions whose context would touch."""
     group: list[Opcode] = []
     for code in codes:
         if group and code[1] - group[-1][2] > 2 * CONTEXT:
@@ -125,14 +142,14 @@ def _render(group: list[Opcode], old: Sequence[str], new: Sequence[str], parts: 
     j, new_stop = first[3] - lead, last[4] + tail
     parts.append(f"@@ -{_range(i, stop)} +{_range(j, new_stop)} @@\n")
     for _, i1, i2, j1, j2 in group:
-        _emit(" ", old[i:i1], parts)
-        _emit("-", old[i1:i2], parts)
-        _emit("+", new[j1:j2], parts)
+        _add_lines(" ", old[i:i1], parts)
+        _add_lines("-", old[i1:i2], parts)
+        _add_lines("+", new[j1:j2], parts)
         i = i2
-    _emit(" ", old[i:stop], parts)
+    _add_lines(" ", old[i:stop], parts)
 
 
-def _emit(sign: str, lines: Sequence[str], parts: list[str]) -> None:
+def _add_lines(sign: str, lines: Sequence[str], parts: list[str]) -> None:
     for line in lines:
         if line.endswith("\n"):
             parts.append(sign + line)

@@ -1,4 +1,4 @@
-"""A vault without what nobody else may know of: hidden files and folders do not exist, whichever way they are asked for."""
+"""Views without hidden files: as if they did not exist, or as if they had no text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from obsidian_agent.vault.views.view import FileStat, VaultEntry, VaultView
 
 
 class FilteredView(VaultView):
-    """A `VaultView` of what is left of another one.
+    """A view in which hidden files and folders do not exist.
 
-    `denied` says by name what is hidden; `real` where a path leads when links are followed. A link to something hidden is hidden too, and so
-    is a folder in which every file is hidden.
+    `is_denied` decides by path what is hidden; `real` resolves links. A link to something hidden is
+    hidden too, and so is a folder in which every file is hidden.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class FilteredView(VaultView):
         self.inner = inner
         self.is_denied = is_denied
         self._real = real
-        self._known = {ROOT.text: False}  # a vault of which everything is hidden is empty
+        self._hidden = {ROOT.text: False}  # a vault in which everything is hidden is empty
         self._index: VaultIndex | None = None
 
     @property
@@ -41,30 +41,30 @@ class FilteredView(VaultView):
         return self._index
 
     def is_hidden(self, path: VaultPath) -> bool:
-        """Whether it is hidden, or leads to something that is."""
-        known = self._known.get(path.text)
-        if known is None:
-            known = self._known[path.text] = (
+        """Return whether a path is hidden or leads to something hidden."""
+        hidden = self._hidden.get(path.text)
+        if hidden is None:
+            hidden = self._hidden[path.text] = (
                 self.is_denied(path)
                 or self._leads_to_hidden(path)
                 or path.text in self._emptied_folders
             )
-        return known
+        return hidden
 
     @cached_property
     def _emptied_folders(self) -> frozenset[str]:
-        """The folders that hold files, all of them denied."""
-        used, left = set[str](), {ROOT.text}
+        """The folders that hold files, all of which are denied."""
+        with_denied, with_visible = set[str](), {ROOT.text}
         for entry in budget.checked(self.inner.walk(ROOT)):
             if entry.kind == "file":
-                folders = used if self.is_denied(entry.path) else left
-                above = entry.path.parent
-                while above.text not in folders:
-                    folders.add(above.text)
-                    above = above.parent
-                    if above.is_root:
+                folders = with_denied if self.is_denied(entry.path) else with_visible
+                parent = entry.path.parent
+                while parent.text not in folders:
+                    folders.add(parent.text)
+                    parent = parent.parent
+                    if parent.is_root:
                         break
-        return frozenset(used - left)
+        return frozenset(with_denied - with_visible)
 
     def _is_listed(self, entry: VaultEntry) -> bool:
         return not self.is_denied(entry.path) and (
@@ -79,19 +79,19 @@ class FilteredView(VaultView):
 
     def read(self, path: VaultPath) -> bytes:
         budget.check()
-        self._refuse(path)
+        self._check_visible(path)
         return self.inner.read(path)
 
     def stat(self, path: VaultPath) -> FileStat:
-        self._refuse(path)
+        self._check_visible(path)
         return self.inner.stat(path)
 
     def children(self, folder: VaultPath) -> list[VaultEntry]:
-        self._refuse(folder)
+        self._check_visible(folder)
         return [entry for entry in self.inner.children(folder) if self._is_listed(entry)]
 
     def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
-        self._refuse(folder)
+        self._check_visible(folder)
         return (
             entry for entry in budget.checked(self.inner.walk(folder)) if self._is_listed(entry)
         )
@@ -109,14 +109,15 @@ class FilteredView(VaultView):
         return self.inner.real(path)
 
     def inventory(self, path: VaultPath) -> Inventory | None:
-        """See `VaultView.inventory`: also of what is hidden, which goes along."""
-        self._refuse(path)
+        """Return what moves along with the entry at `path`, including hidden files."""
+        self._check_visible(path)
         return self.inner.inventory(path)
 
     def trash_names(self) -> Collection[str]:
         return self.inner.trash_names()
 
-    def _refuse(self, path: VaultPath) -> None:
+    def _check_visible(self, path: VaultPath) -> None:
+        """Raise FILE_NOT_FOUND for a hidden path."""
         if self.is_hidden(path):
             raise missing(path)
 
@@ -124,12 +125,12 @@ class FilteredView(VaultView):
         try:
             real = self._real(path)
         except VaultError:
-            return False  # a link to nowhere or out of the vault: the view below says what it says of those
+            return False  # a link to nothing or out of the vault: the inner view refuses it
         return real.text != path.text and self.is_denied(real)
 
 
 class FilteredIndex(VaultIndex):
-    """Another index without what is hidden, and links decided among the files that are left."""
+    """An index without hidden files. Links resolve among the other files."""
 
     def __init__(self, inner: VaultIndex, view: FilteredView) -> None:
         super().__init__()
@@ -138,10 +139,9 @@ class FilteredIndex(VaultIndex):
 
     @property
     def problems(self) -> Mapping[str, Problem]:
-        found = self._inner.problems
         return {
             text: problem
-            for text, problem in found.items()
+            for text, problem in self._inner.problems.items()
             if not self._view.is_hidden(parse(text, PathUse.READ))
         }
 
@@ -155,19 +155,19 @@ class FilteredIndex(VaultIndex):
         return NO_FACTS if self._view.is_hidden(path) else self._inner.facts(path)
 
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
-        return self._left(self._inner.tagged(tag, folder))
+        return self._visible(self._inner.tagged(tag, folder))
 
     def files_linking_name(self, name: str) -> list[VaultPath]:
-        return self._left(self._inner.files_linking_name(name))
+        return self._visible(self._inner.files_linking_name(name))
 
     def files_named(self, name: str) -> list[VaultPath]:
-        return self._left(self._inner.files_named(name))
+        return self._visible(self._inner.files_named(name))
 
     def bases(self) -> list[VaultPath]:
-        return self._left(self._inner.bases())
+        return self._visible(self._inner.bases())
 
     def notes_with_references(self) -> list[VaultPath]:
-        return self._left(self._inner.notes_with_references())
+        return self._visible(self._inner.notes_with_references())
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         return (
@@ -177,19 +177,21 @@ class FilteredIndex(VaultIndex):
         )
 
     def text(self, path: VaultPath) -> bytes | Problem:
-        return self._inner.text(path) if not self._view.is_hidden(path) else missing(path).problem()
+        if self._view.is_hidden(path):
+            return missing(path).problem()
+        return self._inner.text(path)
 
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
         return (
             (alias, path) for alias, path in self._inner.aliases() if not self._view.is_hidden(path)
         )
 
-    def _left(self, paths: Iterable[VaultPath]) -> list[VaultPath]:
+    def _visible(self, paths: Iterable[VaultPath]) -> list[VaultPath]:
         return [path for path in paths if not self._view.is_hidden(path)]
 
 
 class TextlessView(FilteredView):
-    """A `VaultView` in which hidden files have a name and no text."""
+    """A view in which hidden files exist but have no text."""
 
     @property
     def index(self) -> VaultIndex:
@@ -222,12 +224,12 @@ class TextlessView(FilteredView):
     def is_link(self, path: VaultPath) -> bool:
         return self.inner.is_link(path)
 
-    def _refuse(self, path: VaultPath) -> None:
-        """Refuse nothing: every file exists."""
+    def _check_visible(self, path: VaultPath) -> None:
+        """Accept every path: all files exist in this view."""
 
 
 class TextlessIndex(FilteredIndex):
-    """Another index without what hidden files hold: their names stay."""
+    """An index with the names of hidden files, but without their contents."""
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
         return self._inner.notes(folder)

@@ -1,9 +1,10 @@
-"""A vault with changes folded over it: what each step of a dry run sees, and in the end the exact `ChangeSet`.
+"""The overlay of a vault: what each step of a dry run sees, and in the end the exact `ChangeSet`.
 
-The overlay keeps only what differs from its base. Moving a folder moves every entry below it in the tables, so that looking anything up
-stays one dictionary access. Structure is logged as it happens; contents are held per file and written once, by the last instance that
-touched the file (a rename of it, or of a folder above it, counts as a touch): on disk a file that moves still has its first content,
-and every prefix of the operations is a consistent vault.
+The overlay stores only what differs from its base. A move of a folder moves every entry below it in
+the tables, so that every lookup is one dictionary access. Structural operations are logged as they
+happen. Contents are stored per file and written once, by the last instance that touched the file; a
+rename of the file or of a folder above it counts as a touch. So a file that moves on disk still has
+its original content, and every prefix of the operations leaves a consistent vault.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from obsidian_agent.vault.views.changes import (
     content_hash,
     net_changes,
 )
+from obsidian_agent.vault.views.hashed_base import HashedBase
 from obsidian_agent.vault.views.overlay_entries import (
-    HashedBase,
     OverlayEntries,
     OverlayNode,
     Rollback,
@@ -56,11 +57,12 @@ from obsidian_agent.vault.views.view import (
 
 
 class OverlayVault(VaultView):
-    """A `VaultView` that accepts `FileChange`s. `now_ms` is the time that files written here have, frozen when the preview starts."""
+    """A view that accepts `FileChange`s."""
 
     def __init__(self, base: VaultView, now_ms: float) -> None:
+        """Create an overlay without changes. Files written in it have the time `now_ms`."""
         self.before = HashedBase(base)
-        """The vault that the changes are over, with the contents and hashes that were read."""
+        """The vault below the changes, with the contents and hashes that were read."""
         self._now_ms = now_ms
         self._rollback = Rollback()
         self._entries = OverlayEntries(self._rollback)
@@ -70,10 +72,10 @@ class OverlayVault(VaultView):
         """Pairs of instances, the second of which deleted what the first had written."""
         self._trashed: dict[str, None] = {}
         self._linked: dict[tuple[str, int], None] = {}
-        """Files that were changed by way of a link, each with the instance that did."""
+        """Files that were changed through a link, each with the instance that did it."""
         self._index: VaultIndex | None = None
 
-    # --- looking ---------------------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     @property
     def index(self) -> VaultIndex:
@@ -85,9 +87,14 @@ class OverlayVault(VaultView):
         node = self._entries.get(path)
         if node is not None:
             return node.entry
-        entry = None if self._entries.removed(path) else self.before.view.locate(path)
-        if entry is not None and (way := self._place(entry.path.parent)) != entry.path.parent:
-            return None if way is None else self.locate(entry.path.rebased(entry.path.parent, way))
+        entry = None if self._entries.is_removed(path) else self.before.view.locate(path)
+        if entry is not None:
+            parent = entry.path.parent
+            real_parent = self._real_path(parent)
+            if real_parent is None:
+                return None
+            if real_parent != parent:
+                return self.locate(entry.path.rebased(parent, real_parent))
         if path.text.isascii() or (entry is not None and entry.path == path):
             return entry
         folder = self.locate(path.parent)
@@ -95,18 +102,20 @@ class OverlayVault(VaultView):
             return None
         if folder.path != path.parent:
             return self.locate(path.rebased(path.parent, folder.path))
-        twins = (
-            twin for twin in self.twins(path) if twin.nfc == path.nfc and twin.parent == path.parent
-        )
-        return next((found for twin in twins if (found := self._entry(twin)) is not None), None)
+        for twin in self.twins(path):
+            if twin.nfc == path.nfc and twin.parent == path.parent:
+                entry = self._exact_entry(twin)
+                if entry is not None:
+                    return entry
+        return None
 
-    def _entry(self, path: VaultPath) -> VaultEntry | None:
-        """The entry of this very spelling."""
+    def _exact_entry(self, path: VaultPath) -> VaultEntry | None:
+        """Return the entry with exactly this spelling."""
         node = self._entries.get(path)
         return node.entry if node is not None else self.before.view.locate(path)
 
-    def _place(self, path: VaultPath) -> VaultPath | None:
-        """Where what is at `path` lies: a link is another name of that. None when that is gone; `path` itself where there is no link."""
+    def _real_path(self, path: VaultPath) -> VaultPath | None:
+        """Return the path with links resolved, or None if the target is deleted."""
         node = self._entries.get(path)
         origin = path if node is None else node.origin
         if origin is None or origin.is_root or (node is not None and node.content is not None):
@@ -116,34 +125,33 @@ class OverlayVault(VaultView):
             return path
         if node is not None:
             return self.current(real)
-        return None if self._entries.removed(real) and self._entries.get(real) is None else real
+        return None if self._is_deleted(real) else real
+
+    def _is_deleted(self, path: VaultPath) -> bool:
+        return self._entries.is_removed(path) and self._entries.get(path) is None
 
     def _spelled(self, path: VaultPath) -> VaultPath:
-        """A path in the spelling of what is there, or else of what was there at the start."""
+        """Return a path in the spelling of the current entry, or else of the original one."""
         if path.text.isascii() or self._entries.get(path) is not None:
             return path
         entry = self.locate(path)
         return entry.path if entry is not None else self.before.path_of(path) or path
 
-    def _content_at(self, path: VaultPath) -> VaultPath:
-        """The file whose content is found at `path`. FILE_NOT_FOUND when that is gone."""
+    def _content_path(self, path: VaultPath) -> VaultPath:
+        """Return the path of the file with the content of `path`. Raise FILE_NOT_FOUND."""
         spelled = self._spelled(path)
-        place = (
-            None
-            if self._entries.removed(spelled) and self._entries.get(spelled) is None
-            else self._place(spelled)
-        )
-        if place is None:
+        real = None if self._is_deleted(spelled) else self._real_path(spelled)
+        if real is None:
             raise _not_found(path)
-        return place
+        return real
 
     def twins(self, path: VaultPath) -> list[VaultPath]:
-        old = (twin for twin in self.before.view.twins(path) if self._entries.untouched(twin))
+        old = (twin for twin in self.before.view.twins(path) if self._entries.is_untouched(twin))
         return sorted_twins(path, [*old, *self._entries.twins(path)])
 
     def read(self, path: VaultPath) -> bytes:
         budget.check()
-        path = self._content_at(path)
+        path = self._content_path(path)
         node = self._entries.get(path)
         if node is None:
             return self.before.read(path)
@@ -154,18 +162,16 @@ class OverlayVault(VaultView):
         return self.before.read(node.origin)
 
     def stat(self, path: VaultPath) -> FileStat:
-        path = self._content_at(path)
+        path = self._content_path(path)
         node = self._entries.get(path)
         if node is None:
             return self.before.view.stat(path)
         if node.content is None and node.origin is not None:
             return self.before.view.stat(node.origin)
-        created = (
-            self.before.view.stat(node.origin).created_ms
-            if node.origin is not None
-            else self._now_ms
-        )
-        return FileStat(len(node.content or b""), self._now_ms, created)
+        created_ms = self._now_ms
+        if node.origin is not None:
+            created_ms = self.before.view.stat(node.origin).created_ms
+        return FileStat(len(node.content or b""), self._now_ms, created_ms)
 
     def children(self, folder: VaultPath) -> list[VaultEntry]:
         entry = self.locate(folder)
@@ -178,14 +184,14 @@ class OverlayVault(VaultView):
         old = self.before.view.children(entry.path) if self.before.is_folder(entry.path) else []
         new = (node.entry for node in self._entries.inside(entry.path))
         return sorted(
-            [*(child for child in old if self._entries.untouched(child.path)), *new],
+            [*(child for child in old if self._entries.is_untouched(child.path)), *new],
             key=attrgetter("path.text"),
         )
 
     def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
         folder = self._spelled(folder)
-        there = self.before.view.walk(folder) if self.before.is_folder(folder) else ()
-        old = (entry for entry in there if self._entries.untouched(entry.path))
+        base_entries = self.before.view.walk(folder) if self.before.is_folder(folder) else ()
+        old = (entry for entry in base_entries if self._entries.is_untouched(entry.path))
         new = sorted(
             (node.entry for node in self._entries.nodes if node.path.within(folder)),
             key=attrgetter("path.text"),
@@ -200,54 +206,57 @@ class OverlayVault(VaultView):
         return entry.path if node is None else node.origin
 
     def current(self, origin: VaultPath) -> VaultPath | None:
-        there = origin if self._entries.moved(origin) else self.before.path_of(origin)
-        return None if there is None else self._entries.current(there)
+        spelled = origin if self._entries.is_moved(origin) else self.before.path_of(origin)
+        return None if spelled is None else self._entries.current(spelled)
 
     def is_link(self, path: VaultPath) -> bool:
         origin = self.origin(path)
         return origin is not None and self.before.view.is_link(origin)
 
     def real(self, path: VaultPath) -> VaultPath:
-        return self._place(path) or path
+        return self._real_path(path) or path
 
     def inventory(self, path: VaultPath) -> Inventory | None:
-        """None: what an overlay shows is bound by the operations that made it so."""
+        """Return None: the operations of the overlay already verify what it displays."""
         return None
 
     def trash_names(self) -> Collection[str]:
         return self.before.trash_names().union(self._trashed)
 
     def was_created_here(self, path: VaultPath) -> bool:
-        """Whether an earlier step of this plan made a file whose path equals `path` in NFC and case folding."""
-        return self._entries.created(path)
+        """Return whether this plan created a file whose path equals `path`, ignoring case."""
+        return self._entries.is_created(path)
 
     def cursor_mark(self, origin: VaultPath) -> tuple[bytes, CursorMark] | None:
-        """The content that the last editor's step gave to the file that was at `origin` at the start, and where the cursor was then."""
+        """Return content and cursor of an original file after the last editor step on it."""
         return self._cursors.get(origin.text)
 
     def trash_target(self, path: VaultPath) -> VaultPath:
-        """Return the free name of a deleted entry in `.trash/`: its own, or with ` 2`, ` 3`, … before the extension."""
-        taken = self.trash_names()
+        """Return a free path in `.trash/`: with the entry's own name, or ` 2`, ` 3`, … added."""
+        used_names = self.trash_names()
         name, count = path.name, 1
-        while collision_key(name) in taken:
+        while collision_key(name) in used_names:
             count += 1
             name = marked(path.name, f" {count}")
         return paths.trash_path(name)
 
-    # --- changing --------------------------------------------------------------------------------------------------------------
+    # --- applying changes -------------------------------------------------------------------------
 
     def apply(self, changes: Sequence[FileChange], instance: int) -> None:
-        """Fold the changes of instance number `instance`: all of them, or none. ToolError or VaultError leaves the overlay as it was."""
+        """Apply the changes of an instance: all of them, or none.
+
+        After a ToolError or VaultError the overlay is unchanged.
+        """
         try:
             for change in changes:
-                self._fold(change, instance)
+                self._apply(change, instance)
         except BaseException:
             self._rollback.rewind()
             raise
         finally:
             self._rollback.clear()
 
-    def _fold(self, change: FileChange, instance: int) -> None:
+    def _apply(self, change: FileChange, instance: int) -> None:
         match change:
             case CreateFile():
                 self._create(change, instance)
@@ -265,17 +274,17 @@ class OverlayVault(VaultView):
     def _create(self, change: CreateFile, instance: int) -> None:
         twin = self.twin(change.path)
         if twin is not None:
-            raise ToolError(
-                f"{twin} already exists.",
-                code="FILE_EXISTS",
-                path=change.path.text,
-                hint="Choose another name.",
-            )
+            raise _already_exists(twin, change.path)
         path = self._in_existing_spelling(change.path, instance)
-        self._entries.put(
-            OverlayNode(path, "file", None, change.content, instance, frozenset({instance})),
-            new=True,
+        node = OverlayNode(
+            path=path,
+            kind="file",
+            origin=None,
+            content=change.content,
+            touched=instance,
+            writers=frozenset({instance}),
         )
+        self._entries.put(node, new=True)
 
     def _modify(self, change: ModifyFile, instance: int) -> None:
         entry = self.locate(change.path)
@@ -289,38 +298,42 @@ class OverlayVault(VaultView):
         origin = node.origin if node else entry.path
         if change.cursor is not None and origin is not None:
             self._rollback.put(self._cursors, origin.text, (change.content, change.cursor))
-        place = self._content_at(entry.path)
-        if place != entry.path:
-            paths.parse(
-                place.text, paths.PathUse.UPDATE
-            )  # A link may lead to what is never written.
-            self._modify(replace(change, path=place), instance)
-            self._rollback.put(self._linked, (place.text, instance), None)
+        real = self._content_path(entry.path)
+        if real != entry.path:
+            # A link may lead to a file that is never written.
+            paths.parse(real.text, paths.PathUse.UPDATE)
+            self._modify(replace(change, path=real), instance)
+            self._rollback.put(self._linked, (real.text, instance), None)
             return
         if (
-            (place.text, instance) in self._linked
+            (real.text, instance) in self._linked
             and node is not None
             and node.content != change.content
         ):
-            message = f"{place} is known by a link too, and this would change it twice."
             raise ToolError(
-                message, code="CONFLICT", path=place.text, hint="Name the note itself only."
+                f"{real} would be changed twice, because a link leads to it.",
+                code="CONFLICT",
+                path=real.text,
+                hint="Name only the note itself.",
             )
         if node is None:
             self.before.hash_of(entry.path)
-            writers = frozenset({instance})
-            self._entries.put(
-                OverlayNode(entry.path, "file", entry.path, change.content, instance, writers)
+            node = OverlayNode(
+                path=entry.path,
+                kind="file",
+                origin=entry.path,
+                content=change.content,
+                touched=instance,
+                writers=frozenset({instance}),
             )
         else:
-            self._entries.put(
-                replace(
-                    node,
-                    content=change.content,
-                    touched=instance,
-                    writers=node.writers | {instance},
-                )
+            node = replace(
+                node,
+                content=change.content,
+                touched=instance,
+                writers=node.writers | {instance},
             )
+        self._entries.put(node)
 
     def _rename(self, change: RenameEntry, instance: int) -> None:
         entry = self.locate(change.path)
@@ -331,25 +344,7 @@ class OverlayVault(VaultView):
             return
         twin = find_conflict(self, target, entry.path)
         if twin is not None:
-            if self._place(twin) == self._place(entry.path):
-                message = (
-                    f"{twin} and {entry.path} are one file: a link leads from one to the other."
-                )
-                raise ToolError(
-                    message, code="FILE_EXISTS", path=target.text, hint="Choose another name."
-                )
-            there = self.locate(twin)
-            if (
-                not change.overwrite
-                or entry.kind == "folder"
-                or (there is not None and there.kind == "folder")
-            ):
-                raise ToolError(
-                    f"{twin} already exists.",
-                    code="FILE_EXISTS",
-                    path=target.text,
-                    hint="Choose another name.",
-                )
+            self._check_overwrite(change, entry, twin)
             self._delete(twin, instance)
         target = self._in_existing_spelling(target, instance)
         if target.within(entry.path):
@@ -359,30 +354,51 @@ class OverlayVault(VaultView):
         else:
             self._move_file(entry.path, target, instance)
 
+    def _check_overwrite(self, change: RenameEntry, entry: VaultEntry, twin: VaultPath) -> None:
+        """Raise FILE_EXISTS unless `twin` is another file and may be overwritten."""
+        if self._real_path(twin) == self._real_path(entry.path):
+            raise ToolError(
+                f"{twin} and {entry.path} are the same file: one is a link to the other.",
+                code="FILE_EXISTS",
+                path=change.new_path.text,
+                hint="Choose another name.",
+            )
+        existing = self.locate(twin)
+        if (
+            not change.overwrite
+            or entry.kind == "folder"
+            or (existing is not None and existing.kind == "folder")
+        ):
+            raise _already_exists(twin, change.new_path)
+
     def _move_file(self, path: VaultPath, target: VaultPath, instance: int) -> None:
         node = self._entries.get(path)
         origin = node.origin if node else path
         if origin is not None:
             self._log.add(self._move_of(path, target, origin, folder=False), instance)
-        content = node.content if node else None
-        writers = node.writers if node else frozenset()
-        self._entries.drop(path)
-        self._entries.put(
-            OverlayNode(target, "file", origin, content, instance, writers), new=origin is None
-        )
+        self._move_node(VaultEntry(path, "file"), target, instance, new=origin is None)
 
     def _move_folder(self, path: VaultPath, target: VaultPath, instance: int) -> None:
         below, origin = list(self.walk(path)), self.origin(path)
         self._log.add(self._move_of(path, target, origin, folder=True), instance)
-        self._log.folder_moved(path, target, origin)
+        self._log.add_folder_move(path, target, origin)
         for entry in [VaultEntry(path, "folder"), *below]:
-            node = self._entries.get(entry.path)
-            origin = node.origin if node else entry.path
-            content = node.content if node else None
-            writers = node.writers if node else frozenset()
-            moved = entry.path.rebased(path, target)
-            self._entries.drop(entry.path)
-            self._entries.put(OverlayNode(moved, entry.kind, origin, content, instance, writers))
+            self._move_node(entry, entry.path.rebased(path, target), instance)
+
+    def _move_node(
+        self, entry: VaultEntry, target: VaultPath, instance: int, *, new: bool = False
+    ) -> None:
+        node = self._entries.get(entry.path)
+        moved = OverlayNode(
+            path=target,
+            kind=entry.kind,
+            origin=node.origin if node else entry.path,
+            content=node.content if node else None,
+            touched=instance,
+            writers=node.writers if node else frozenset(),
+        )
+        self._entries.drop(entry.path)
+        self._entries.put(moved, new=new)
 
     def _delete(self, path: VaultPath, instance: int) -> None:
         entry = self.locate(path)
@@ -396,7 +412,7 @@ class OverlayVault(VaultView):
                 self._rollback.put(self._joined, (writer, instance), None)
         origin = self.origin(entry.path)
         files = sum(1 for item in below if item.kind == "file")
-        if origin is None and folder and self._forget_new_folder(entry.path, below):
+        if origin is None and folder and self._drop_new_folder(entry.path, below):
             return
         if origin is not None or folder:
             trash = self.trash_target(entry.path)
@@ -404,7 +420,7 @@ class OverlayVault(VaultView):
                 self._move_of(entry.path, trash, origin, folder=folder, trash=True), instance
             )
             self._rollback.put(self._trashed, collision_key(trash.name), None)
-        self._log.deleted([(item, self.origin(item.path)) for item in [entry, *below]], files)
+        self._log.add_deletion([(item, self.origin(item.path)) for item in [entry, *below]], files)
         for item in [*below, entry]:
             self._entries.drop(item.path)
 
@@ -417,31 +433,46 @@ class OverlayVault(VaultView):
         folder: bool,
         trash: bool = False,
     ) -> Move:
-        """A move bound to what was at `origin` at the start; a folder that the plan made (None) is bound by what it was filled with."""
+        """Return a move that requires the original state of the entry from `origin`.
+
+        A folder that the plan created (None) has no original state.
+        """
         if origin is not None and path.parent != target.parent and self.before.view.is_link(origin):
-            # What it leads to is said from the folder it lies in: from another one it would be another note, or none.
+            # Its target may be relative to its folder.
             raise ToolError(
                 f"{path} is a link, which would lead elsewhere from another folder.",
                 code="PATH_NOT_ALLOWED",
                 path=path.text,
             )
-        before, inventory = (
-            (None, None) if origin is None else self.before.bound(origin, folder=folder)
+        before_hash, inventory = None, None
+        if origin is not None:
+            before_hash, inventory = self.before.state_before_move(origin, folder=folder)
+        return Move(
+            path=path,
+            new_path=target,
+            folder=folder,
+            before_hash=before_hash,
+            trash=trash,
+            inventory=inventory,
         )
-        return Move(path, target, folder, before, trash, inventory)
 
-    def _forget_new_folder(self, folder: VaultPath, below: list[VaultEntry]) -> bool:
-        """Take a folder that this plan made, and that nothing of the vault went through, out of the books instead of trashing it."""
+    def _drop_new_folder(self, folder: VaultPath, below: list[VaultEntry]) -> bool:
+        """Drop a folder that this plan created, instead of moving it to the trash.
+
+        Return False if something of the original vault is in it or was moved through it.
+        """
         inside = [folder, *(entry.path for entry in below)]
-        if any(self.origin(path) is not None for path in inside) or self._log.went_through(folder):
+        if any(self.origin(path) is not None for path in inside):
             return False
-        self._log.forget_folders(inside)
+        if self._log.has_move_through(folder):
+            return False
+        self._log.remove_new_folders(inside)
         for path in inside:
             self._entries.drop(path)
         return True
 
     def _make_folders(self, folder: VaultPath, instance: int) -> VaultPath:
-        """Make a folder and the parents it lacks; answer its path in the spelling of the vault."""
+        """Create a folder and its missing parents. Return its path in the vault's spelling."""
         entry = self.locate(folder)
         if entry is not None:
             if entry.kind == "file":
@@ -450,10 +481,10 @@ class OverlayVault(VaultView):
                     code="NOT_A_FOLDER",
                     path=folder.text,
                 )
-            place = self._place(entry.path)
-            if place is None:
+            real = self._real_path(entry.path)
+            if real is None:
                 raise _not_found(folder)
-            return place
+            return real
         twin = self.twin(folder)
         if twin is not None:
             raise ToolError(
@@ -463,18 +494,25 @@ class OverlayVault(VaultView):
                 hint=f"Use {twin}.",
             )
         parent = self._make_folders(folder.parent, instance)
-        made = folder.rebased(folder.parent, parent)
-        self._log.add(MakeDir(made), instance)
-        self._entries.put(OverlayNode(made, "folder", None, None, instance))
-        return made
+        created = folder.rebased(folder.parent, parent)
+        self._log.add(MakeDir(created), instance)
+        self._entries.put(
+            OverlayNode(path=created, kind="folder", origin=None, content=None, touched=instance)
+        )
+        return created
 
-    # --- the result ------------------------------------------------------------------------------------------------------------
+    def _in_existing_spelling(self, path: VaultPath, instance: int) -> VaultPath:
+        """Return the path below its parents as the vault spells them; create missing parents."""
+        return path.rebased(path.parent, self._make_folders(path.parent, instance))
+
+    # --- the result -------------------------------------------------------------------------------
 
     def change_set(self) -> ChangeSet:
-        """The operations in the order of execution and the net changes, as far as the plan has been folded."""
+        """Return the operations in the order of execution and the net changes, as of now."""
+        nodes = self._entries.nodes
         operations = list(self._log.operations)
         unchanged: set[str] = set()
-        for node in sorted(self._entries.nodes, key=lambda node: (node.touched, node.path.text)):
+        for node in sorted(nodes, key=lambda node: (node.touched, node.path.text)):
             if node.content is None:
                 continue
             before = None if node.origin is None else self.before.hash_of(node.origin)
@@ -482,26 +520,29 @@ class OverlayVault(VaultView):
             if before == after:
                 unchanged.add(node.path.text)
             else:
-                operations.append(
-                    OwnedOperation(WriteFile(node.path, before, after, node.content), node.touched)
-                )
+                write = WriteFile(node.path, before, after, node.content)
+                operations.append(OwnedOperation(write, node.touched))
         operations.sort(key=attrgetter("instance"))
         files = [
-            MovedFile(n.path, n.origin, None if n.path.text in unchanged else n.content)
-            for n in self._entries.nodes
-            if n.kind == "file"
+            MovedFile(node.path, node.origin, None if node.path.text in unchanged else node.content)
+            for node in nodes
+            if node.kind == "file"
         ]
-        folders = [n.path for n in self._entries.nodes if n.kind == "folder" and n.origin is None]
+        folders = [node.path for node in nodes if node.kind == "folder" and node.origin is None]
         changes = net_changes(
             files, folders, self._log.folder_moves, self._log.deletions, self.before.known_hash
         )
-        joined = {(w, n.touched) for n in self._entries.nodes for w in n.writers - {n.touched}}
+        joined = {
+            (writer, node.touched) for node in nodes for writer in node.writers - {node.touched}
+        }
         return ChangeSet(tuple(operations), changes, frozenset(joined.union(self._joined)))
-
-    def _in_existing_spelling(self, path: VaultPath, instance: int) -> VaultPath:
-        """The path below its parents as the vault spells them; missing parents are made."""
-        return path.rebased(path.parent, self._make_folders(path.parent, instance))
 
 
 def _not_found(path: VaultPath) -> VaultError:
     return VaultError(f"{path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text)
+
+
+def _already_exists(twin: VaultPath, path: VaultPath) -> ToolError:
+    return ToolError(
+        f"{twin} already exists.", code="FILE_EXISTS", path=path.text, hint="Choose another name."
+    )

@@ -1,9 +1,9 @@
-"""The index of a vault with changes over it: what lies below, but for the files that the changes touched."""
+"""The index of an overlay: the index of its base, with the changed files scanned again."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from obsidian_agent import budget
@@ -29,30 +29,33 @@ from obsidian_agent.vault.views.view import VaultEntry, VaultView
 
 
 class OverlayIndex(VaultIndex):
-    """See `VaultIndex`. It follows the overlay: before each answer the files touched since the last one are looked at again."""
+    """An index that follows an overlay.
+
+    Each query first scans the files that the overlay has touched since the query before.
+    """
 
     def __init__(self, base: VaultView, entries: OverlayEntries, view: VaultView) -> None:
-        """`view` is the overlay: `base` with the changes that `entries` has."""
+        """Create the index of the overlay `view`: `base` with the changes in `entries`."""
         super().__init__()
         self._base = base
-        self._below = base.index
+        self._base_index = base.index
         self._entries = entries
         self._view = view
-        self._seen = 0
+        self._processed = 0
         self._delta = Delta()
 
     @property
     def problems(self) -> Mapping[str, Problem]:
-        delta = self._followed()
+        delta = self._current_delta()
         return {
             path: problem
-            for path, problem in self._below.problems.items()
+            for path, problem in self._base_index.problems.items()
             if path not in delta.stale
         } | delta.problems
 
     def files(self) -> Iterator[VaultPath]:
-        delta = self._followed()
-        old = (path for path in self._below.files() if path.text not in delta.stale)
+        delta = self._current_delta()
+        old = (path for path in self._base_index.files() if path.text not in delta.stale)
         return heapq.merge(old, sorted(delta.files.values()))
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
@@ -64,129 +67,127 @@ class OverlayIndex(VaultIndex):
 
     def facts(self, path: VaultPath) -> Facts:
         budget.check()
-        known = self._followed().facts.get(path.text)
-        return known if known is not None else self._below.facts(path)
+        facts = self._current_delta().facts.get(path.text)
+        return facts if facts is not None else self._base_index.facts(path)
 
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
-        delta = self._followed()
-        below = self._below.tagged(tag, folder) if self._was_there(folder) else []
-        return delta.merge(below, delta.tagged(tag_key(tag), folder))
+        delta = self._current_delta()
+        old = self._base_index.tagged(tag, folder) if self._is_base_folder(folder) else []
+        return delta.merge(old, delta.tagged(tag_key(tag), folder))
 
     def files_linking_name(self, name: str) -> list[VaultPath]:
-        delta = self._followed()
-        return delta.merge(self._below.files_linking_name(name), delta.files_linking_name(name))
+        delta = self._current_delta()
+        old = self._base_index.files_linking_name(name)
+        return delta.merge(old, delta.files_linking_name(name))
 
     def files_named(self, name: str) -> list[VaultPath]:
-        delta = self._followed()
-        return delta.merge(self._below.files_named(name), delta.files_named(name))
+        delta = self._current_delta()
+        return delta.merge(self._base_index.files_named(name), delta.files_named(name))
 
     def bases(self) -> list[VaultPath]:
-        delta = self._followed()
-        return delta.merge(
-            self._below.bases(), [path for path in delta.files.values() if path.suffix == BASE]
-        )
+        delta = self._current_delta()
+        new = [path for path in delta.files.values() if path.suffix == BASE]
+        return delta.merge(self._base_index.bases(), new)
 
     def notes_with_references(self) -> list[VaultPath]:
-        delta = self._followed()
-        return delta.merge(self._below.notes_with_references(), delta.notes_with_references())
+        delta = self._current_delta()
+        old = self._base_index.notes_with_references()
+        return delta.merge(old, delta.notes_with_references())
 
     def backlinks(self, path: VaultPath) -> list[VaultPath]:
-        delta = self._followed()
-        if file_name(path) in delta.changed_names:
-            return super().backlinks(path)
+        delta = self._current_delta()
         name = file_name(path)
-        files_linking_name = {
+        if name in delta.changed_names:
+            return super().backlinks(path)
+        sources = {
             source for ending in (name, ".", "..") for source in delta.files_linking_name(ending)
         }
-        here = [source for source in files_linking_name if self._links_to(source, path)]
-        return delta.merge(self._below.backlinks(path), here)
+        new = [source for source in sources if self._links_to(source, path)]
+        return delta.merge(self._base_index.backlinks(path), new)
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
-        delta = self._followed()
-        old = (
-            (
-                text
-                for text in self._below.texts(folder, *needles)
-                if text.path.text not in delta.stale
+        delta = self._current_delta()
+        old: Iterable[NoteContent] = ()
+        if self._is_base_folder(folder):
+            old = (
+                note
+                for note in self._base_index.texts(folder, *needles)
+                if note.path.text not in delta.stale
             )
-            if self._was_there(folder)
-            else ()
+        changed = sorted(
+            path for path in delta.files.values() if path.is_note and path.within(folder)
         )
-        here = sorted(path for path in delta.files.values() if path.is_note and path.within(folder))
-        new = (NoteContent(path, read_note(self._view, path)) for path in here)
+        new = (NoteContent(path, read_note(self._view, path)) for path in changed)
         return budget.checked(heapq.merge(old, new, key=attrgetter("path.text")))
 
     def text(self, path: VaultPath) -> bytes | Problem:
-        return (
-            read_note(self._view, path)
-            if path.text in self._followed().stale
-            else self._below.text(path)
-        )
+        if path.text in self._current_delta().stale:
+            return read_note(self._view, path)
+        return self._base_index.text(path)
 
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
-        delta = self._followed()
-        yield from (
-            (alias, path) for alias, path in self._below.aliases() if path.text not in delta.stale
-        )
+        delta = self._current_delta()
+        for alias, path in self._base_index.aliases():
+            if path.text not in delta.stale:
+                yield alias, path
         yield from delta.aliases()
 
     def names(self) -> NameFinder:
-        if not self._followed().stale:
-            return self._below.names()
+        if not self._current_delta().stale:
+            return self._base_index.names()
         return super().names()
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         budget.check()
-        delta = self._followed()
+        delta = self._current_delta()
         if not delta.changed_names:
-            return self._below.resolve(target, source)
+            return self._base_index.resolve(target, source)
         return super().resolve(target, source)
 
-    # --- following the overlay ---------------------------------------------------------------------------------------------------
-
-    def _followed(self) -> Delta:
+    def _current_delta(self) -> Delta:
+        """Scan the files touched since the last call, and return the difference to the base."""
         touched = self._entries.touched
-        if self._seen == len(touched):
+        if self._processed == len(touched):
             return self._delta
-        new = dict.fromkeys(touched[self._seen :])
-        self._seen = len(touched)
+        new = dict.fromkeys(touched[self._processed :])
+        self._processed = len(touched)
         for path in new:
-            there = _holds_file(self._view, path)
-            self._note_name(path, there=there)
-            if there:
-                self._delta.update(path, *self._looked_at(path))
+            exists = _is_file(self._view, path)
+            self._update_names(path, exists=exists)
+            if exists:
+                self._delta.update(path, *self._scan(path))
             else:
                 self._delta.remove(path)
         return self._delta
 
-    def _note_name(self, path: VaultPath, *, there: bool) -> None:
-        """Keep account of files that came and went: before this change, did the path hold a file?"""
-        was_there = path.text in self._delta.files or (
-            path.text not in self._delta.stale and _holds_file(self._base, path)
+    def _update_names(self, path: VaultPath, *, exists: bool) -> None:
+        """Record a changed name if a file was created or removed at `path`."""
+        existed = path.text in self._delta.files or (
+            path.text not in self._delta.stale and _is_file(self._base, path)
         )
-        if there == was_there:
+        if exists == existed:
             return
         self._delta.changed_names.add(file_name(path))
         self._links.forget(file_name(path))
 
-    def _looked_at(self, path: VaultPath) -> tuple[Facts, Problem | None]:
+    def _scan(self, path: VaultPath) -> tuple[Facts, Problem | None]:
         if not has_facts(path):
             return NO_FACTS, None
         node = self._entries.get(path)
         origin = node.origin if node is not None and node.content is None else None
         if origin is not None and origin.suffix == path.suffix:
-            return self._below.facts(origin), self._below.problems.get(origin.text)
+            return self._base_index.facts(origin), self._base_index.problems.get(origin.text)
         try:
             return scan_facts(path, self._view.read(path)), None
         except VaultError as error:
             return NO_FACTS, error.problem()
 
-    def _was_there(self, folder: VaultPath) -> bool:
-        """Whether the folder is one of the vault below: only then its index can be asked about it."""
+    def _is_base_folder(self, folder: VaultPath) -> bool:
+        """Return whether the base has this folder. Only then can its index be queried for it."""
         entry = self._base.locate(folder)
         return folder == ROOT or (entry is not None and entry.kind == "folder")
 
 
-def _holds_file(view: VaultView, path: VaultPath) -> bool:
-    """Whether there is a file of this very spelling."""
+def _is_file(view: VaultView, path: VaultPath) -> bool:
+    """Return whether there is a file with exactly this spelling."""
     return view.locate(path) == VaultEntry(path, "file")

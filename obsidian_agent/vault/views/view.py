@@ -1,4 +1,4 @@
-"""How tools and previews look at a vault: the same questions, answered by the disk or by an overlay of it."""
+"""The view of a vault: one interface for tools and previews, over the disk or an overlay of it."""
 
 from __future__ import annotations
 
@@ -15,104 +15,127 @@ EntryKind = Literal["file", "folder"]
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """Size in bytes, times in milliseconds since the epoch. `created_ms` is the birth time where the platform knows it,
-    else the change time. `shared` is the (device, inode) of a file with several names (hard links)."""
+    """Size in bytes and times of a file, in milliseconds since the epoch."""
 
     size: int
     mtime_ms: float
     created_ms: float
+    """The birth time if the platform knows it, else the change time."""
     shared: tuple[int, int] | None = None
+    """Device and inode of a file with several names (hard links)."""
 
 
 @dataclass(frozen=True, slots=True)
 class VaultEntry:
-    """A file or folder as listed, its path spelled as on disk."""
+    """A file or folder, with its path spelled as in the listing."""
 
     path: VaultPath
     kind: EntryKind
 
 
 class VaultView(Protocol):
-    """A vault at one moment. A path is found under the very spelling it has, else under one that is the same in NFC, the first by text;
-    case is significant. Two names on disk that differ in their Unicode form alone are two files.
+    """A vault at one moment.
 
-    Protected names (dot folders and the like) do not exist for a view. Errors are `VaultError`s with the codes of the plan language.
+    A path names the entry with exactly this spelling, else the first one that is equal in NFC. Case
+    is significant. Two names on disk that differ only in their Unicode form are two files.
+
+    Protected names, such as folders that begin with a dot, do not exist for a view. Errors are
+    `VaultError`s with the codes of the plan language.
     """
 
     @property
     def index(self) -> VaultIndex:
-        """The index of what this view shows, made when it is first asked for."""
+        """The index of this view, created when it is first needed."""
         ...
 
     def locate(self, path: VaultPath) -> VaultEntry | None:
-        """The entry at `path` under the spelling it has in the vault, or None. The root ("") is a folder."""
+        """Return the entry at `path` with its spelling in the vault, or None.
+
+        The root ("") is a folder.
+        """
         ...
 
     def twin(self, path: VaultPath) -> VaultPath | None:
-        """The first of `twins`, or None."""
+        """Return the first of `twins`, or None."""
         return next(iter(self.twins(path)), None)
 
     def twins(self, path: VaultPath) -> Sequence[VaultPath]:
-        """The existing entries whose paths equal `path` in NFC and case folding: `path` itself first, then what is equal in NFC,
-        then by text."""
+        """Return the paths of existing entries that equal `path` in NFC and case folding.
+
+        `path` itself comes first, then what is equal in NFC, then the others by text.
+        """
         ...
 
     def read(self, path: VaultPath) -> bytes:
-        """The bytes of a file. FILE_NOT_FOUND when missing, NOT_TEXT for a folder or special file, FILE_TOO_LARGE over
-        the store's limit."""
+        """Return the bytes of a file.
+
+        Raise FILE_NOT_FOUND if it is missing, NOT_TEXT for a folder or special file,
+        FILE_TOO_LARGE above the store's limit.
+        """
         ...
 
     def stat(self, path: VaultPath) -> FileStat:
-        """Size and times of a file. A file that the overlay has written has the frozen time of the preview."""
+        """Return size and times of a file.
+
+        A file that an overlay has changed has the time at which the preview started.
+        """
         ...
 
     def children(self, folder: VaultPath) -> list[VaultEntry]:
-        """Direct entries of a folder, sorted by path text. NOT_A_FOLDER for a file, FILE_NOT_FOUND when missing."""
+        """Return the direct entries of a folder, sorted by the text of the path.
+
+        Raise NOT_A_FOLDER for a file, FILE_NOT_FOUND if it is missing.
+        """
         ...
 
     def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
-        """Every entry below a folder, files and folders, sorted by path text within the whole walk."""
+        """Yield every file and folder below a folder, all sorted by the text of the path."""
         ...
 
     def origin(self, path: VaultPath) -> VaultPath | None:
-        """Where the file that is now at `path` was in the vault at the start, or None if it is new or missing."""
+        """Return the original path of the file that is now at `path`, None if new or missing."""
         ...
 
     def current(self, origin: VaultPath) -> VaultPath | None:
-        """Where the file that was at `origin` at the start is now, or None if it is gone."""
+        """Return the current path of the file that was originally at `origin`, None if deleted."""
         ...
 
     def is_link(self, path: VaultPath) -> bool:
-        """Whether the entry at `path` is itself a link, to wherever it leads."""
+        """Return whether the entry at `path` is itself a symbolic link."""
         ...
 
     def real(self, path: VaultPath) -> VaultPath:
-        """Where what is found at `path` lies: a link is another name of that."""
+        """Return the path of the entry at `path` with symbolic links resolved."""
         ...
 
     def inventory(self, path: VaultPath) -> Inventory | None:
-        """What goes along when the file or folder at `path` is moved; None where nothing can be moved."""
+        """Return what moves along with the entry at `path`, None where nothing can be moved."""
         ...
 
     def trash_names(self) -> Collection[str]:
-        """The names that are taken in the vault's `.trash/`."""
+        """Return the names in use in the vault's `.trash/`."""
         ...
 
 
 def locate_by_name(view: VaultView, name: str, kind: EntryKind | None = None) -> VaultEntry | None:
-    """Return the entry of this kind that a user names; a note may go without `.md`. Raises `PathRefused`."""
+    """Return the entry of this kind that a user names, or None. A note may omit `.md`.
+
+    Raise PathRefused.
+    """
     path = parse(name, PathUse.READ)
     entries = (view.locate(path), view.locate(parse(f"{path.text}.md", PathUse.READ)))
-    return next((each for each in entries if each is not None and kind in (None, each.kind)), None)
+    return next(
+        (entry for entry in entries if entry is not None and kind in (None, entry.kind)), None
+    )
 
 
 def find_conflict(view: VaultView, target: VaultPath, moving: VaultPath) -> VaultPath | None:
-    """What has the name that `moving` is to get, or one that some disk takes for it; None: nothing but `moving` itself."""
+    """Return an entry other than `moving` that has the name `target` on some file system."""
     return next((twin for twin in view.twins(target) if twin != moving), None)
 
 
-def sorted_twins(path: VaultPath, found: Iterable[VaultPath]) -> list[VaultPath]:
-    """Other spellings of a path in the order of `VaultView.twins`."""
+def sorted_twins(path: VaultPath, twins: Iterable[VaultPath]) -> list[VaultPath]:
+    """Return other spellings of a path in the order of `VaultView.twins`."""
     return sorted(
-        found, key=lambda other: (other.text != path.text, other.nfc != path.nfc, other.text)
+        twins, key=lambda other: (other.text != path.text, other.nfc != path.nfc, other.text)
     )

@@ -25,7 +25,8 @@ from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.links.graph import link_graph
 from obsidian_agent.vault.links.resolve import file_name, name_key, target_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
-from obsidian_agent.vault.views.disk import DiskView, ScanIndex
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.scan_index import ScanIndex
 
 NAMES = [
     "a.md",
