@@ -1,8 +1,9 @@
-"""The tools of the person's MCP servers, for the model's looking around: which are offered, what the person is asked, what a call comes to.
+"""Tools of the user's MCP servers that a model may call: offers, questions to the user, calls.
 
-A tool is offered once the person has read all that a model would be told of it, and as long as its server tells the same: another name,
-description or schema is asked about anew, with the difference. Before a call its arguments are shown, unless a rule (`tools_allow`) or an
-answer in the conversation covers the tool; a line of the record is written before anything goes out. Plans never hold such a tool.
+A tool is offered after the user has read and accepted its name, description and schema. When its
+server changes one of them, the user is asked again and sees the difference. Before a call the user
+sees its arguments, unless a rule (`tools_allow`) or an answer in the conversation covers the tool;
+an entry of the record is written before anything is sent. Plans never contain these tools.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from obsidian_agent.agent.events import Emit, Notice, ShareDecided, ShareRequested
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, ShareRequest
@@ -30,20 +31,20 @@ from obsidian_agent.plan.policy import Policy
 from obsidian_agent.providers.base import ToolOffer
 from obsidian_agent.state_files import replace_file
 
-LONGEST_TEXT: Final = 2000
+MAX_DESCRIPTION: Final = 2000
 """Characters of a description."""
-LARGEST_SCHEMA: Final = 16_000
-"""Characters of the JSON of a schema; a tool with a larger one is not offered."""
-MOST_ARGUMENTS: Final = 100_000
-"""Characters of the JSON of one call's arguments."""
-AGAIN_SECONDS: Final = 60.0
-"""So long a server that failed is left alone: a turn must not wait for it each time."""
+MAX_SCHEMA: Final = 16_000
+"""Characters of a schema as JSON; a tool with a larger one is not offered."""
+MAX_CALL_ARGUMENTS: Final = 100_000
+"""Characters of one call's arguments as JSON."""
+RETRY_SECONDS: Final = 60.0
+"""Seconds before a server that failed is tried again, so that turns don't wait for it."""
 _WIRE: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """What a tool answered, as text; `failed`: it says that it could not do it."""
+class ToolAnswer:
+    """The answer of a tool as text. If it `failed`, the text is its error."""
 
     text: str
     failed: bool = False
@@ -59,11 +60,13 @@ class ServerTool:
 
     @property
     def text(self) -> str:
-        """All that a model would be told of it, in lines for people."""
-        return f"{self.name}\n{self.description}\n{json.dumps(self.schema, indent=2, sort_keys=True, ensure_ascii=False)}"
+        """The whole description that a model would get, formatted for the user."""
+        schema = json.dumps(self.schema, indent=2, sort_keys=True, ensure_ascii=False)
+        return f"{self.name}\n{self.description}\n{schema}"
 
     @property
     def sha256(self) -> str:
+        """The hash of `text`."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -76,7 +79,7 @@ class McpConnection(Protocol):
         """Return the server's tools. Raise `ServerError` if it cannot be reached."""
         ...
 
-    async def call(self, tool: str, args: Mapping[str, Any]) -> Answered:
+    async def call(self, tool: str, args: Mapping[str, Any]) -> ToolAnswer:
         """Call a tool. Raise `ServerError` if the server fails; a tool's own error is a result."""
         ...
 
@@ -90,7 +93,7 @@ Connect = Callable[[str, McpServer, Path], McpConnection]
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedTool:
     """A tool that a model may call as `offer.name`."""
 
     server: str
@@ -100,8 +103,10 @@ class Offered:
 
 @dataclass(slots=True)
 class McpTools:
-    """The servers of the settings, for as long as the program runs. `policy` says what the rules say now, `pins` is the file with the tools that
-    the person has accepted.
+    """The tools of the configured servers, while the program runs.
+
+    `policy` returns the current rules; `pins` is the file with the descriptions that the user has
+    accepted.
     """
 
     configured: Callable[[], Mapping[str, McpServer]]
@@ -110,32 +115,38 @@ class McpTools:
     logs: Path
     record: AuditRecord
     connect: Connect
-    known: dict[str, Offered] = field(default_factory=dict)
-    """What was on offer last."""
+    known: dict[str, OfferedTool] = field(default_factory=dict)
+    """The tools offered in the last turn."""
     _connections: dict[str, McpConnection] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Turns of several conversations ask one after the other, and about nothing twice."""
+    """Held while asking, so that simultaneous turns don't ask about the same tool twice."""
     _down: dict[str, tuple[float, Problem]] = field(default_factory=dict)
 
-    async def offered(self, approve: ApproveShare, emit: Emit) -> dict[str, Offered]:
-        """The tools on offer in a turn, by the names that models call; asks about what is new or has changed, and tells what failed."""
+    async def offered(self, approve: ApproveShare, emit: Emit) -> dict[str, OfferedTool]:
+        """Return the tools on offer in a turn, by the names that models call.
+
+        Ask the user about new and changed tools, and emit a notice for each server that failed.
+        """
         async with self._asking:
             self.known = await self._offered(approve, emit)
             return self.known
 
-    async def _offered(self, approve: ApproveShare, emit: Emit) -> dict[str, Offered]:
+    async def _offered(self, approve: ApproveShare, emit: Emit) -> dict[str, OfferedTool]:
         servers = self.configured()
-        for name in [
-            name for name, each in self._connections.items() if servers.get(name) != each.server
-        ]:
+        outdated = [
+            name
+            for name, connection in self._connections.items()
+            if servers.get(name) != connection.server
+        ]
+        for name in outdated:
             await self._connections.pop(name).close()
             self._down.pop(name, None)
         policy = await asyncio.to_thread(self.policy)
         listed = await asyncio.gather(
             *(self._listed(name, server) for name, server in servers.items())
         )
-        found: dict[str, Offered] = {}
+        offered: dict[str, OfferedTool] = {}
         for name, tools in zip(servers, listed, strict=True):
             if isinstance(tools, Problem):
                 await emit(Notice(tools))
@@ -146,137 +157,149 @@ class McpTools:
             for tool in await self._accepted(name, permitted, approve, emit):
                 offer = _offer(name, tool)
                 if offer is None:
-                    await emit(
-                        Notice(
-                            Problem(
-                                "MCP_TOOL_LEFT_OUT",
-                                f"A tool of the MCP server {name} cannot be offered: {tool.name[:60]!r}.",
-                            )
-                        )
+                    message = (
+                        f"A tool of the MCP server {name} cannot be offered: {tool.name[:60]!r}."
                     )
+                    await emit(Notice(Problem("MCP_TOOL_LEFT_OUT", message)))
                 else:
-                    found[offer.name] = Offered(name, tool.name, offer)
-        return found
+                    offered[offer.name] = OfferedTool(name, tool.name, offer)
+        return offered
 
     async def call(
         self,
-        called: Offered,
+        tool: OfferedTool,
         args: Mapping[str, Any],
         approve: ApproveShare,
         grants: Grants,
         emit: Emit,
         call_id: str,
-    ) -> Answered | None:
-        """What a tool answers; None when the person refuses the call. Raises `ServerError` and `ConfigError`."""
+    ) -> ToolAnswer | None:
+        """Call a tool and return its answer, or None if the user refuses.
+
+        Raise `ServerError` if a rule forbids the call or the server fails, `ConfigError` if the
+        call cannot be recorded.
+        """
         text = json.dumps(args, indent=2, ensure_ascii=False)
-        if len(text) > MOST_ARGUMENTS:
+        if len(text) > MAX_CALL_ARGUMENTS:
             raise ServerError(
-                f"The arguments are longer than {MOST_ARGUMENTS:,} characters.",
+                f"The arguments are longer than {MAX_CALL_ARGUMENTS:,} characters.",
                 code="ARGUMENT_INVALID",
             )
-        ruled = (await asyncio.to_thread(self.policy)).on_call(called.offer.name)
-        if ruled.decision == "deny":
+        allowed_by = await self._allowed_by(tool, grants)
+        if not allowed_by:
+            request = _question("call", tool.server, self._address(tool.server), text)
+            allowed_by = await _decide(
+                replace(
+                    request,
+                    purpose=f"Call {tool.tool}",
+                    tool=tool.offer.name,
+                    call_id=call_id,
+                    args=args,
+                ),
+                approve,
+                emit,
+            )
+            if not allowed_by:
+                await self._note("refusal", provider=f"mcp/{tool.server}", tool=tool.tool)
+                return None
+            if allowed_by == "thread":
+                grants.tools.add(tool.offer.name)
+        await self._record_call(tool, text, allowed_by)
+        connection = await self._connection(tool.server, self.configured()[tool.server])
+        return await connection.call(tool.tool, args)
+
+    async def _allowed_by(self, tool: OfferedTool, grants: Grants) -> str:
+        """Return the reason why a call needs no question, or "". Raise if a rule forbids it."""
+        verdict = (await asyncio.to_thread(self.policy)).on_call(tool.offer.name)
+        if verdict.decision == "deny":
             await self._note(
                 "denial",
-                provider=f"mcp/{called.server}",
-                denied=[{"tool": called.tool, "rule": ruled.rule}],
+                provider=f"mcp/{tool.server}",
+                denied=[{"tool": tool.tool, "rule": verdict.rule}],
             )
             raise ServerError(
-                f"{called.offer.name} may not be called: {ruled.rule} ({ruled.source}).",
+                f"{tool.offer.name} may not be called: {verdict.rule} ({verdict.source}).",
                 code="PERMISSION_DENIED",
             )
-        by = (
-            "rule"
-            if ruled.decision == "allow"
-            else "granted"
-            if called.offer.name in grants.tools
-            else ""
-        )
-        if not by:
-            request = _question(
-                "call", called.server, f"Call {called.tool}", text, self._place(called.server)
-            )
-            decision = await _decide(
-                replace(request, tool=called.offer.name, call_id=call_id, args=args), approve, emit
-            )
-            if not decision:
-                await self._note("refusal", provider=f"mcp/{called.server}", tool=called.tool)
-                return None
-            by = decision
-            if decision == "thread":
-                grants.tools.add(called.offer.name)
-        entry = {"kind": "call", "server": called.server, "tool": called.tool, "allowedBy": by}
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        if verdict.decision == "allow":
+            return "rule"
+        return "granted" if tool.offer.name in grants.tools else ""
+
+    async def _record_call(self, tool: OfferedTool, arguments: str, allowed_by: str) -> None:
+        entry = {
+            "kind": "call",
+            "server": tool.server,
+            "tool": tool.tool,
+            "allowedBy": allowed_by,
+            "characters": len(arguments),
+            "sha256": hashlib.sha256(arguments.encode("utf-8", "surrogatepass")).hexdigest(),
+        }
         try:
-            await asyncio.to_thread(
-                self.record.append, [{**entry, "characters": len(text), "sha256": digest}]
-            )
+            await asyncio.to_thread(self.record.append, [entry])
         except OSError as error:
             raise ConfigError(
-                f"The call cannot be written down ({error.strerror}), so it was not made.",
+                f"The call was not made, because it cannot be recorded: {error.strerror}.",
                 code="LEDGER_ERROR",
             ) from error
-        return await (await self._connection(called.server, self.configured()[called.server])).call(
-            called.tool, args
-        )
 
-    def _place(self, name: str) -> str:
+    def _address(self, name: str) -> str:
         server = self.configured()[name]
         return server.url or " ".join([server.command, *server.args])
 
     async def _connection(self, name: str, server: McpServer) -> McpConnection:
         if name not in self._connections:
             log = self.logs / f"mcp-{name}.log"
-            # In a thread, because the first connection imports the client, which takes half a second.
+            # In a thread: the first connection imports the client, which takes half a second.
             connection = await asyncio.to_thread(self.connect, name, server, log)
             self._connections.setdefault(name, connection)
         return self._connections[name]
 
     async def _listed(self, name: str, server: McpServer) -> tuple[ServerTool, ...] | Problem:
-        again, problem = self._down.get(name, (0.0, None))
-        if problem is not None and time.monotonic() < again:
+        retry_at, problem = self._down.get(name, (0.0, None))
+        if problem is not None and time.monotonic() < retry_at:
             return problem
         try:
             return await (await self._connection(name, server)).tools()
         except ServerError as error:
             problem = error.problem()
-            self._down[name] = (time.monotonic() + AGAIN_SECONDS, problem)
+            self._down[name] = (time.monotonic() + RETRY_SECONDS, problem)
             return problem
         except ImportError:
             return Problem(
                 "NOT_INSTALLED", "MCP servers need the package mcp: install obsidian-agent[mcp]."
             )
 
-    # --- what was accepted ---------------------------------------------------------------------------------------------------------
+    # --- accepted tools ---
 
     async def _accepted(
         self, server: str, tools: Iterable[ServerTool], approve: ApproveShare, emit: Emit
     ) -> list[ServerTool]:
-        """Those that are as the person has accepted them, after asking about the others."""
+        """Return the tools that the user has accepted, after asking about the others."""
         pinned = await asyncio.to_thread(self._pinned)
         known = pinned.get(server, {})
         listed = {tool.name: tool for tool in tools}
         fresh = [tool for tool in listed.values() if known.get(tool.name) != tool.text]
-        asked = [tool for tool in fresh if tool.sha256 not in self._refused]
-        if asked:
-            changed = sorted(tool.name for tool in asked if tool.name in known)
-            what = f"Changed since you accepted them: {', '.join(changed)}" if changed else "New"
-            text = "\n\n".join(_difference(known.get(tool.name), tool.text) for tool in asked)
-            if await _decide(
-                _question("tools", server, what, text, self._place(server)), approve, emit
-            ):
-                pinned[server] = known | {tool.name: tool.text for tool in asked}
-                with contextlib.suppress(OSError):  # then it is asked again
+        open_tools = [tool for tool in fresh if tool.sha256 not in self._refused]
+        if open_tools:
+            changed = sorted(tool.name for tool in open_tools if tool.name in known)
+            purpose = "New"
+            if changed:
+                purpose = f"Changed since you accepted them: {', '.join(changed)}"
+            text = "\n\n".join(_difference(known.get(tool.name), tool.text) for tool in open_tools)
+            question = _question("tools", server, self._address(server), text)
+            if await _decide(replace(question, purpose=purpose), approve, emit):
+                pinned[server] = known | {tool.name: tool.text for tool in open_tools}
+                with contextlib.suppress(OSError):  # the user is asked again next time
                     await asyncio.to_thread(
                         replace_file, self.pins, json.dumps(pinned).encode("ascii")
                     )
-                for tool in asked:
+                for tool in open_tools:
                     await self._note("trust", path=f"mcp/{server}/{tool.name}", sha256=tool.sha256)
-                fresh = [tool for tool in fresh if tool not in asked]
+                fresh = [tool for tool in fresh if tool not in open_tools]
             else:
-                self._refused |= {tool.sha256 for tool in asked}
+                self._refused |= {tool.sha256 for tool in open_tools}
                 await self._note(
-                    "refusal", provider=f"mcp/{server}", tools=[tool.name for tool in asked]
+                    "refusal", provider=f"mcp/{server}", tools=[tool.name for tool in open_tools]
                 )
         return [tool for tool in listed.values() if tool not in fresh]
 
@@ -285,33 +308,40 @@ class McpTools:
 
     def _pinned(self) -> dict[str, dict[str, str]]:
         try:
-            found = json.loads(self.pins.read_bytes())
+            document = json.loads(self.pins.read_bytes())
             return {
                 server: {tool: str(text) for tool, text in tools.items()}
-                for server, tools in found.items()
+                for server, tools in document.items()
             }
         except (OSError, ValueError, AttributeError):
-            return {}  # everything is asked about again
+            return {}  # the user is asked about every tool again
 
 
 def _difference(old: str | None, new: str) -> str:
     if old is None:
         return new
-    return "\n".join(
-        list(
-            difflib.unified_diff(
-                old.split("\n"), new.split("\n"), "as accepted", "as it is now", lineterm="", n=1000
-            )
-        )
+    lines = difflib.unified_diff(
+        old.split("\n"), new.split("\n"), "accepted", "now", lineterm="", n=1000
+    )
+    return "\n".join(lines)
+
+
+def _question(kind: Literal["tools", "call"], server: str, address: str, text: str) -> ShareRequest:
+    return ShareRequest(
+        call_id="",
+        kind=kind,
+        tool="",
+        purpose="",
+        args={},
+        items=(),
+        provider=f"the MCP server {server}",
+        address=address,
+        text=text,
     )
 
 
-def _question(kind: Any, server: str, purpose: str, text: str, place: str) -> ShareRequest:
-    return ShareRequest("", kind, "", purpose, {}, (), f"the MCP server {server}", place, text=text)
-
-
 async def _decide(request: ShareRequest, approve: ApproveShare, emit: Emit) -> str:
-    """The scope of a yes; "" for a no, which is also what a question comes to that fails."""
+    """Return the scope of the user's permission; "" if refused or if the question fails."""
     await emit(ShareRequested(request))
     try:
         decision = await approve(request)
@@ -322,33 +352,31 @@ async def _decide(request: ShareRequest, approve: ApproveShare, emit: Emit) -> s
 
 
 def _wire(server: str, tool: ServerTool) -> str:
-    """What a model calls a tool, and the rules."""
+    """Return the name of a tool for models and in rules."""
     return f"mcp__{server}__{tool.name}"
 
 
 def _offer(server: str, tool: ServerTool) -> ToolOffer | None:
-    """A tool as models are told of it; None when they cannot be."""
+    """Return the function to offer, or None if models would not accept it."""
     name = _wire(server, tool)
     try:
         size = len(json.dumps(tool.schema))
     except (ValueError, RecursionError):
         return None
-    if not _WIRE.fullmatch(name) or size > LARGEST_SCHEMA or tool.schema.get("type") != "object":
+    if not _WIRE.fullmatch(name) or size > MAX_SCHEMA or tool.schema.get("type") != "object":
         return None
-    description = (
-        f"Of the MCP server {server}, which says: {neutral(tool.description)[:LONGEST_TEXT]}"
-    )
-    return ToolOffer(name, description, _harmless(tool.schema))
+    text = neutral(tool.description)[:MAX_DESCRIPTION]
+    description = f"Of the MCP server {server}, which says: {text}"
+    return ToolOffer(name, description, _neutralized(tool.schema))
 
 
-def _harmless(value: Any) -> Any:
-    """A schema without texts that could pass for anything else."""
+def _neutralized(value: Any) -> Any:
     match value:
         case str():
-            return neutral(value)[:LONGEST_TEXT]
+            return neutral(value)[:MAX_DESCRIPTION]
         case dict():
-            return {name: _harmless(each) for name, each in value.items()}
+            return {name: _neutralized(item) for name, item in value.items()}
         case list():
-            return [_harmless(each) for each in value]
+            return [_neutralized(item) for item in value]
         case _:
             return value

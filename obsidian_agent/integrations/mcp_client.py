@@ -32,7 +32,7 @@ from mcp_types import (
 )
 
 from obsidian_agent import __version__
-from obsidian_agent.agent.mcp_tools import Answered, ServerTool
+from obsidian_agent.agent.mcp_tools import ServerTool, ToolAnswer
 from obsidian_agent.child_process import ProcessLog, end_group, runnable
 from obsidian_agent.config.settings import McpServer
 from obsidian_agent.dataclass import dataclass
@@ -85,20 +85,20 @@ class Connection:
 
         return await self._ask(listed, START_SECONDS)
 
-    async def call(self, tool: str, args: Mapping[str, Any]) -> Answered:
+    async def call(self, tool: str, args: Mapping[str, Any]) -> ToolAnswer:
         """What a tool answers. Raises `ServerError`; cancelling it cancels the call."""
 
-        async def called(client: Client) -> Answered:
+        async def called(client: Client) -> ToolAnswer:
             try:
                 result = await client.call_tool(tool, dict(args))
             except MCPError as error:
                 if error.code == CONNECTION_CLOSED:
                     raise
-                return Answered(error.message, failed=True)
+                return ToolAnswer(error.message, failed=True)
             parts = [_text_of(part) for part in result.content]
             if not parts and result.structured_content is not None:
                 parts = [json.dumps(result.structured_content, ensure_ascii=False)]
-            return Answered("\n".join(parts), result.is_error)
+            return ToolAnswer("\n".join(parts), result.is_error)
 
         return await self._ask(called, self.server.timeout)
 

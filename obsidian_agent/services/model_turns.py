@@ -255,7 +255,7 @@ async def preview_request(
     )
     request = PlanRequest(draft, await asyncio.to_thread(turns.plans.context))
     prepared = await agent.prepare(request.context)
-    prepared.ahead = True
+    prepared.is_preview = True
     prepared.asker = replace(prepared.asker, record=None)
     await prepared.run(draft, emit)
     message, extra = agent.message(request, prepared), prepared.extra

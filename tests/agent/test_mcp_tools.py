@@ -23,7 +23,7 @@ import mcp_stand_in
 from agents import NOW, call, calls, model_turns
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, ShareRequested
-from obsidian_agent.agent.mcp_tools import Answered, McpTools, Offered
+from obsidian_agent.agent.mcp_tools import McpTools, OfferedTool, ToolAnswer
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.bootstrap import Wiring, build_session
@@ -99,18 +99,20 @@ class Desk:
         """One life of the program."""
         return asyncio.run(work(self.tools()))  # type: ignore[arg-type]
 
-    def offered(self) -> dict[str, Offered]:
-        found: dict[str, Offered] = self.play(lambda tools: tools.offered(self.approve, self.emit))
+    def offered(self) -> dict[str, OfferedTool]:
+        found: dict[str, OfferedTool] = self.play(
+            lambda tools: tools.offered(self.approve, self.emit)
+        )
         return found
 
-    async def ask(self, tools: McpTools, name: str = "look", **args: Any) -> Answered | None:
+    async def ask(self, tools: McpTools, name: str = "look", **args: Any) -> ToolAnswer | None:
         found = await tools.offered(self.approve, self.emit)
         return await tools.call(
             found[f"mcp__desk__{name}"], args, self.approve, Grants(), self.emit, "c1"
         )
 
-    def call(self, name: str = "look", **args: Any) -> Answered | None:
-        found: Answered | None = self.play(lambda tools: self.ask(tools, name, **args))
+    def call(self, name: str = "look", **args: Any) -> ToolAnswer | None:
+        found: ToolAnswer | None = self.play(lambda tools: self.ask(tools, name, **args))
         return found
 
 
@@ -248,7 +250,7 @@ def test_a_server_has_a_command_or_a_safe_address(server: dict[str, Any]) -> Non
 
 
 def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> None:
-    assert desk.call(q="Ada's number") == Answered('found {"q": "Ada\'s number"}')
+    assert desk.call(q="Ada's number") == ToolAnswer('found {"q": "Ada\'s number"}')
     question = desk.asked[-1]
     assert (question.kind, json.loads(question.text)) == ("call", {"q": "Ada's number"})
     record = AuditRecord(desk.folder / "record", lambda: datetime.now(UTC))
@@ -293,18 +295,18 @@ def test_a_rule_that_denies_a_tool_leaves_it_out_and_ends_what_was_offered(desk:
 
 def test_a_call_that_cannot_be_written_down_is_not_made(desk: Desk) -> None:
     (desk.folder / "record").write_text("in the way")
-    with pytest.raises(Exception, match="cannot be written down"):
+    with pytest.raises(Exception, match="cannot be recorded"):
         desk.call()
 
 
 @pytest.mark.parametrize(
     ("behaviour", "answer"),
     [
-        ({"error": "no such thing"}, Answered("no such thing", failed=True)),
-        ({"rubbish": True}, Answered("after rubbish")),
+        ({"error": "no such thing"}, ToolAnswer("no such thing", failed=True)),
+        ({"rubbish": True}, ToolAnswer("after rubbish")),
     ],
 )
-def test_what_a_tool_says_is_passed_on(desk: Desk, behaviour: Any, answer: Answered) -> None:
+def test_what_a_tool_says_is_passed_on(desk: Desk, behaviour: Any, answer: ToolAnswer) -> None:
     desk.script(tool(), look=behaviour)
     assert desk.call() == answer
 
@@ -329,7 +331,7 @@ def test_a_server_may_not_ask_back_and_gets_no_environment_of_ours(
 def test_a_server_that_hangs_dies_or_floods_is_ended_and_begun_anew(
     desk: Desk, behaviour: Any
 ) -> None:
-    async def lives(tools: McpTools) -> Answered | None:
+    async def lives(tools: McpTools) -> ToolAnswer | None:
         desk.script(tool(), look=behaviour)
         started = time.monotonic()
         with pytest.raises(ServerError, match="MCP server desk"):
@@ -340,7 +342,7 @@ def test_a_server_that_hangs_dies_or_floods_is_ended_and_begun_anew(
         return await desk.ask(tools)
 
     desk.settings["timeout"] = 2.0
-    assert desk.play(lives) == Answered("again")
+    assert desk.play(lives) == ToolAnswer("again")
     assert is_gone(desk.pid)
     log = (desk.folder / "log" / "mcp-desk.log").read_text()
     assert ("a message of more than 8,388,608 bytes" in log) == ("flood" in behaviour)
@@ -353,7 +355,7 @@ def test_what_a_server_started_ends_with_it_even_unwillingly(desk: Desk) -> None
 
 
 def test_a_call_that_is_cancelled_leaves_the_next_one_alone(desk: Desk) -> None:
-    async def cancelled(tools: McpTools) -> Answered | None:
+    async def cancelled(tools: McpTools) -> ToolAnswer | None:
         desk.script(tool(), look={"hang": True})
         asking = asyncio.ensure_future(desk.ask(tools))
         while len(desk.asked) < 2:  # noqa: ASYNC110
@@ -365,7 +367,7 @@ def test_a_call_that_is_cancelled_leaves_the_next_one_alone(desk: Desk) -> None:
         desk.script(tool(), look="next")
         return await desk.ask(tools)
 
-    assert desk.play(cancelled) == Answered("next")
+    assert desk.play(cancelled) == ToolAnswer("next")
 
 
 def test_what_a_server_logs_is_kept_without_keys_and_within_bounds(desk: Desk) -> None:
@@ -443,7 +445,7 @@ async def test_a_server_at_an_address_is_asked_with_its_headers(
 ) -> None:
     connection = web(tmp_path, look="found ARGUMENTS")
     assert [each.name for each in await connection.tools()] == ["look"]
-    assert await connection.call("look", {"q": "x"}) == Answered('found {"q": "x"}')
+    assert await connection.call("look", {"q": "x"}) == ToolAnswer('found {"q": "x"}')
     assert {key for _, key in Web.seen} == {"Bearer mine"}
     await connection.close()
 

@@ -1,24 +1,31 @@
-"""The record of a vault: one line of JSON for each thing that was done or handed over, each bound to the line before it.
+"""The audit record of a vault: one line of JSON per entry, chained by hashes.
 
-A line is `{"n": NUMBER, "prev": HASH, "time": ISO, "kind": KIND, …, "hash": HASH}`; its hash is of everything before it in the line, `prev` that
-of the line before. So a line that was changed, added or removed is detected and named. The last number and hash also stand in a file of
-their own, so that a missing end is detected too, and the runs of the journal must have an entry each. The hashes have no key: a program that
-can write to the folder can write a consistent record again. There is no text of notes in it.
+A line is `{"n": NUMBER, "prev": HASH, "time": ISO, "kind": KIND, …, "hash": HASH}`. Its hash covers
+everything before it in the line, and `prev` is the hash of the previous line, so a changed, added
+or removed line is detected and reported. The last number and hash are also in a file of their own,
+so that a missing end is detected, and each run of the journal must have an entry. The hashes have
+no key: a program that can write to the folder can write a new consistent record. The record holds
+no text of notes.
 
 | kind | fields |
 |---|---|
-| sent | provider, address, conversation, tool, callId, characters, sha256, files: what was handed over, written before it was |
-| grant, refusal | what a person answered who was asked: to share `paths` with `provider` (`scope`), or about a plan (`planHash`, `goal`) |
-| approval | planHash, goal, `by` "person", "options" (--yes) or "settings" |
-| denial | what a rule forbade, or what was not sent because no question could be asked: goal or provider, `denied` with code, path and rule of each |
-| proposal | a plan that waits for the person: client, planId, goal |
-| call | agent, tool, decision, rule: what another agent asked of this program, or says ("own") that it did itself; server, tool, allowedBy, characters, sha256: what an MCP server gets |
-| alarm | agent, message: what changed in the vault during the turn of another agent, and no plan did it |
-| trust | path (mcp/SERVER/TOOL for a tool of an MCP server), sha256 (null: no longer trusted) |
-| command | id, name, ok: a command that Obsidian was told to run |
-| run, undo, redo, recover | runId, and counts of what was done |
+| sent | provider, address, conversation, tool, callId, characters, sha256, files. |
+| | Written before the content is sent. |
+| grant, refusal | The user's answer: to share `paths` with `provider` (`scope`), or about a plan |
+| | (`planHash`, `goal`). |
+| approval | planHash, goal, `by` "person", "options" (--yes) or "settings". |
+| denial | Forbidden by a rule, or not sent because no question could be asked: goal or provider, |
+| | `denied` with code, path and rule of each. |
+| proposal | A plan that waits for the user: client, planId, goal. |
+| call | agent, tool, decision, rule: a request of another agent, or its report ("own") of an |
+| | action. server, tool, allowedBy, characters, sha256: a call of an MCP server's tool. |
+| alarm | agent, message: changes in the vault during another agent's turn without a plan. |
+| trust | path (mcp/SERVER/TOOL for a tool of an MCP server), sha256 (null: trust withdrawn). |
+| command | id, name, ok: a command run in Obsidian. |
+| run, undo, redo, recover | runId, and the number of changes by kind. |
 
-`Ledger` is the part about what was sent to models: it names files and says how much of them went; what cannot be written down is not sent.
+`Ledger` is the part about content sent to models: it lists the files and how much of them was sent.
+Content that cannot be recorded is not sent.
 """
 
 from __future__ import annotations
@@ -55,16 +62,18 @@ Kind = Literal[
     "redo",
     "recover",
 ]
-"""What a line is about; the table above says what else is in it."""
+"""The kind of an entry; the table above lists its fields."""
 
 KINDS: Final = frozenset(get_args(Kind))
 
 START: Final = "0" * 64
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of one file; the next line begins another, and the chain goes on in it."""
+"""Bytes of one file; a further line begins a new file, which continues the chain."""
 
 MAX_DENIED: Final = 20
 """Paths of one denial: a plan over a whole folder may have thousands of the same kind."""
+
+_LEVELS: Final[Mapping[str, int]] = {level.name.lower(): int(level) for level in Level}
 
 _LINE: Final = re.compile(
     rb'(\{"n": (\d+), "prev": "([0-9a-f]{64})".*), "hash": "([0-9a-f]{64})"\}\n', re.DOTALL
@@ -83,7 +92,7 @@ class ChainEnd(NamedTuple):
 class Verified:
     """The result of a verification: the number of intact lines.
 
-    `first_bad` is the number of the first line that was changed or is missing, `reason` the finding.
+    `first_bad` is the number of the first changed or missing line, `reason` the finding.
     """
 
     entries: int
@@ -135,7 +144,8 @@ class AuditRecord:
         try:
             self.append([{"kind": kind, **details}])
         except OSError as error:
-            message = f"This cannot be written into the record {self.file} ({error.strerror or type(error).__name__})."
+            reason = error.strerror or type(error).__name__
+            message = f"The record {self.file} cannot be written: {reason}."
             return (Problem("RECORD_ERROR", message, path=None),)
         return ()
 
@@ -205,7 +215,7 @@ class AuditRecord:
             return Verified(last.n - 1, last.n, "it is another one than was written")
         return Verified(last.n)
 
-    # --- files -------------------------------------------------------------------------------------------------------------------------
+    # --- files ---
 
     def _older(self) -> list[Path]:
         return sorted(self.folder.glob("audit-*.jsonl"))
@@ -303,15 +313,12 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file with content sent: the highest level ("name", "preview" or "text"), to whom, how often."""
+    """A file that was sent: the highest level ("name", "preview" or "text"), to whom, how often."""
 
     path: str
     shared: str
     providers: tuple[str, ...]
     times: int
-
-
-_LEVELS: Final[Mapping[str, int]] = {level.name.lower(): int(level) for level in Level}
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +330,7 @@ class Ledger:
     def write(
         self, sendings: Iterable[Sending], *, provider: str, address: str, conversation: str
     ) -> None:
-        """Record durably what is about to be sent. Raises `ConfigError` LEDGER_ERROR."""
+        """Record durably what is about to be sent. Raise `ConfigError` LEDGER_ERROR."""
         head = {
             "kind": "sent",
             "provider": provider,
@@ -337,7 +344,10 @@ class Ledger:
             self.record.append(entries)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            message = f"What would be sent cannot be written down in {self.record.file} ({reason}), so nothing was sent."
+            message = (
+                f"Nothing was sent, because the record {self.record.file} "
+                f"cannot be written: {reason}."
+            )
             raise ConfigError(
                 message,
                 code="LEDGER_ERROR",

@@ -1,8 +1,8 @@
-"""From a call that a model made to a read that can be carried out, or to the error that the model gets.
+"""Parsing of a model's calls, into reads that can be carried out or errors for the model.
 
-Names come back from the wire, aliases that other agents' tools have are understood, and so are the usual other spellings of arguments.
-Nothing here looks at the vault, and nobody is asked anything before a call has got through here. Small models on one's own machine write
-calls down instead of making them, in the shapes that they were trained on: an answer that is nothing but calls is understood too.
+Wire names, aliases from other agents' tools and common misspellings of arguments are accepted.
+Nothing here reads the vault; questions to the user come after this. Small local models write calls
+as text, in the formats that they were trained on; an answer that consists of calls is accepted too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from obsidian_agent.agent.mcp_tools import Offered
+from obsidian_agent.agent.mcp_tools import OfferedTool
 from obsidian_agent.agent.turn.model_tools import (
     DESCRIBE_TOOLS,
     PROPOSE_PLAN,
@@ -33,8 +33,11 @@ from obsidian_agent.tools.registry import from_wire, wire_name
 
 MAX_ARGUMENTS: Final = 4 * 1024 * 1024
 """Characters of one call's arguments."""
+MAX_WRITTEN: Final = 200_000
+"""Characters of an answer that is searched for calls written as text."""
+MAX_WRITTEN_CALLS: Final = 16
 
-_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+_ALTERNATIVE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "path": ("filePath", "file", "fileName", "filename", "notePath", "note", "name"),
     "filePaths": ("paths", "files", "notes", "path", "filePath"),
     "query": ("text", "q", "search", "searchTerm", "term", "keyword", "pattern", "tag", "name"),
@@ -43,12 +46,20 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "offset": ("start", "skip"),
     "extension": ("ext", "fileType"),
 }
-"""An argument, and what models call it that were brought up on other tools."""
+"""Names that models trained on other tools use for an argument."""
+_TAGGED: Final = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
+_FENCED: Final = re.compile(
+    r"\A(?:```|~~~)(?:json|tool_call|tool)?[ \t]*\n(.*?)\n?(?:```|~~~)\Z", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
-    """A call that is understood. `args` are the tool's own arguments; `rows` and `offset` page its list, `why` is the model's reason."""
+    """A valid call of a read tool.
+
+    `args` are named as in the tool's input; `rows` and `offset` select a page of its list; `why` is
+    the model's reason.
+    """
 
     id: str
     called: str
@@ -60,11 +71,11 @@ class ReadCall:
     offset: int = 0
     why: str = ""
     changed: bool = False
-    """Whether the arguments are the person's instead of the model's."""
+    """True if the user has changed the arguments."""
 
     @property
     def key(self) -> str:
-        """Equal for two calls that ask the same."""
+        """A key that is equal for equal calls."""
         return json.dumps(
             [self.tool.name, self.args, self.rows, self.offset], sort_keys=True, default=str
         )
@@ -72,7 +83,7 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True)
 class ProposalCall:
-    """A call of `propose_plan` with the document that is to be a plan."""
+    """A call of `propose_plan` with the document of the plan."""
 
     id: str
     document: Any
@@ -80,7 +91,7 @@ class ProposalCall:
 
 @dataclass(frozen=True, slots=True)
 class BadCall:
-    """A call that cannot be carried out, and why."""
+    """A call that cannot be carried out, with the reason."""
 
     id: str
     called: str
@@ -89,7 +100,7 @@ class BadCall:
 
 @dataclass(frozen=True, slots=True)
 class HelpCall:
-    """A call of `describe_tools`: `names` of those that it asks for, and the answer, which holds nothing of the vault."""
+    """A call of `describe_tools` for `names`. The answer reveals nothing of the vault."""
 
     id: str
     names: tuple[str, ...]
@@ -101,12 +112,12 @@ class ServerCall:
     """A call of a tool of an MCP server, whose arguments only that server understands."""
 
     id: str
-    tool: Offered
+    tool: OfferedTool
     args: Mapping[str, Any]
 
     @property
     def key(self) -> str:
-        """Equal for two calls that ask the same."""
+        """A key that is equal for equal calls."""
         return json.dumps([self.tool.offer.name, self.args], sort_keys=True, default=str)
 
 
@@ -114,34 +125,33 @@ Understood = ReadCall | ServerCall | ProposalCall | HelpCall | BadCall
 
 
 def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
-    """The same call with other arguments of the person's. Raises `ToolError` where they are not the tool's."""
-    if (found := plan_arguments.find_flaw(dict(args))) is not None:
-        raise ToolError(found.message, advice=f"(at {found.pointer or '/'})")
-    given = dict(args)
-    rows, offset = (
-        _page(given, call.limits) if call.read.rows is not None else (call.rows, call.offset)
-    )
-    fields = {info.alias or name for name, info in call.tool.input.model_fields.items()}
-    given |= {
-        name: value
-        for name, value in (("limit", rows), ("offset", offset))
-        if name in fields and call.read.rows is not None
-    }
-    parse_input(call.tool, given)
-    return replace(call, args=given, rows=rows, offset=offset, changed=True)
+    """Return the call with the user's arguments. Raise `ToolError` if they are not valid."""
+    arguments = dict(args)
+    _check_flaws(arguments)
+    rows, offset = call.rows, call.offset
+    if call.read.rows is not None:
+        rows, offset = _pop_page(arguments, call.limits)
+        fields = {info.alias or name for name, info in call.tool.input.model_fields.items()}
+        page = {"limit": rows, "offset": offset}
+        arguments |= {name: value for name, value in page.items() if name in fields}
+    parse_input(call.tool, arguments)
+    return replace(call, args=arguments, rows=rows, offset=offset, changed=True)
 
 
 def read_call(name: str, tools: Mapping[str, Tool]) -> ReadCall:
-    """A call of a read tool without arguments: what `with_arguments` checks others against. Raises `ToolError` for any other tool."""
+    """Return a call of a read tool without arguments, for `with_arguments`.
+
+    Raise `ToolError` if the tool may not be called.
+    """
     limits = limits_of(name)
     return ReadCall(
-        "",
-        name,
-        _readable(name, tools, propose=False),
-        READ_TOOLS[name],
-        {},
-        limits,
-        limits.usual_rows,
+        id="",
+        called=name,
+        tool=_readable(name, tools, propose=False),
+        read=READ_TOOLS[name],
+        args={},
+        limits=limits,
+        rows=limits.default_rows,
     )
 
 
@@ -150,15 +160,15 @@ def understand(
     tools: Mapping[str, Tool],
     *,
     propose: bool,
-    others: Mapping[str, Offered] | None = None,
+    server_tools: Mapping[str, OfferedTool] | None = None,
 ) -> Understood:
-    """What a call asks for; `others` are the tools of MCP servers. Never raises."""
+    """Parse a call. `server_tools` are the tools of MCP servers. A bad call is returned as such."""
     try:
         arguments = _arguments(call.arguments)
-        if others and call.name in others:
-            return ServerCall(call.id, others[call.name], arguments)
+        if server_tools and call.name in server_tools:
+            return ServerCall(call.id, server_tools[call.name], arguments)
         if call.name == PROPOSE_PLAN and propose:
-            return ProposalCall(call.id, _plan(arguments))
+            return ProposalCall(call.id, _plan_document(arguments))
         if call.name == DESCRIBE_TOOLS:
             return _help(call.id, arguments, tools)
         tool = _readable(call.name, tools, propose)
@@ -168,32 +178,32 @@ def understand(
         return _read(call, arguments, tool)
     except ToolError as error:
         problem = error.problem()
-        return BadCall(
-            call.id,
-            call.name,
-            replace(
-                problem,
-                message=f"{problem.message} Use {signature(tool)}.",
-                plain=problem.plain or problem.message,
-            ),
+        problem = replace(
+            problem,
+            message=f"{problem.message} Use {signature(tool)}.",
+            plain=problem.plain or problem.message,
         )
+        return BadCall(call.id, call.name, problem)
 
 
 def _help(call_id: str, arguments: dict[str, Any], tools: Mapping[str, Tool]) -> HelpCall:
-    """The description of the named tools; the names of all when none is named that there is."""
-    asked: Any = next((value for value in arguments.values() if value), [])
-    names = tuple(
-        from_wire(str(name)) for name in (asked if isinstance(asked, list) else _list(str(asked)))
-    )
+    """Describe the requested tools; list all names if one is unknown or none is requested."""
+    requested: Any = next((value for value in arguments.values() if value), [])
+    if not isinstance(requested, list):
+        requested = _parsed_list(str(requested))
+    names = tuple(from_wire(str(name)) for name in requested)
     known = [tools[name] for name in dict.fromkeys(names) if name in tools]
     unknown = [name[:60] for name in names if name not in tools]
-    missing = [f"There is no tool {name}." for name in unknown[:5]]
-    others = [f"There are {', '.join(tools)}."] if unknown or not names else []
-    return HelpCall(
-        call_id,
-        names,
-        "\n\n".join([describe(known), *missing, *others] if known else [*missing, *others]),
-    )
+    parts = [describe(known)] if known else []
+    parts += [f"There is no tool {name}." for name in unknown[:5]]
+    if unknown or not names:
+        parts.append(f"There are {', '.join(tools)}.")
+    return HelpCall(call_id, names, "\n\n".join(parts))
+
+
+def _check_flaws(arguments: dict[str, Any]) -> None:
+    if (flaw := plan_arguments.find_flaw(arguments)) is not None:
+        raise ToolError(flaw.message, advice=f"(at {flaw.pointer or '/'})")
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -215,13 +225,12 @@ def _arguments(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise ToolError("The arguments must be one JSON object.")
-    if (found := plan_arguments.find_flaw(document)) is not None:
-        raise ToolError(found.message, advice=f"(at {found.pointer or '/'})")
+    _check_flaws(document)
     return document
 
 
-def _plan(arguments: dict[str, Any]) -> Any:
-    """The plan's document, wrapped as asked for, or bare."""
+def _plan_document(arguments: dict[str, Any]) -> Any:
+    """Return the plan, which models put under `plan` as asked, or at the top."""
     if "plan" not in arguments:
         return arguments
     plan = arguments["plan"]
@@ -233,70 +242,67 @@ def _readable(called: str, tools: Mapping[str, Tool], propose: bool) -> Tool:
     tool = tools.get(name)
     if tool is not None and name in READ_TOOLS:
         return tool
-    shown = called[:60]
+    short = called[:60]
     if tool is not None and tool.risk is not Risk.READ_ONLY:
-        hint = (
-            f"Propose it as a step of a plan with {PROPOSE_PLAN}."
-            if propose
-            else "Tell the person what you would do."
-        )
+        hint = "Tell the user what you would do."
+        if propose:
+            hint = f"Propose it as a step of a plan with {PROPOSE_PLAN}."
         raise ToolError(
-            f"{tool.name} cannot be called: nothing is changed while you look around.",
+            f"{tool.name} cannot be called: calls only read.",
             code="PERMISSION_DENIED",
             hint=hint,
         )
-    offered = [*(wire_name(each) for each in READ_TOOLS if each in tools), DESCRIBE_TOOLS]
-    found = nearest(shown, [*offered, PROPOSE_PLAN] if propose else offered, parts=True)
-    hint = f"Did you mean {found}?" if found else f"There are {', '.join(offered)}."
-    raise ToolError(f"Unknown tool: {shown}.", code="TOOL_NOT_FOUND", hint=hint)
+    offered = [*(wire_name(read) for read in READ_TOOLS if read in tools), DESCRIBE_TOOLS]
+    similar = nearest(short, [*offered, PROPOSE_PLAN] if propose else offered, parts=True)
+    hint = f"Did you mean {similar}?" if similar else f"There are {', '.join(offered)}."
+    raise ToolError(f"Unknown tool: {short}.", code="TOOL_NOT_FOUND", hint=hint)
 
 
 def _read(call: ToolCall, arguments: dict[str, Any], tool: Tool) -> ReadCall:
     limits = limits_of(call.name)
     fields = {info.alias or name: info.annotation for name, info in tool.input.model_fields.items()}
-    given = {_camel(name): value for name, value in arguments.items() if value is not None}
-    why = given.pop("why", "")
+    original = {_camel(name): value for name, value in arguments.items() if value is not None}
+    why = original.pop("why", "")
     paged = READ_TOOLS[tool.name].rows is not None
-    args = _renamed(given, {*fields, "limit", "offset"} if paged else set(fields))
-    rows, offset = _page(args, limits) if paged else (limits.usual_rows, 0)
+    args = _renamed(original, {*fields, "limit", "offset"} if paged else set(fields))
+    rows, offset = _pop_page(args, limits) if paged else (limits.default_rows, 0)
     if "filePaths" in fields and isinstance(args.get("filePaths"), str):
-        args["filePaths"] = _list(args["filePaths"])
-    args = {name: _plain(value, fields.get(name)) for name, value in args.items()}
+        args["filePaths"] = _parsed_list(args["filePaths"])
+    args = {name: _converted(value, fields.get(name)) for name, value in args.items()}
     if paged:
-        args |= {
-            name: value for name, value in (("limit", rows), ("offset", offset)) if name in fields
-        }
+        page = {"limit": rows, "offset": offset}
+        args |= {name: value for name, value in page.items() if name in fields}
     parse_input(tool, args)
     return ReadCall(
-        call.id,
-        call.name,
-        tool,
-        READ_TOOLS[tool.name],
-        args,
-        limits,
-        rows,
-        offset,
-        why if isinstance(why, str) else "",
+        id=call.id,
+        called=call.name,
+        tool=tool,
+        read=READ_TOOLS[tool.name],
+        args=args,
+        limits=limits,
+        rows=rows,
+        offset=offset,
+        why=why if isinstance(why, str) else "",
     )
 
 
-def _renamed(given: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """The arguments under their own names; what is not known under any stays, and is refused with the others' names."""
-    args = {name: value for name, value in given.items() if name in known}
-    others = {name: value for name, value in given.items() if name not in known}
-    for name, spellings in _OTHER_NAMES.items():
+def _renamed(original: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """Rename alternative names to the tool's. Unknown names stay, so that they are refused."""
+    args = {name: value for name, value in original.items() if name in known}
+    others = {name: value for name, value in original.items() if name not in known}
+    for name, alternatives in _ALTERNATIVE_NAMES.items():
         if name in known and name not in args:
-            found = next((spelling for spelling in spellings if spelling in others), None)
-            if found is not None:
-                args[name] = others.pop(found)
+            used = next((other for other in alternatives if other in others), None)
+            if used is not None:
+                args[name] = others.pop(used)
     return args | others
 
 
-def _page(args: dict[str, Any], limits: Limits) -> tuple[int, int]:
-    """Takes the page out of the arguments: at least one row, and no more than there may be."""
-    rows = _whole("limit", args.pop("limit", limits.usual_rows))
+def _pop_page(args: dict[str, Any], limits: Limits) -> tuple[int, int]:
+    """Remove `limit` and `offset` from the arguments and return them within the limits."""
+    rows = _whole("limit", args.pop("limit", limits.default_rows))
     offset = _whole("offset", args.pop("offset", 0))
-    return min(max(rows, 1), limits.most_rows), max(offset, 0)
+    return min(max(rows, 1), limits.max_rows), max(offset, 0)
 
 
 def _whole(name: str, value: Any) -> int:
@@ -307,18 +313,20 @@ def _whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def _plain(value: Any, annotation: Any) -> Any:
-    """Numbers and booleans that a model wrote as text, where nothing else is wanted."""
+def _converted(value: Any, annotation: Any) -> Any:
+    """Convert a number or boolean that was written as text, if the field accepts no text."""
     if not isinstance(value, str) or annotation is None or "str" in str(annotation):
         return value
     text = value.strip().lower()
     if text in ("true", "false") and "bool" in str(annotation):
         return text == "true"
-    return int(text) if "int" in str(annotation) and re.fullmatch(r"\d{1,18}", text) else value
+    if "int" in str(annotation) and re.fullmatch(r"\d{1,18}", text):
+        return int(text)
+    return value
 
 
-def _list(text: str) -> list[Any]:
-    """A list that came as text: JSON, or a single path."""
+def _parsed_list(text: str) -> list[Any]:
+    """Return a list that was written as text: as JSON, or a single path."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -331,19 +339,13 @@ def _camel(name: str) -> str:
     return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
-LONGEST: Final = 200_000
-MOST: Final = 16
-"""Characters of an answer in which calls written as text are looked for, and how many of them count."""
-_TAGGED: Final = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
-_FENCED: Final = re.compile(
-    r"\A(?:```|~~~)(?:json|tool_call|tool)?[ \t]*\n(.*?)\n?(?:```|~~~)\Z", re.DOTALL
-)
-
-
 def written_calls(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
-    """The calls that a text consists of; () when it is anything else. `names` are the functions on offer."""
+    """Return the calls that a text consists of; () if it contains anything else.
+
+    `names` are the functions on offer.
+    """
     text = text.strip()
-    if len(text) > LONGEST or not text.startswith(("<", "`", "~", "{", "[")):
+    if len(text) > MAX_WRITTEN or not text.startswith(("<", "`", "~", "{", "[")):
         return ()
     tagged = [match.group(2) for match in _TAGGED.finditer(text)]
     if tagged:
@@ -351,14 +353,13 @@ def written_calls(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
     else:
         fenced = _FENCED.match(text)
         pieces = [fenced.group(1) if fenced is not None else text]
-    found = [
-        call
-        for piece in pieces
-        for document in _documents(piece)
-        if (call := _call(document, names)) is not None
-    ]
-    complete = sum(len(_documents(piece)) for piece in pieces) == len(found)
-    return tuple(found[:MOST]) if complete else ()
+    calls: list[ToolCall] = []
+    for document in (document for piece in pieces for document in _documents(piece)):
+        call = _call(document, names)
+        if call is None:
+            return ()
+        calls.append(call)
+    return tuple(calls[:MAX_WRITTEN_CALLS])
 
 
 def _documents(piece: str) -> list[Any]:
@@ -380,8 +381,6 @@ def _call(document: Any, names: Collection[str]) -> ToolCall | None:
     )
     if not isinstance(name, str) or name not in names or not isinstance(arguments, dict | str):
         return None
-    return ToolCall(
-        "",
-        name,
-        arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
-    )
+    if isinstance(arguments, dict):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return ToolCall("", name, arguments)

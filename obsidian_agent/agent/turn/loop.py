@@ -1,11 +1,9 @@
-"""The agent: a planner whose model looks around first. It answers questions from what it was shown, or proposes a plan; it never writes.
+"""The agent: a planner whose model reads notes by calls, then answers or proposes a plan.
 
-A turn is a loop of rounds. In each the model streams an answer; the calls in it are carried out and their results go back with the next
-request; an answer without calls ends the turn. A model that may not or cannot call tools has one round, whose answer is a plan as JSON, or
-words. Wherever a turn is cut off, the conversation stays one that services accept.
-
-A note that an answer names is a source. Where it names none, the notes are that somebody wanted to be read: the model by a call, the person
-by a mention. What went along besides, or was only found, was sent and is told as that.
+A turn is a loop of rounds. In each the model streams an answer; the calls in it are carried out and
+their results are sent with the next request; an answer without calls ends the turn. A model that
+may not or cannot call tools answers with a plan as JSON, or with text. Wherever a turn is
+interrupted, the conversation stays valid for services.
 """
 
 from __future__ import annotations
@@ -41,6 +39,7 @@ from obsidian_agent.agent.turn.citations import SharedFiles
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS
 from obsidian_agent.agent.turn.preparation import Preparation, TurnConfig
 from obsidian_agent.agent.turn.prompts import (
+    MessageParts,
     RequestPrefix,
     agent_prefix,
     bad_answer,
@@ -74,17 +73,17 @@ from obsidian_agent.vault.views.view import VaultView
 
 MAX_ROUNDS: Final = 25
 MAX_REQUESTS: Final = 3
-"""Of a model that plans in JSON, in one turn."""
-USUAL_ROOM: Final = 4096
-"""Tokens that an answer was cut at when nobody said."""
+"""Requests in one turn of a model that plans in JSON."""
+ASSUMED_LIMIT: Final = 4096
+"""Tokens of a truncated answer whose limit is unknown."""
 TOOLS_UNSUPPORTED: Final = "API_TOOLS_UNSUPPORTED"
 TOO_LONG: Final = "CONTEXT_TOO_LONG"
-CUT_CODE: Final = "TRUNCATED"
+TRUNCATED: Final = "TRUNCATED"
 
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """The vault as the agent needs it: a view of it as it is now, where a path leads, and what may not be told of this machine."""
+    """The vault for the agent: a current view, the resolver of links, the scrubber of messages."""
 
     open_view: Callable[[], VaultView]
     real: Callable[[VaultPath], VaultPath]
@@ -93,7 +92,7 @@ class Vault:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A `Planner` that looks around. Without `dry_run` it answers only, and proposes nothing."""
+    """A `Planner` whose model reads notes. Without `dry_run` it only answers."""
 
     provider: Provider
     tools: Mapping[str, Tool]
@@ -110,38 +109,40 @@ class Agent:
 
     @property
     def name(self) -> str:
+        """The name of the provider."""
         return self.provider.name
 
     @property
     def plain(self) -> bool:
-        """Whether the model does not look around: it may not, or it cannot call tools."""
+        """True if the model may not or cannot call tools."""
         return not is_agent(self.provider) and (
             not self.config.tools or self.provider.name in self.conversation.plain
         )
 
     @property
     def callable_tools(self) -> Mapping[str, Tool]:
-        """All tools but those for looking around that are not on offer: a model may call them all the same."""
+        """The tools without those read tools that are not on offer.
+
+        They are removed because models also call tools that are not offered.
+        """
         only = self.config.only
-        return (
-            self.tools
-            if only is None
-            else {
-                name: tool
-                for name, tool in self.tools.items()
-                if name in only or name not in READ_TOOLS
-            }
-        )
+        if only is None:
+            return self.tools
+        return {
+            name: tool
+            for name, tool in self.tools.items()
+            if name in only or name not in READ_TOOLS
+        }
 
     def open_view(self) -> VaultView:
-        """The vault as the model may know of it."""
+        """Return a view of the vault without the files that rules hide from the model."""
         view = self.vault.open_view()
-        return (
-            FilteredView(view, self.rules.deny.cover, self.vault.real) if self.rules.deny else view
-        )
+        if not self.rules.deny:
+            return view
+        return FilteredView(view, self.rules.deny.cover, self.vault.real)
 
     def prefix(self, facts: ModelFacts) -> RequestPrefix:
-        """What every request begins with. May block."""
+        """Return the beginning of every request. May block."""
         config = self.config
         detail = detail_for(config.detail, self.provider, config.window or facts.window)
         if self.plain:
@@ -160,14 +161,12 @@ class Agent:
         )
 
     async def prepare(self, context: RunContext) -> Preparation:
-        """What goes out with a message, yet to be found and asked for."""
+        """Return the preparation of a turn, which must still `run`."""
         facts = await asyncio.to_thread(self.config.facts, self.provider.name)
         prefix = await asyncio.to_thread(self.prefix, facts)
-        sampling = (
-            self.sampling
-            if self.config.temperature is None
-            else replace(self.sampling, temperature=self.config.temperature)
-        )
+        sampling = self.sampling
+        if self.config.temperature is not None:
+            sampling = replace(sampling, temperature=self.config.temperature)
         asker = Asker(
             Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.real),
             self.approve,
@@ -176,34 +175,37 @@ class Agent:
         )
         commands = await asyncio.to_thread(self._commands, context)
         return Preparation(
-            self.provider,
-            self.config,
-            self.conversation,
-            asker,
-            self.open_view,
-            prefix,
-            sampling,
-            self.new_mark(),
-            facts,
-            context,
-            commands,
+            provider=self.provider,
+            config=self.config,
+            conversation=self.conversation,
+            asker=asker,
+            open_view=self.open_view,
+            prefix=prefix,
+            sampling=sampling,
+            mark=self.new_mark(),
+            facts=facts,
+            context=context,
+            commands=commands,
         )
 
     def _commands(self, context: RunContext) -> tuple[AppCommand, ...]:
-        """The commands of Obsidian that a plan may run; none where it cannot be asked. Their names are not notes, so nobody is asked."""
+        """Return the commands of Obsidian that a plan may run; () if Obsidian does not answer.
+
+        Their names are no content of notes, so they need no permission.
+        """
         if self.dry_run is None or not (context.runs_commands and self.policy.allow_commands):
             return ()
         try:
             return tuple(
-                each
-                for each in context.commands()
-                if self.policy.on_command(each.id).decision != "deny"
+                command
+                for command in context.commands()
+                if self.policy.on_command(command.id).decision != "deny"
             )
         except ObsidianError:
             return ()
 
     def message(self, request: PlanRequest, prepared: Preparation) -> ChatMessage:
-        """The person's message as the model gets it."""
+        """Return the user's message as the model gets it."""
         context = prepared.context
         return request_message(
             request.message,
@@ -211,30 +213,32 @@ class Agent:
             {**context.params, **request.params},
             self.turn_policy,
             prepared.mark,
-            show_selection=prepared.show_selection,
-            extra=prepared.extra,
-            tools=prepared.prefix.more(request.message),
-            commands=prepared.commands,
+            parts=MessageParts(
+                show_selection=prepared.show_selection,
+                extra=prepared.extra,
+                tools=prepared.prefix.more(request.message),
+                commands=prepared.commands,
+            ),
         )
 
     @property
     def turn_policy(self) -> Policy:
-        """What a plan may do: who only writes JSON is held to reading by it where nothing may be proposed."""
-        return (
-            replace(self.policy, allow_writes=False)
-            if self.plain and self.dry_run is None
-            else self.policy
-        )
+        """The policy for plans of this turn.
+
+        Without proposals, a model that answers in JSON may only write plans that read.
+        """
+        if self.plain and self.dry_run is None:
+            return replace(self.policy, allow_writes=False)
+        return self.policy
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+        """Run a turn of the model and return its result."""
         turn = _Turn(self, request, emit)
         try:
             verdict = await turn.run()
-            return (
-                replace(verdict, agent=self.policy.agent)
-                if isinstance(verdict, PlanReady)
-                else verdict
-            )
+            if isinstance(verdict, PlanReady):
+                verdict = replace(verdict, agent=self.policy.agent)
+            return verdict
         except ConfigError as error:
             return TurnFailed(error.problem())
         finally:
@@ -243,16 +247,16 @@ class Agent:
 
 @dataclass(slots=True)
 class _Turn:
-    """One message of the person, up to what comes of it."""
+    """One turn, from the user's message to its result."""
 
     agent: Agent
     request: PlanRequest
     emit: Emit
     reply: Reply = field(default_factory=lambda: Reply(recorded=True))
-    shown: SharedFiles = field(default_factory=SharedFiles)
+    shared: SharedFiles = field(default_factory=SharedFiles)
     refused: set[str] = field(default_factory=set)
-    squeezed: bool = False
-    """Whether the service found the conversation too long already."""
+    is_squeezed: bool = False
+    """True after the service has rejected the conversation as too long."""
     _prepared: Preparation | None = None
     _meter: Meter | None = None
 
@@ -262,7 +266,7 @@ class _Turn:
 
     @property
     def prepared(self) -> Preparation:
-        """What was found before the first request."""
+        """The preparation, after `run` has begun."""
         assert self._prepared is not None
         return self._prepared
 
@@ -273,7 +277,7 @@ class _Turn:
         return self._meter
 
     def close(self) -> None:
-        """Leave the conversation whole, however the turn ended."""
+        """Complete the messages of the conversation after an interrupted turn."""
         if not self.reply.recorded:
             self.conversation.add_reply(
                 f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else ""
@@ -289,41 +293,43 @@ class _Turn:
         history = self.conversation.plain_messages()
         message = agent.message(self.request, prepared)
         self.conversation.add_request(message)
-        self._share(prepared.sending(message.text), prepared.wanted)
-        return await (self._plan_in_json(history) if agent.plain else self._rounds(history))
+        self._share(prepared.sending(message.text), prepared.requested)
+        if agent.plain:
+            return await self._plan_in_json(history)
+        return await self._rounds(history)
 
-    # --- requests ------------------------------------------------------------------------------------------------------------------
+    # --- requests ---
 
-    async def _listen(self, asked: ChatRequest) -> None:
-        """One request and its answer, which is then in `reply`."""
+    async def _receive(self, request: ChatRequest) -> None:
+        """Send a request and receive its answer in `reply`."""
         meter = self.meter
 
         async def emit(event: AgentEvent) -> None:
             meter.handle(event)
             await self.emit(event)
 
-        self._write_down()
+        self._record_sendings()
         meter.asking()
-        await receive(
-            self.agent.provider, replace(asked, conversation=self.conversation.id), self.reply, emit
-        )
+        request = replace(request, conversation=self.conversation.id)
+        await receive(self.agent.provider, request, self.reply, emit)
         meter.answered(self.reply.usage)
         await self.emit(meter.total())
 
     def _within_window(self) -> Sequence[ChatMessage]:
-        """The conversation as far as the model can hold it: old results are left out first."""
+        """Return the messages; old results are omitted if they exceed the window."""
         prepared, messages = self.prepared, self.conversation.messages
         used = prepared.use()
         room = used.window - used.system - used.instructions - used.reply
-        if self.squeezed:
-            room = min(room, estimate_messages(messages) // 2)
-        return messages if estimate_messages(messages) <= room else within(messages, room)
+        size = estimate_messages(messages)
+        if self.is_squeezed:
+            room = min(room, size // 2)
+        return messages if size <= room else within(messages, room)
 
-    def _share(self, sending: Sending, wanted: Collection[str] | None = None) -> None:
+    def _share(self, sending: Sending, requested: Collection[str] | None = None) -> None:
         self.conversation.share(sending)
-        self.shown.add((part for part, _ in sending.parts), wanted)
+        self.shared.add((part for part, _ in sending.parts), requested)
 
-    def _write_down(self) -> None:
+    def _record_sendings(self) -> None:
         provider = self.agent.provider
         self.agent.ledger.write(
             self.conversation.unsent,
@@ -334,55 +340,66 @@ class _Turn:
         self.conversation.unsent.clear()
         self.conversation.sending()
 
-    # --- a model that looks around -------------------------------------------------------------------------------------------------
+    # --- a model with calls ---
 
     async def _rounds(self, history: tuple[ChatMessage, ...]) -> Verdict:
         agent, prepared = self.agent, self.prepared
         proposals = None
         if agent.dry_run is not None:
-            whole = not agent.rules.deny
             proposals = TurnProposals(
-                agent.tools, agent.policy, agent.dry_run, prepared, self.request.message, whole
+                tools=agent.tools,
+                policy=agent.policy,
+                dry_run=agent.dry_run,
+                prepared=prepared,
+                message=self.request.message,
+                unfiltered=not agent.rules.deny,
             )
         for _ in range(MAX_ROUNDS):
             self.reply = Reply()
             try:
-                await self._listen(
+                await self._receive(
                     prepared.prefix.request(self._within_window(), prepared.sampling)
                 )
             except ProviderError as error:
                 self.reply.recorded = True
-                if error.code == TOO_LONG and not self.squeezed and not self.reply.text:
-                    self.squeezed = True
+                if error.code == TOO_LONG and not self.is_squeezed and not self.reply.text:
+                    self.is_squeezed = True
                     problem = Problem(
                         "CONTEXT_SQUEEZED",
-                        "The conversation is too long for this model; old results are left out.",
+                        "The conversation is too long for this model; old results are omitted.",
                     )
                     await self.emit(Notice(problem))
                     continue
-                return await self._failed(error, history)
-            made = self.reply.calls
-            written = (
-                ()
-                if made
-                else written_calls(
-                    self.reply.text, [offer.name for offer in prepared.prefix.offers]
-                )
-            )
-            calls = tuple(self.conversation.with_unique_id(call) for call in made or written)
-            self.conversation.add_reply("" if written else self.reply.text, calls)
-            self.reply.recorded = True
-            verdict = await (self._carry_out(calls, proposals) if calls else self._end(proposals))
+                return await self._after_error(error, history)
+            calls = self._record_reply()
+            if calls:
+                verdict = await self._carry_out(calls, proposals)
+            else:
+                verdict = await self._end(proposals)
             if verdict is not None:
                 return verdict
         return RoundsUsedUp(MAX_ROUNDS)
 
-    async def _failed(self, error: ProviderError, history: tuple[ChatMessage, ...]) -> Verdict:
+    def _record_reply(self) -> tuple[ToolCall, ...]:
+        """Add the reply to the conversation and return its calls, also those written as text."""
+        calls, text = self.reply.calls, self.reply.text
+        if not calls:
+            calls = written_calls(text, [offer.name for offer in self.prepared.prefix.offers])
+            text = "" if calls else text
+        calls = tuple(self.conversation.with_unique_id(call) for call in calls)
+        self.conversation.add_reply(text, calls)
+        self.reply.recorded = True
+        return calls
+
+    async def _after_error(self, error: ProviderError, history: tuple[ChatMessage, ...]) -> Verdict:
         if error.code == TOOLS_UNSUPPORTED:
             self.conversation.plain.add(self.agent.provider.name)
-            message = "This model cannot look around in the vault; it plans from what you say. Choose another one to ask about notes."
+            message = (
+                "This model cannot read your notes; it plans from your message alone. "
+                "Choose another model to ask about notes."
+            )
             await self.emit(Notice(Problem(TOOLS_UNSUPPORTED, message)))
-            instructions = self.prepared.prefix.instructions  # cut to the window already
+            instructions = self.prepared.prefix.instructions  # truncated to the window already
             self.prepared.prefix = replace(
                 await asyncio.to_thread(self.agent.prefix, self.prepared.facts),
                 instructions=instructions,
@@ -397,7 +414,9 @@ class _Turn:
     ) -> Verdict | None:
         tools = self.agent.callable_tools
         understood = [
-            understand(call, tools, propose=proposals is not None, others=self.prepared.others)
+            understand(
+                call, tools, propose=proposals is not None, server_tools=self.prepared.server_tools
+            )
             for call in calls
         ]
         meter = self.meter
@@ -410,80 +429,68 @@ class _Turn:
         meter.look()
         await work.carry_out(understood, emit)
         meter.look(over=True)
-        shown: PlanReady | TurnFailed | None = None
-        for call in understood:
-            if not isinstance(call, ProposalCall) or proposals is None:
+        verdict: PlanReady | TurnFailed | None = None
+        for parsed in understood:
+            if not isinstance(parsed, ProposalCall) or proposals is None:
                 continue
-            if shown is not None:
-                work.reject(
-                    call,
-                    (
-                        Problem(
-                            "ONE_PLAN",
-                            "Propose one plan at a time; the first one was shown to the person.",
-                        ),
-                    ),
-                )
+            if verdict is None:
+                verdict = await proposals.propose(parsed, work)
             else:
-                shown = await proposals.propose(call, work)
-            await self.emit(work.finished(call))
-        for made in calls:
-            result = work.results[made.id]
-            self.conversation.add_result(made, result.text)
+                message = "Propose one plan at a time; the first one was shown to the user."
+                work.reject(parsed, (Problem("ONE_PLAN", message),))
+            await self.emit(work.finished(parsed))
+        for call in calls:
+            result = work.results[call.id]
+            self.conversation.add_result(call, result.text)
             if result.sending is not None:
                 self._share(result.sending)
-        return shown
+        return verdict
 
     async def _end(self, proposals: TurnProposals | None) -> Verdict | None:
-        """An answer without calls: words, or a plan from a model that writes it down instead of calling. None: it may try again."""
+        """Handle an answer without calls: text, or a plan that the model wrote instead of a call.
+
+        Return None if the model must correct its plan.
+        """
         text = self.reply.text
-        written = plan_in(text) if proposals is not None and self.reply.reason != "length" else None
-        if proposals is not None and written is not None:
-            outcome = await proposals.written(*written)
-            if not isinstance(outcome, Rejected):
-                return outcome
-            self.conversation.add_request(correction(outcome.problems, outcome.usage))
-            await self.emit(proposals.again(outcome))
-            return None
+        is_truncated = self.reply.reason == "length"
+        if proposals is not None and not is_truncated:
+            written = plan_in(text)
+            if written is not None:
+                outcome = await proposals.written(*written)
+                if not isinstance(outcome, Rejected):
+                    return outcome
+                self.conversation.add_request(correction(outcome.problems, outcome.usage))
+                await self.emit(proposals.retry_event(outcome))
+                return None
         if not text.strip():
-            return TurnFailed(
-                Problem(
-                    "EMPTY_ANSWER",
-                    "The model answered nothing. Ask again, or choose another model.",
-                )
-            )
-        if self.reply.reason == "length":
-            await self.emit(
-                Notice(
-                    Problem(
-                        CUT_CODE, "The answer was cut at the model's length limit. Ask it to go on."
-                    )
-                )
-            )
-        credit = self.shown.credit(text)
+            message = "The model's answer is empty. Ask again, or choose another model."
+            return TurnFailed(Problem("EMPTY_ANSWER", message))
+        if is_truncated:
+            message = "The answer reached the model's length limit. Ask the model to continue."
+            await self.emit(Notice(Problem(TRUNCATED, message)))
+        credit = self.shared.credit(text)
         return Answer(text, credit.sources, credit.also_sent)
 
-    # --- a model that only writes --------------------------------------------------------------------------------------------------
+    # --- a model without calls ---
 
     async def _plan_in_json(self, history: tuple[ChatMessage, ...]) -> Verdict:
-        """An answer that is no valid plan goes back with everything that is wrong with it; one that was cut is asked for once more with
-        twice the room.
+        """Ask for a plan as JSON.
+
+        An invalid plan is sent back with its problems. A truncated one is requested once more with
+        twice the limit.
         """
         agent, prepared = self.agent, self.prepared
         opening = (*history, await asyncio.to_thread(agent.message, self.request, prepared))
         sampling, rejected, answer = prepared.sampling, Rejected(()), ""
         for attempt in range(1, MAX_REQUESTS + 1):
-            again = (
-                (bad_answer(answer), correction(rejected.problems, rejected.usage))
-                if answer
-                else ()
-            )
-            # What comes is a plan's text, no answer to keep where it is cut off.
+            messages = opening
+            if answer:
+                repair = correction(rejected.problems, rejected.usage)
+                messages = (*opening, bad_answer(answer), repair)
+            # An interrupted plan is not added to the conversation.
             self.reply = Reply(recorded=True)
             try:
-                await self._listen(
-                    prepared.prefix.request((*opening, *again), sampling, json_only=True)
-                )
+                await self._receive(prepared.prefix.request(messages, sampling, json_only=True))
             except ProviderError as error:
                 return TurnFailed(error.problem())
             reply, propose = self.reply, agent.dry_run is not None
@@ -496,11 +503,10 @@ class _Turn:
             rejected = verdict
             if self.reply.reason == "length":
                 if sampling is not prepared.sampling:
-                    return _cut_again(sampling.max_tokens or 0)
+                    return _truncated_again(sampling.max_tokens or 0)
                 used = self.reply.usage.completion_tokens if self.reply.usage is not None else 0
-                sampling = replace(
-                    sampling, max_tokens=2 * (sampling.max_tokens or used or USUAL_ROOM)
-                )
+                limit = sampling.max_tokens or used or ASSUMED_LIMIT
+                sampling = replace(sampling, max_tokens=2 * limit)
             else:
                 answer = self.reply.text or " "
             if attempt < MAX_REQUESTS:
@@ -519,6 +525,9 @@ class _Turn:
                 assert_never(verdict)
 
 
-def _cut_again(room: int) -> TurnFailed:
-    message = f"The model's answer was cut twice, the second time at {room} tokens. Ask for less at a time, or raise max_tokens."
-    return TurnFailed(Problem(CUT_CODE, message))
+def _truncated_again(limit: int) -> TurnFailed:
+    message = (
+        f"The model's answer was truncated twice, the second time at {limit} tokens. "
+        "Ask for less at a time, or raise max_tokens."
+    )
+    return TurnFailed(Problem(TRUNCATED, message))

@@ -1,12 +1,12 @@
-"""The tools as models know them: a signature on one line for the prompt, functions to call for those that only read.
+"""The tools as models see them: one-line signatures in the prompt, and functions for reading.
 
-`vault.updateFile*(path, mode: append|prepend, content, line?: int) -> path. Append, prepend or insert text in a note`
+`vault.updateFile*(path, mode: append|prepend, content, line?: int) -> path. Append, prepend or …`
 
-`*` changes notes, `?` may be left out, `[]` is a list, `{}` an object; what has no type is text. Outputs that only say how it went are left
-out, and so are explanations: whoever needs them asks for the whole description.
+`*` marks tools that change notes, `?` optional arguments, `[]` lists, `{}` objects; arguments
+without a type are text. Status outputs and explanations are omitted; `describe_tools` gives them.
 
-What may be called is a closed list: a tool that is not in it is not offered, however harmless it calls itself. Tools that only work on text
-which the caller has already are left out: a model needs no help with those.
+The functions are a closed list: a tool that is not in it is never offered, even if it only reads.
+Tools that only transform text are not in it, because a model needs no help with that.
 """
 
 from __future__ import annotations
@@ -27,38 +27,19 @@ from obsidian_agent.tools.core.tool import Risk, Tool
 from obsidian_agent.tools.registry import wire_name
 
 Detail = Literal["full", "short"]
-"""How much a model is told: everything, or what a small one can hold."""
+"""The length of prompts and descriptions: everything, or what small models can process."""
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_BOOKKEEPING: Final = _names(
-    "hash mtimeMs size score scanned bytes created changed deleted trashPath opened via executed errorMessage insertedChars "
-    "linksUpdated range position hasMore total count nextOffset truncated isEmpty filePath unknown sources slug raw kind "
-    "level line depth offset maxBytes limit ifMatch"
-)
-"""What a plan hardly ever writes or refers to; pages, because lists in plans are whole."""
-
-_ADVANCED: Final = _names(
-    "ifNotExists updateLinks overwrite recursive expectCount regex caseSensitive create marker line paths removeTags "
-    "createdBefore separator modifiedBefore aliases checked error directly atLeast atMost has datedBefore datedAfter "
-    "properties extension kind any file"
-)
-"""What small models are not told of besides."""
-
-_SHOWN_ALL_THE_SAME: Final[Mapping[str, frozenset[str]]] = {
+_NEVER_OMITTED: Final[Mapping[str, frozenset[str]]] = {
     "vault.updateFile": frozenset({"line"}),
     "workspace.openFile": frozenset({"line"}),
     "util.parseHeadings": frozenset({"level"}),
     "vault.find": frozenset({"limit", "kind"}),
 }
-_MISUSES: Final = frozenset({"ARGUMENT_INVALID"})
-_MISREADINGS: Final = frozenset({"UNKNOWN_REFERENCE", "REFERENCE_ERROR"})
+_ARGUMENT_ERRORS: Final = frozenset({"ARGUMENT_INVALID"})
+_REFERENCE_ERRORS: Final = frozenset({"UNKNOWN_REFERENCE", "REFERENCE_ERROR"})
 _STEP: Final = re.compile(r"\bsteps\.([A-Za-z]\w*)")
 _DID_YOU_MEAN: Final = re.compile(r"Did you mean '([\w.]+)'")
-_MOST_USAGES: Final = 5
+_MAX_USAGES: Final = 5
 _TYPES: Final[Mapping[str, str]] = {
     "string": "",
     "integer": ": int",
@@ -67,54 +48,102 @@ _TYPES: Final[Mapping[str, str]] = {
     "object": "{}",
 }
 _CLAUSE: Final = re.compile(r"(?:\([^)]*\)|.)+?(?=[.:;](?:\s|$)|$)")
-_ENOUGH: Final = 27
-"""Characters of a clause, behind which it ends at the next comma."""
+_MIN_CLAUSE: Final = 27
+"""Characters after which a clause ends at the next comma."""
+
+PROPOSE_PLAN: Final = "propose_plan"
+DESCRIBE_TOOLS: Final = "describe_tools"
+DEFAULT_ROWS: Final = 50
+MAX_ROWS: Final = 1000
+DEFAULT_PAGE: Final = 16_000
+"""Characters of a file in one result, unless the model requests fewer."""
+
+_SHORT: Final[Mapping[str, tuple[str, ...]]] = {
+    "vault.searchText": ("query", "folder"),
+    "vault.query": ("folder", "tag", "name"),
+    "vault.readFile": ("path",),
+}
+"""The read tools offered to small models, with their main arguments; all others are accepted."""
+_DESCRIPTION: Final = ToolOffer(
+    DESCRIBE_TOOLS,
+    "Explain tools: all their arguments and outputs.",
+    {
+        "type": "object",
+        "properties": {"names": {"type": "array", "items": {"type": "string"}}},
+        "required": ["names"],
+    },
+)
+_PROPOSAL: Final = ToolOffer(
+    PROPOSE_PLAN,
+    "Propose changes as one ActionPlan.",
+    {"type": "object", "properties": {"plan": {"type": "object"}}, "required": ["plan"]},
+)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_BOOKKEEPING: Final = _names("""
+    hash mtimeMs size score scanned bytes created changed deleted trashPath opened via executed
+    errorMessage insertedChars linksUpdated range position hasMore total count nextOffset truncated
+    isEmpty filePath unknown sources slug raw kind level line depth offset maxBytes limit ifMatch
+""")
+"""Fields that plans hardly ever use. Paging is among them, because lists in plans are complete."""
+_ADVANCED: Final = _names("""
+    ifNotExists updateLinks overwrite recursive expectCount regex caseSensitive create marker line
+    paths removeTags createdBefore separator modifiedBefore aliases checked error directly atLeast
+    atMost has datedBefore datedAfter properties extension kind any file
+""")
+"""Further fields that are omitted for small models."""
 
 
 def signatures(tools: Iterable[Tool], detail: Detail = "full") -> str:
-    """A line for each tool, in the given order."""
+    """Return one line for each tool, in order."""
     return "\n".join(signature(tool, detail) for tool in tools)
 
 
 @lru_cache(maxsize=256)
 def signature(tool: Tool, detail: Detail = "full") -> str:
-    """A tool on one line: its name, what goes in, what comes out, and a clause on what it does."""
-    left_out = _BOOKKEEPING - _SHOWN_ALL_THE_SAME.get(tool.name, frozenset()) | (
-        _ADVANCED if detail == "short" else frozenset()
-    )
-    return f"{_head(tool, left_out)}. {clause(tool.summary)}"
+    """Return a tool's name, inputs, outputs and purpose on one line."""
+    omitted = _BOOKKEEPING - _NEVER_OMITTED.get(tool.name, frozenset())
+    if detail == "short":
+        omitted |= _ADVANCED
+    return f"{_head(tool, omitted)}. {clause(tool.summary)}"
 
 
 def describe(tools: Iterable[Tool]) -> str:
-    """All of each tool: every field, what it does, and what its arguments mean."""
+    """Return the complete description of each tool: its fields and what its arguments mean."""
     return "\n\n".join(_describe(tool) for tool in tools)
 
 
 def usage_of(
     problems: Iterable[Problem], document: Any, tools: Mapping[str, Tool]
 ) -> tuple[str, ...]:
-    """The signatures of the tools that a plan's document uses wrongly, and of those that its problems recommend."""
+    """Return signatures of tools that a plan uses wrongly, or that its problems recommend."""
     steps = document.get("steps") if isinstance(document, Mapping) else None
     listed = steps if isinstance(steps, list) else ()
     used = {
         str(step.get("id")): str(step.get("tool")) for step in listed if isinstance(step, Mapping)
     }
-    found: list[str] = []
+    names: list[str] = []
     for problem in problems:
-        if problem.code in _MISUSES and problem.step_id is not None:
-            found.append(used.get(problem.step_id, ""))
-        if problem.code in _MISREADINGS:
-            found += [used.get(step, "") for step in _STEP.findall(problem.message)]
-        found += _DID_YOU_MEAN.findall(problem.message)
-    return tuple(_head(tools[name], frozenset()) for name in dict.fromkeys(found) if name in tools)[
-        :_MOST_USAGES
-    ]
+        if problem.code in _ARGUMENT_ERRORS and problem.step_id is not None:
+            names.append(used.get(problem.step_id, ""))
+        if problem.code in _REFERENCE_ERRORS:
+            names += [used.get(step, "") for step in _STEP.findall(problem.message)]
+        names += _DID_YOU_MEAN.findall(problem.message)
+    known = [name for name in dict.fromkeys(names) if name in tools]
+    return tuple(_head(tools[name], frozenset()) for name in known[:_MAX_USAGES])
 
 
-def envelope(model: type[BaseModel], left_out: frozenset[str] = frozenset()) -> str:
-    """A model as JSON is written for it: `{"version": "1.0", "goal": text, "assumptions"?: [text]}`."""
+def envelope(model: type[BaseModel], omitted: frozenset[str] = frozenset()) -> str:
+    """Return the shape of a model's JSON, with types in place of values.
+
+    For example `{"version": "1.0", "goal": text, "assumptions"?: [text]}`.
+    """
     schema = model.model_json_schema(by_alias=True)
-    return _Envelope(schema.get("$defs", {}), left_out).of(schema)
+    return _Envelope(schema.get("$defs", {}), omitted).of(schema)
 
 
 def _describe(tool: Tool) -> str:
@@ -128,31 +157,30 @@ def _describe(tool: Tool) -> str:
 
 
 def clause(summary: str) -> str:
-    """The beginning of a summary that says what a tool does."""
-    found = _CLAUSE.match(summary)
-    first = found[0] if found is not None else summary
-    comma = first.find(", ", _ENOUGH)
+    """Return the first clause of a summary, which says what a tool does."""
+    match = _CLAUSE.match(summary)
+    first = match[0] if match is not None else summary
+    comma = first.find(", ", _MIN_CLAUSE)
     return first if comma < 0 else first[:comma]
 
 
-def _head(tool: Tool, left_out: frozenset[str]) -> str:
-    inputs = _Fields(tool.input.model_json_schema(by_alias=True), left_out).all()
-    outputs = _Fields(tool.output.model_json_schema(by_alias=True), left_out, bare=True).all()
+def _head(tool: Tool, omitted: frozenset[str]) -> str:
+    inputs = _Fields(tool.input.model_json_schema(by_alias=True), omitted).all()
+    outputs = _Fields(tool.output.model_json_schema(by_alias=True), omitted, bare=True).all()
     mark = "" if tool.risk is Risk.READ_ONLY else "*"
-    return f"{tool.name}{mark}({', '.join(inputs)})" + (
-        f" -> {', '.join(outputs)}" if outputs else ""
-    )
+    head = f"{tool.name}{mark}({', '.join(inputs)})"
+    return f"{head} -> {', '.join(outputs)}" if outputs else head
 
 
 class _Fields:
-    """Writes the fields of a schema; `bare`: by their names, since nobody writes outputs."""
+    """The fields of a schema as text; `bare` without types and defaults, for outputs."""
 
     def __init__(
-        self, schema: Mapping[str, Any], left_out: frozenset[str], *, bare: bool = False
+        self, schema: Mapping[str, Any], omitted: frozenset[str], *, bare: bool = False
     ) -> None:
         self._schema = schema
         self._definitions: Mapping[str, Any] = schema.get("$defs", {})
-        self._left_out = left_out
+        self._omitted = omitted
         self._bare = bare
         self._open: list[str] = []
 
@@ -165,19 +193,21 @@ class _Fields:
         return [
             self._field(name, field, name in required)
             for name, field in fields
-            if name not in self._left_out
+            if name not in self._omitted
         ]
 
     def _field(self, name: str, schema: Mapping[str, Any], required: bool) -> str:
-        optional = "" if required or self._bare else "?"
+        if self._bare:
+            return f"{name}{self._type(schema)}"
         default = schema.get("default")
-        telling = (
+        informative = (
             default is True
             or (isinstance(default, int) and default > 0)
             or (isinstance(default, str) and len(default.strip()) == 1)
         )
-        shown = f"={json.dumps(default)}" if telling else ""
-        return f"{name}{optional}{self._type(schema)}{'' if self._bare else shown}"
+        optional = "" if required else "?"
+        suffix = f"={json.dumps(default)}" if informative else ""
+        return f"{name}{optional}{self._type(schema)}{suffix}"
 
     def _type(self, schema: Mapping[str, Any]) -> str:
         match schema:
@@ -203,21 +233,21 @@ class _Fields:
                 return ""
 
     def _named(self, name: str) -> str:
-        """A model by its fields; inside itself by its name."""
+        """Return the fields of a nested model, or its name inside itself."""
         if name in self._open:
             return f": {name}"
         self._open.append(name)
-        shown = self._type(self._definitions[name])
+        text = self._type(self._definitions[name])
         self._open.pop()
-        return shown
+        return text
 
 
 class _Envelope:
-    """Writes a schema as JSON with types in the places of values."""
+    """A schema as JSON with types in place of values."""
 
-    def __init__(self, definitions: Mapping[str, Any], left_out: frozenset[str]) -> None:
+    def __init__(self, definitions: Mapping[str, Any], omitted: frozenset[str]) -> None:
         self._definitions = definitions
-        self._left_out = left_out
+        self._omitted = omitted
 
     def of(self, schema: Mapping[str, Any]) -> str:
         match schema:
@@ -237,12 +267,12 @@ class _Envelope:
                 return f"[{self.of(items)}]" if items else "list"
             case {"type": "object", "properties": dict(fields)}:
                 required = set(schema.get("required", ()))
-                shown = (
+                members = (
                     f'"{name}"{"" if name in required else "?"}: {self.of(field)}'
                     for name, field in fields.items()
-                    if name not in self._left_out
+                    if name not in self._omitted
                 )
-                return f"{{{', '.join(shown)}}}"
+                return f"{{{', '.join(members)}}}"
             case {"type": "object", "additionalProperties": dict(values)} if values:
                 return f"{{NAME: {self.of(values)}}}"
             case {"type": "string", "pattern": str()}:
@@ -253,28 +283,23 @@ class _Envelope:
                 return "any"
 
 
-PROPOSE_PLAN: Final = "propose_plan"
-DESCRIBE_TOOLS: Final = "describe_tools"
-USUAL_ROWS: Final = 50
-MOST_ROWS: Final = 1000
-USUAL_PAGE: Final = 16_000
-"""Characters of a file in one result, unless the model asks for less."""
-
-
 class Reveals(Enum):
-    """Whose text is in a tool's output."""
+    """The source of the text in a tool's output."""
 
     FILES = "files"
-    """Text of the files that its path arguments name."""
+    """The files that its path arguments name."""
     ROWS = "rows"
-    """In each row of its list, something of the file that the row's `path` names."""
+    """For each row of its list, the file at the row's `path`."""
     SELECTION = "selection"
-    """What the person has selected."""
+    """The text that the user has selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTool:
-    """A tool for models. `rows` is the list in its output that is paged; `purpose` says to the person what it does."""
+    """A tool that models may call.
+
+    `rows` is the list in its output that is paged; `purpose` describes the call to the user.
+    """
 
     name: str
     purpose: str
@@ -308,53 +333,44 @@ READ_TOOLS: Final[Mapping[str, ReadTool]] = {tool.name: tool for tool in _READ_T
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one name of a tool answers at most: rows of a list, characters of a preview, characters of a file."""
+    """The limits of a result: rows of a list, characters of a preview, characters of a file."""
 
-    usual_rows: int = USUAL_ROWS
-    most_rows: int = MOST_ROWS
+    default_rows: int = DEFAULT_ROWS
+    max_rows: int = MAX_ROWS
     preview: int | None = None
-    page: int = USUAL_PAGE
+    page: int = DEFAULT_PAGE
 
 
 _ALIAS_LIMITS: Final[Mapping[str, Limits]] = {
-    "vault_search": Limits(usual_rows=10, most_rows=50, preview=200),
+    "vault_search": Limits(default_rows=10, max_rows=50, preview=200),
     "read_vault_file": Limits(page=4_000),
 }
 
 
 def limits_of(name: str) -> Limits:
-    """The limits under the name that a model called."""
+    """Return the limits for a tool by the name or alias that a model called."""
     return _ALIAS_LIMITS.get(name, Limits())
-
-
-_SHORT: Final[Mapping[str, tuple[str, ...]]] = {
-    "vault.searchText": ("query", "folder"),
-    "vault.query": ("folder", "tag", "name"),
-    "vault.readFile": ("path",),
-}
-"""The read tools that small models are offered, with the arguments that they are told of; all others are understood all the same."""
 
 
 def offers(
     tools: Mapping[str, Tool], *, propose: bool, detail: Detail = "full"
 ) -> tuple[ToolOffer, ...]:
-    """The functions on offer, always in the same order: services remember a beginning that does not change."""
-    named = [name for name in READ_TOOLS if name in tools and (detail == "full" or name in _SHORT)]
-    found = tuple(_offer(tools[name], detail) for name in named)
-    return (*found, DESCRIPTION, _PROPOSAL) if propose else (*found, DESCRIPTION)
+    """Return the functions on offer. Their order is stable, because services cache prompts."""
+    names = [name for name in READ_TOOLS if name in tools and (detail == "full" or name in _SHORT)]
+    reading = tuple(_offer(tools[name], detail) for name in names)
+    return (*reading, _DESCRIPTION, _PROPOSAL) if propose else (*reading, _DESCRIPTION)
 
 
 @lru_cache(maxsize=64)
 def _offer(tool: Tool, detail: Detail) -> ToolOffer:
-    """A function as small as it can be: `describe_tools` explains what its arguments mean."""
+    """Return a function without explanations, which `describe_tools` gives on request."""
     schema = tool.input.model_json_schema(by_alias=True)
     fields = schema.get("properties", {})
-    told = (
-        _SHORT[tool.name]
-        if detail == "short"
-        else [name for name in fields if name not in ("limit", "maxBytes")]
-    )
-    properties = {name: _kind_of(fields[name]) for name in told}
+    if detail == "short":
+        names = _SHORT[tool.name]
+    else:
+        names = tuple(name for name in fields if name not in ("limit", "maxBytes"))
+    properties = {name: _value_schema(fields[name]) for name in names}
     if detail == "full" and READ_TOOLS[tool.name].rows is not None:
         properties["offset"] = {"type": "integer"}
     required = {"required": schema["required"]} if schema.get("required") else {}
@@ -366,24 +382,8 @@ def _offer(tool: Tool, detail: Detail) -> ToolOffer:
     return ToolOffer(wire_name(tool.name), clause(tool.summary), parameters)
 
 
-def _kind_of(field: Mapping[str, Any]) -> dict[str, Any]:
-    """What kind of value a field takes, without its title, its explanation, and the null that it may be set to."""
+def _value_schema(field: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field without title, description and null."""
     options = [option for option in field.get("anyOf", ()) if option != {"type": "null"}]
-    only = options[0] if len(options) == 1 else field
-    return {key: only[key] for key in ("type", "items", "enum") if key in only}
-
-
-DESCRIPTION: Final = ToolOffer(
-    DESCRIBE_TOOLS,
-    "Explain tools: all their arguments and outputs.",
-    {
-        "type": "object",
-        "properties": {"names": {"type": "array", "items": {"type": "string"}}},
-        "required": ["names"],
-    },
-)
-_PROPOSAL = ToolOffer(
-    PROPOSE_PLAN,
-    "Propose changes as one ActionPlan.",
-    {"type": "object", "properties": {"plan": {"type": "object"}}, "required": ["plan"]},
-)
+    schema = options[0] if len(options) == 1 else field
+    return {key: schema[key] for key in ("type", "items", "enum") if key in schema}

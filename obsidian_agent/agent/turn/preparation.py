@@ -1,4 +1,8 @@
-"""Before the first request of a turn: what the model may know of what is open, selected and mentioned, and how it fits into its window."""
+"""Preparation of a turn's first request.
+
+It resolves open files, selection and mentions, asks the user what may be sent, and fits the result
+into the model's window.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from obsidian_agent.agent.context import (
 )
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Emit, Notice
-from obsidian_agent.agent.mcp_tools import McpTools, Offered
+from obsidian_agent.agent.mcp_tools import McpTools, OfferedTool
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import (
     AllowedBy,
@@ -39,7 +43,7 @@ from obsidian_agent.agent.token_budget import (
 )
 from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
-from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN, RequestPrefix
+from obsidian_agent.agent.turn.prompts import MAX_FILES, MAX_SELECTION, RequestPrefix
 from obsidian_agent.agent.turn.read_calls import Asker, Permission, selection_item
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import Problem
@@ -52,39 +56,43 @@ from obsidian_agent.vault.views.view import VaultView
 
 @dataclass(frozen=True, slots=True)
 class TurnConfig:
-    """`instructions` stand in the system prompt, so only what the person wrote or trusted may be in them; `sources` are the vault's files
-    whose text that is. `notices` are told at the beginning of a turn.
+    """The settings of a turn.
 
-    `window` is the person's own figure for the model's window, in tokens; without it the list's counts. `tools` off: the model may not look
-    around. `only`: it may look around with these tools alone (None: with all read tools). `temperature`: another one than the settings'.
+    `instructions` are part of the system prompt, so they may only hold text that the user wrote or
+    trusts; `sources` are the files of the vault that they come from. `notices` are emitted at the
+    beginning of a turn. `window` is the user's setting for the model's window, in tokens; it
+    overrides the list of models. Without `tools` the model may not call any; `only` limits the read
+    tools to these. `temperature` overrides the settings.
     """
 
     instructions: str = ""
     gatherer: Gatherer | None = Gatherer()
-    """Finds what goes along with a message; None: nothing does."""
+    """Collects the context of a message; None for no context."""
     format: ContextFormat = structured_context
     window: int | None = None
     tools: bool = True
     only: frozenset[str] | None = None
     agent: str = ""
-    """The vault's agent whose instructions hold."""
+    """The vault's agent whose instructions are in use."""
     temperature: float | None = None
     model: str | None = None
-    """The model that the vault's agent wishes for."""
+    """The model that the vault's agent prefers."""
     sources: tuple[str, ...] = ()
     notices: tuple[Problem, ...] = ()
     trace: Trace | None = None
     facts: Callable[[str], ModelFacts] = facts_of
     servers: McpTools | None = None
-    """The tools of MCP servers that the model may call besides."""
+    """The tools of MCP servers that the model may call."""
     detail: Detail | None = None
-    """How much the model is told of tools and plans; None: as fits it."""
+    """The length of the prompt; None chooses it by the model."""
 
 
 @dataclass(slots=True)
 class Preparation:
-    """What goes out with the first request of a turn. After `run`: `context` without what is denied, `extra` (what goes along, as text),
-    `parts` (of which files), and whether the model sees the selected text.
+    """The first request of a turn.
+
+    `run` removes denied files from `context` and sets `extra` (the context as text), `parts` (the
+    files in it) and `show_selection`.
     """
 
     provider: Provider
@@ -98,97 +106,99 @@ class Preparation:
     facts: ModelFacts
     context: RunContext
     commands: tuple[AppCommand, ...] = ()
-    """Those of Obsidian that a plan may run."""
+    """The commands of Obsidian that a plan may run."""
     show_selection: bool = False
     extra: str = ""
     parts: list[tuple[SharedPart, AllowedBy]] = field(default_factory=list)
-    wanted: frozenset[str] = frozenset()
-    """The files in `parts` that the person asked for, by a mention for example."""
+    requested: frozenset[str] = frozenset()
+    """The files in `parts` that the user asked for, by a mention for example."""
     usage: Usage | None = None
-    """What a summary took, if one was made."""
-    ahead: bool = False
-    """Whether this only looks ahead: neither a model nor a server is asked for anything."""
-    others: Mapping[str, Offered] = field(default_factory=dict)
-    """The tools of MCP servers that are on offer, by the names that models call."""
+    """The usage of the request for a summary, if there was one."""
+    is_preview: bool = False
+    """True for the preview of a request: no model and no server is called."""
+    server_tools: Mapping[str, OfferedTool] = field(default_factory=dict)
+    """The tools of MCP servers on offer, by the names that models call."""
 
     @property
     def window(self) -> int:
-        """The model's window, as far as anybody knows."""
+        """The model's window in tokens, or the size assumed for it."""
         return self.config.window or self.facts.window or UNKNOWN_WINDOW
 
     def use(self, extra: str = "", message: str = "") -> WindowUse:
-        """What a request with this message, and `extra` along with it, takes (`extra` is not counted again where the message holds it)."""
+        """Return the use of the window by a request.
+
+        If `message` contains the context already, `extra` must be empty.
+        """
         known = self.config.window is not None or self.facts.window is not None
         budget = divide(self.window, 0, reply=self.sampling.max_tokens)
         history = estimate_messages(self.conversation.messages) + estimate(message)
         return WindowUse(
             self.window,
-            self.prefix.tokens,
-            self.prefix.instruction_tokens,
-            estimate(extra),
-            history,
-            budget.reply,
-            known,
+            system=self.prefix.tokens,
+            instructions=self.prefix.instruction_tokens,
+            context=estimate(extra),
+            history=history,
+            reply=budget.reply,
+            known=known,
         )
 
     def sending(self, text: str) -> Sending:
-        """What the message of the person shares of the vault, for the ledger; `text` is the message as it goes out."""
+        """Return the entry of the ledger for the message; `text` is the message as it is sent."""
         return Sending("context", "", text, tuple(self.parts))
 
     async def run(self, message: str, emit: Emit) -> None:
-        """Settle everything, ask what has to be asked, and make room where the window is full."""
+        """Resolve the context, ask the user, and summarise older turns if the window is full."""
         if (servers := self.config.servers) is not None and self.prefix.offers:
-            self.others = (
-                servers.known if self.ahead else await servers.offered(self.asker.approve, emit)
-            )
-            self.prefix = replace(
-                self.prefix,
-                offers=(*self.prefix.offers, *(each.offer for each in self.others.values())),
-            )
+            if self.is_preview:
+                self.server_tools = servers.known
+            else:
+                self.server_tools = await servers.offered(self.asker.approve, emit)
+            offers = (*self.prefix.offers, *(tool.offer for tool in self.server_tools.values()))
+            self.prefix = replace(self.prefix, offers=offers)
         for problem in (*self.config.notices, *self._trim()):
             await emit(Notice(problem))
         await self._change_provider(emit)
         self.context = self._without_denied(self.context)
-        await self._settle_open_files(emit)
-        await self._gather(message, emit)
+        await self._add_open_files(emit)
+        await self._add_context(message, emit)
 
-    # --- what is open and selected -------------------------------------------------------------------------------------------------
+    # --- open files and selection ---
 
     async def _change_provider(self, emit: Emit) -> None:
-        """When the conversation goes on with another provider: ask whether that one may see what it holds of the vault."""
-        told = f"{self.provider.name} {self.provider.address}"
-        if not self.conversation.recipient or self.conversation.recipient == told:
-            self.conversation.recipient = told
+        """Ask whether a new provider may see the parts of the vault in the conversation."""
+        recipient = f"{self.provider.name} {self.provider.address}"
+        if not self.conversation.recipient or self.conversation.recipient == recipient:
+            self.conversation.recipient = recipient
             return
-        before = [part for part in self.conversation.shared.values() if part.path]
-        self.conversation.move(told, keep=True)
+        parts = [part for part in self.conversation.shared.values() if part.path]
+        self.conversation.move(recipient, keep=True)
         self._use_new_grants()
-        items = tuple(_item(part) for part in before)
-        permission = await self._ask(
-            "history", "Send along what was said in this conversation so far", items, emit
-        )
+        items = tuple(_item(part) for part in parts)
+        permission = await self._ask("history", "Send the conversation so far", items, emit)
         if permission.paths >= {item.path.text for item in items}:
-            self.parts += [(part, permission.allowed[part.path]) for part in before]
+            self.parts += [(part, permission.allowed[part.path]) for part in parts]
             return
-        self.conversation.move(told, keep=False)
+        self.conversation.move(recipient, keep=False)
         self._use_new_grants()
-        message = f"{self.provider.name} does not get to see what was said so far; the conversation begins anew."
+        message = (
+            f"{self.provider.name} starts a new conversation: it was not sent the messages so far."
+        )
         await emit(Notice(Problem("HISTORY_NOT_SHARED", message)))
 
     def _use_new_grants(self) -> None:
-        """What the person allowed was for the provider before."""
+        """Replace the grants, which the user gave to the previous provider."""
         self.asker = replace(
             self.asker, gate=replace(self.asker.gate, grants=self.conversation.grants)
         )
 
-    async def _settle_open_files(self, emit: Emit) -> None:
+    async def _add_open_files(self, emit: Emit) -> None:
         run = self.context
         names = [
             path
             for path in (
                 run.active_file,
-                *run.open_files[:FILES_SHOWN],
-                *run.recent_files[:FILES_SHOWN],
+                *run.open_files[:MAX_FILES],
+                *run.recent_files[:MAX_FILES],
             )
             if path is not None
         ]
@@ -196,103 +206,95 @@ class Preparation:
             (SharedPart(path.text, Level.NAME, len(path.text)), "context")
             for path in dict.fromkeys(names)
         ]
-        item = selection_item(run, most=SELECTION_SHOWN)
+        item = selection_item(run, limit=MAX_SELECTION)
         if item is None:
-            self.show_selection = True  # there is nothing to hide, and the model is told so
+            self.show_selection = True  # the message says that nothing is selected
             return
         if run.selection is not None and run.selection.from_argument:
             permission = Permission({item.path.text: "context"})
         else:
             permission = await self._ask(
-                "selection", "Send the selected text along with your message", (item,), emit
+                "selection", "Send the selected text with your message", (item,), emit
             )
         if item.path.text in permission.allowed:
             self.show_selection = True
-            self.parts.append(
-                (
-                    SharedPart(item.path.text, item.level, len(item.previews[0])),
-                    permission.allowed[item.path.text],
-                )
-            )
+            part = SharedPart(item.path.text, item.level, len(item.previews[0]))
+            self.parts.append((part, permission.allowed[item.path.text]))
 
     def _without_denied(self, run: RunContext) -> RunContext:
         gate = self.asker.gate
-        active = (
-            run.active_file
-            if run.active_file is not None and not gate.denied(run.active_file)
-            else None
-        )
-        lost = run.active_file is not None and active is None
+        if run.active_file is not None and gate.denied(run.active_file):
+            run = replace(run, active_file=None, selection=None, cursor=None)
         return replace(
             run,
-            active_file=active,
-            selection=None if lost else run.selection,
-            cursor=None if lost else run.cursor,
             open_files=tuple(path for path in run.open_files if not gate.denied(path)),
             recent_files=tuple(path for path in run.recent_files if not gate.denied(path)),
         )
 
-    # --- what goes along -----------------------------------------------------------------------------------------------------------
+    # --- context ---
 
-    async def _gather(self, message: str, emit: Emit) -> None:
+    async def _add_context(self, message: str, emit: Emit) -> None:
         gathered = await asyncio.to_thread(self._gathered, message)
         for missed in gathered.missed:
             await emit(Notice(_not_found(missed)))
         allowed = await self._allowed(gathered, emit)
         await self._make_room(message, emit)
         items = [
-            item for item in gathered.items if item.path.text in allowed and self._is_news(item)
+            item for item in gathered.items if item.path.text in allowed and self._is_new(item)
         ]
         used = self.use(message=message)
         budget = divide(
             self.window, used.system, instructions=used.instructions, reply=self.sampling.max_tokens
         )
-        left = max(0, self.window - used.prompt - budget.reply)
-        kept, left_out = fit_items(
-            items, min(max(budget.context, self.window - used.prompt - budget.reply), left)
-        )
-        if left_out or gathered.more:
-            total = left_out + gathered.more
-            text = f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."
+        remaining = self.window - used.prompt - budget.reply
+        fitting, omitted = fit_items(items, max(0, remaining))
+        if omitted or gathered.more:
+            total = omitted + gathered.more
+            subject = "1 note does" if total == 1 else f"{total} notes do"
+            text = f"{subject} not fit into the model's window, and will not be sent."
             await emit(Notice(Problem("CONTEXT_FULL", text)))
-        self.extra = self.config.format(kept, self.mark)
+        self.extra = self.config.format(fitting, self.mark)
         self.parts += [
             (SharedPart(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text])
-            for item in kept
+            for item in fitting
         ]
-        self.wanted = frozenset(item.path.text for item in kept if item.why in REQUESTED)
-        told = [path for path in self.config.sources if path not in self.conversation.shared]
-        self.parts += [(SharedPart(path, Level.TEXT, 0), "trusted") for path in told]
+        self.requested = frozenset(item.path.text for item in fitting if item.why in REQUESTED)
+        sources = [path for path in self.config.sources if path not in self.conversation.shared]
+        self.parts += [(SharedPart(path, Level.TEXT, 0), "trusted") for path in sources]
 
     def _gathered(self, message: str) -> Gathered:
         gatherer = self.config.gatherer
         if gatherer is None:
             return Gathered()
         if not self.asker.gate.may_allow:
-            gatherer = replace(gatherer, matching=0)  # what is merely found is never asked about
-        return (
-            gatherer.gather(message, self.context, self.open_view())
-            if gatherer.wants(message, self.context)
-            else Gathered()
-        )
+            gatherer = replace(gatherer, matching=0)  # the user is never asked about search matches
+        if not gatherer.wants(message, self.context):
+            return Gathered()
+        return gatherer.gather(message, self.context, self.open_view())
 
     async def _allowed(self, gathered: Gathered, emit: Emit) -> dict[str, AllowedBy]:
-        """One question for everything that the person wants to go along; what was merely found needs a rule or an earlier answer."""
-        asked = tuple(item.share_item() for item in gathered.items if item.why in REQUESTED)
-        found = tuple(item.share_item() for item in gathered.items if item.why not in REQUESTED)
-        purpose = "Send these notes along with your message"
-        permission = await self._ask("files", purpose, asked, emit) if asked else Permission()
-        return {**self.asker.granted(self._request("files", purpose, found)), **permission.allowed}
+        """Ask one question for all notes that the user requested.
 
-    def _is_news(self, item: ContextItem) -> bool:
-        """Whether the model does not have it already: what was merely found is not sent twice."""
+        Search matches need a rule or an earlier answer.
+        """
+        requested = tuple(item.share_item() for item in gathered.items if item.why in REQUESTED)
+        matches = tuple(item.share_item() for item in gathered.items if item.why not in REQUESTED)
+        purpose = "Send these notes with your message"
+        permission = Permission()
+        if requested:
+            permission = await self._ask("files", purpose, requested, emit)
+        granted = self.asker.granted(self._request("files", purpose, matches))
+        return {**granted, **permission.allowed}
+
+    def _is_new(self, item: ContextItem) -> bool:
+        """Return False for a search match that the model has been sent already."""
         known = self.conversation.shared.get(item.path.text)
         return item.why in REQUESTED or known is None or known.level < Level.TEXT
 
-    # --- room ----------------------------------------------------------------------------------------------------------------------
+    # --- window ---
 
     def _trim(self) -> list[Problem]:
-        """Cut instructions that would take more than their share of the window."""
+        """Truncate instructions that would use more than their share of the window."""
         prefix = self.prefix
         budget = divide(
             self.window,
@@ -303,27 +305,26 @@ class Preparation:
         self.prefix = prefix.within(budget.instructions)
         if self.prefix is prefix:
             return []
-        message = f"The instructions take {prefix.instruction_tokens:,} tokens; this model gets the first {budget.instructions:,} of them."
+        message = (
+            f"The instructions have {prefix.instruction_tokens:,} tokens; "
+            f"this model gets the first {budget.instructions:,} of them."
+        )
         return [Problem("INSTRUCTIONS_CUT", message)]
 
     async def _make_room(self, message: str, emit: Emit) -> None:
         """Summarise older turns when the window is nearly full."""
         count = old_part(self.conversation.messages)
-        if self.ahead or not count or not self.use(message=message).full:
+        if self.is_preview or not count or not self.use(message=message).full:
             return
         summary = await summarise(self.provider, self.conversation.messages, count, self.mark)
         self.usage = summary.usage
         self.conversation.compact(summary.count, summary.message)
-        await emit(
-            Notice(
-                Problem(
-                    "COMPACTED",
-                    "The older part of this conversation was summarised to make room; all of it is kept here.",
-                )
-            )
+        text = (
+            "Older messages were summarised for the model to make room. You still see all of them."
         )
+        await emit(Notice(Problem("COMPACTED", text)))
 
-    # --- questions -----------------------------------------------------------------------------------------------------------------
+    # --- questions ---
 
     async def _ask(
         self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...], emit: Emit
@@ -334,7 +335,14 @@ class Preparation:
         self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...]
     ) -> ShareRequest:
         return ShareRequest(
-            "", kind, "", purpose, {}, items, self.provider.name, self.provider.address
+            call_id="",
+            kind=kind,
+            tool="",
+            purpose=purpose,
+            args={},
+            items=items,
+            provider=self.provider.name,
+            address=self.provider.address,
         )
 
 
@@ -345,4 +353,4 @@ def _item(part: SharedPart) -> ShareItem:
 
 def _not_found(missed: Missed) -> Problem:
     hint = f" Did you mean {missed.nearest}?" if missed.nearest else ""
-    return Problem("MENTION_NOT_FOUND", f"@{missed.text} is no note, folder or tag here.{hint}")
+    return Problem("MENTION_NOT_FOUND", f"@{missed.text} is not a note, folder or tag.{hint}")

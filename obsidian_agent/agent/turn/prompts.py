@@ -1,10 +1,9 @@
-"""What models are told: the system prompts, the message with its context, corrections, and requests as they go out.
+"""Prompts: system prompts, the user's message with its context, corrections, whole requests.
 
-A system prompt is the same bytes for the same tools, so that services can keep it ready, and nothing from the vault stands in it, so that no
-note can pretend to be part of it. It comes in full, or short for small models: a third of it, with the dozen tools that most plans are made
-of. Which tools those are told of besides follows from the words of the message: a recipe that is asked for in such words shows which tools
-its kind of plan is made of, and the words of a tool's own line count as well, those of other languages as in the search
-(`offline/words.py`).
+A system prompt has the same bytes for the same tools, so that services can cache it, and contains
+nothing from the vault, so that no note can pretend to be part of it. Small models get a short form,
+a third of the full one, with the dozen tools that most plans use. The message of such a model names
+further tools: those in the plans of recipes that are similar to the message.
 """
 
 from __future__ import annotations
@@ -50,32 +49,55 @@ CORE: Final = (
 """The tools of the short form."""
 
 _RARE: Final = frozenset(("defaults", "retry", "captureAs", "indexName"))
-"""Fields that a model has no use for; what it may write is a part of what may be written."""
-_RARER: Final = _RARE | {"parameters", "assumptions", "when", "dependsOn", "onError", "preview"}
+"""Fields of a plan that no prompt mentions, because models don't need them."""
+_OMITTED_IN_SHORT: Final = _RARE | {
+    "parameters",
+    "assumptions",
+    "when",
+    "dependsOn",
+    "onError",
+    "preview",
+}
+MAX_SELECTION: Final = 500
+"""Characters of the selection that a model sees; steps get all of it through `${selection}`."""
+MAX_VALUE: Final = 200
+MAX_FILES: Final = 10
+MAX_COMMANDS: Final = 60
+MAX_PROBLEMS: Final = 20
+MAX_BAD_ANSWER: Final = 20_000
+"""Characters of an invalid answer that are sent back to the model."""
+MAX_SUGGESTED: Final = 6
+SMALL_WINDOW: Final = 16_384
+"""Tokens of the largest window for which the short form is used."""
+_SIMILAR_RECIPES: Final = 4
+_SIMILAR_SCORE: Final = 0.75
+"""The share of the best recipe's score from which a recipe counts as similar, too."""
 
 
 def in_detail(tools: Iterable[Tool], detail: Detail) -> tuple[Tool, ...]:
-    """The tools that the language names, in an order that does not depend on the given one."""
+    """Return the tools that a prompt describes, in an order that does not depend on `tools`."""
     known = {tool.name: tool for tool in tools}
-    return tuple(
-        known[name] for name in (sorted(known) if detail == "full" else CORE) if name in known
-    )
+    names = sorted(known) if detail == "full" else CORE
+    return tuple(known[name] for name in names if name in known)
 
 
 @lru_cache(maxsize=8)
-def told(
+def filled_prompt(
     tools: tuple[Tool, ...], template: str, detail: Detail, *, changes_only: bool = False
 ) -> str:
-    """A prompt of `prompts/` with the language in it. `changes_only`: no examples that only read."""
+    """Return a prompt of `prompts/` with the plan language in it.
+
+    With `changes_only`, examples that only read are omitted.
+    """
     rules = prompt_text("rules", detail).replace("{{tools}}", signatures(tools, detail))
-    shown = envelope(ActionPlan, _RARE if detail == "full" else _RARER)
-    text = prompt_text(template, detail).replace("{{envelope}}", shown).replace("{{rules}}", rules)
+    plan = envelope(ActionPlan, _RARE if detail == "full" else _OMITTED_IN_SHORT)
+    text = prompt_text(template, detail).replace("{{envelope}}", plan).replace("{{rules}}", rules)
     examples = _examples({tool.name for tool in tools}, detail, changes_only)
     return f"{text}\n\n# Examples\n\n{examples}\n"
 
 
 def prompt_text(name: str, detail: Detail = "full") -> str:
-    """A file of `prompts/`, without the line end at its end."""
+    """Return a file of `prompts/`, without its final newline."""
     file = f"{name}.md" if detail == "full" else f"{name}_short.md"
     return (
         files("obsidian_agent.agent")
@@ -87,37 +109,40 @@ def prompt_text(name: str, detail: Detail = "full") -> str:
 
 
 def _examples(names: set[str], detail: Detail, changes_only: bool) -> str:
-    """The examples, each a request and its plan, that use only these tools: an example must not invent any."""
+    """Return the examples (a request and its plan) that use only these tools."""
     blocks = prompt_text("examples", detail).strip().split("\n\n")
-    plans = [
-        (asked, plan, json.loads(plan))
-        for asked, plan in zip(blocks[::2], blocks[1::2], strict=True)
-    ]
-    possible = [
-        f"{asked}\n\n{plan}"
-        for asked, plan, document in plans
-        if {step["tool"] for step in document["steps"]} <= names
-        and not (changes_only and document["riskLevel"] == "read-only")
-    ]
-    # Whoever looks around in a small window besides has room for one.
-    return "\n\n".join(possible[:1] if detail == "short" and changes_only else possible)
+    examples: list[str] = []
+    for request, plan in zip(blocks[::2], blocks[1::2], strict=True):
+        document = json.loads(plan)
+        if changes_only and document["riskLevel"] == "read-only":
+            continue
+        if {step["tool"] for step in document["steps"]} <= names:
+            examples.append(f"{request}\n\n{plan}")
+    if detail == "short" and changes_only:
+        examples = examples[:1]  # a small window also needs space for the results of calls
+    return "\n\n".join(examples)
 
 
-SELECTION_SHOWN = 500
-"""Characters of the selection that a model sees; steps get all of it through `${selection}`."""
-VALUE_SHOWN = 200
-FILES_SHOWN = 10
-COMMANDS_SHOWN = 60
-PROBLEMS_SHOWN = 20
-ANSWER_SHOWN = 20_000
-"""Characters of a bad answer that go back to the model."""
+@dataclass(frozen=True, slots=True)
+class MessageParts:
+    """Optional parts of a message: its context, already fenced, further tools, Obsidian's commands.
+
+    Without `show_selection` the message states only the length of the selected text.
+    """
+
+    show_selection: bool = True
+    extra: str = ""
+    tools: str = ""
+    commands: Sequence[AppCommand] = ()
 
 
 def system_prompt(tools: Iterable[Tool], detail: Detail = "full") -> str:
-    """Role, contract, form of a plan, tools, rules, examples: a function of the tools alone."""
-    return told(in_detail(tools, detail), "planner", detail).replace(
-        "{{data}}", prompt_text("data")
-    )
+    """Return the prompt of a planner: role, plan language, tools, rules, examples.
+
+    It depends on the tools alone.
+    """
+    prompt = filled_prompt(in_detail(tools, detail), "planner", detail)
+    return prompt.replace("{{data}}", prompt_text("data"))
 
 
 def request_message(
@@ -127,51 +152,51 @@ def request_message(
     policy: Policy,
     mark: str,
     *,
-    show_selection: bool = True,
-    extra: str = "",
-    tools: str = "",
-    commands: Sequence[AppCommand] = (),
+    parts: MessageParts | None = None,
 ) -> ChatMessage:
-    """The context as data, then what the person asks. Without `show_selection` only the length of the selected text is told.
-
-    `extra` is what goes along, fenced already; `tools` are those that the system prompt does not name; `commands` are those of Obsidian.
-    """
-    parts = [
+    """Return the user's message, after its context as data."""
+    parts = parts or MessageParts()
+    blocks = [
         "# Context",
         _circumstances(context, policy),
         fence("names in the vault", _names(context), mark),
     ]
     if params:
-        shown = {name: _shortened(value) for name, value in params.items()}
-        parts.append(fence("parameters, to be used as ${name}", _lines(shown), mark))
-    parts.append(
-        _selection(context.selection, mark)
-        if show_selection
-        else _unseen_selection(context.selection)
-    )
-    parts += [each for each in (extra, tools) if each]
-    if commands:
-        parts.append(_commands(commands, message, mark))
-    parts += ["# Request", visible(message)]
-    return ChatMessage("user", "\n\n".join(parts))
+        values = {name: _shortened(value) for name, value in params.items()}
+        blocks.append(fence("parameters, to be used as ${name}", _lines(values), mark))
+    if parts.show_selection:
+        blocks.append(_selection(context.selection, mark))
+    else:
+        blocks.append(_hidden_selection(context.selection))
+    blocks += [text for text in (parts.extra, parts.tools) if text]
+    if parts.commands:
+        blocks.append(_commands(parts.commands, message, mark))
+    blocks += ["# Request", visible(message)]
+    return ChatMessage("user", "\n\n".join(blocks))
 
 
 def correction(problems: tuple[Problem, ...], usage: Sequence[str] = ()) -> ChatMessage:
-    """What was wrong with an answer, and what to do about it; `usage` are the signatures of the tools that were used wrongly."""
-    lines = [f"- {_located(problem)}" for problem in problems[:PROBLEMS_SHOWN]]
-    if len(problems) > PROBLEMS_SHOWN:
-        lines.append(f"- and {len(problems) - PROBLEMS_SHOWN} more")
+    """Return a message with the problems of an answer.
+
+    `usage` are the signatures of the tools that it uses wrongly.
+    """
+    lines = [f"- {_located(problem)}" for problem in problems[:MAX_PROBLEMS]]
+    if len(problems) > MAX_PROBLEMS:
+        lines.append(f"- and {len(problems) - MAX_PROBLEMS} more")
     if usage:
-        lines += ["", "These are used so:", *usage]
+        lines += ["", "Correct usage:", *usage]
     listed = "\n".join(lines)
-    text = f"That answer is not a valid ActionPlan:\n\n{listed}\n\nCorrect all of this. Output ONLY valid JSON: the whole plan as one object."
+    text = (
+        f"That answer is not a valid ActionPlan:\n\n{listed}\n\n"
+        "Correct all of this. Output ONLY valid JSON: the whole plan as one object."
+    )
     return ChatMessage("user", text)
 
 
 def bad_answer(text: str) -> ChatMessage:
-    """An answer as it goes back to the model that gave it; services refuse empty messages."""
-    if len(text) > ANSWER_SHOWN:
-        text = f"{text[:ANSWER_SHOWN]}\n[cut]"
+    """Return an invalid answer as a message for the model. Services refuse empty messages."""
+    if len(text) > MAX_BAD_ANSWER:
+        text = f"{text[:MAX_BAD_ANSWER]}\n[truncated]"
     return ChatMessage("assistant", text if text.strip() else "(empty)")
 
 
@@ -182,24 +207,27 @@ def _circumstances(context: RunContext, policy: Policy) -> str:
         ("Running commands", policy.allow_commands and context.runs_commands),
     ]
     permissions = "; ".join(
-        f"{what} is {'allowed' if on else 'switched off'}" for what, on in allowed
+        f"{action} is {'allowed' if is_on else 'switched off'}" for action, is_on in allowed
     )
     return f"It is {context.now:%A}, {context.now:%Y-%m-%d %H:%M}. {permissions}."
 
 
 def _commands(commands: Sequence[AppCommand], message: str, mark: str) -> str:
-    """Obsidian's commands for commands.run, those first whose names have a word of the message."""
+    """Return Obsidian's commands, first those whose names share a word with the message."""
     words = set(re.findall(r"\w{3,}", message.casefold()))
-    shown = sorted(
-        commands, key=lambda each: words.isdisjoint(re.findall(r"\w{3,}", each.name.casefold()))
-    )[:COMMANDS_SHOWN]
-    more = (
-        f"; {len(commands) - len(shown)} more: commands.list" if len(commands) > len(shown) else ""
-    )
+
+    def is_unrelated(command: AppCommand) -> bool:
+        return words.isdisjoint(re.findall(r"\w{3,}", command.name.casefold()))
+
+    listed = sorted(commands, key=is_unrelated)[:MAX_COMMANDS]
+    label = "commands of Obsidian, for commands.run: id, name, source"
+    if len(commands) > len(listed):
+        label += f"; {len(commands) - len(listed)} more: commands.list"
     rows = "\n".join(
-        json.dumps([each.id, each.name, each.source], ensure_ascii=False) for each in shown
+        json.dumps([command.id, command.name, command.source], ensure_ascii=False)
+        for command in listed
     )
-    return fence(f"commands of Obsidian, for commands.run: id, name, source{more}", rows, mark)
+    return fence(label, rows, mark)
 
 
 def _names(context: RunContext) -> str:
@@ -211,7 +239,7 @@ def _names(context: RunContext) -> str:
     }
     for key, paths in (("openFiles", context.open_files), ("recentFiles", context.recent_files)):
         if paths:
-            names[key] = [path.text for path in paths[:FILES_SHOWN]]
+            names[key] = [path.text for path in paths[:MAX_FILES]]
     return _lines(names)
 
 
@@ -220,18 +248,21 @@ def _selection(selection: Selection | None, mark: str) -> str:
         return "Nothing is selected: ${selection} cannot be used."
     text = selection.text
     length = f"{len(text)} characters, {text.count(chr(10)) + 1} lines"
-    if len(text) > SELECTION_SHOWN:
-        length += f", CUT: the first {SELECTION_SHOWN} characters are shown"
-    return fence(f"selection ({length})", text[:SELECTION_SHOWN], mark)
+    if len(text) > MAX_SELECTION:
+        length += f", TRUNCATED: these are the first {MAX_SELECTION} characters"
+    return fence(f"selection ({length})", text[:MAX_SELECTION], mark)
 
 
-def _unseen_selection(selection: Selection | None) -> str:
+def _hidden_selection(selection: Selection | None) -> str:
     length = len(selection.text) if selection is not None else 0
-    return f"Text of {length} characters is selected. The person did not share it with you; a plan can use ${{selection}} all the same."
+    return (
+        f"Text of {length} characters is selected. The user did not share it with you; "
+        "a plan can still use ${selection}."
+    )
 
 
 def _lines(values: Mapping[str, Any]) -> str:
-    """One JSON value a line: a name cannot bring a line of its own."""
+    """Return one JSON value per line, so that no name can add a line."""
     return "\n".join(
         f"{name}: {json.dumps(value, ensure_ascii=False, default=str)}"
         for name, value in values.items()
@@ -240,71 +271,69 @@ def _lines(values: Mapping[str, Any]) -> str:
 
 def _shortened(value: Any) -> Any:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return value if len(text) <= VALUE_SHOWN else f"{text[:VALUE_SHOWN]}…"
+    return value if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}…"
 
 
 def _located(problem: Problem) -> str:
-    where = ", ".join(
-        part
-        for part in (f"step {problem.step_id}" if problem.step_id else "", problem.path or "")
-        if part
-    )
-    return neutral(
-        f"{problem.code}{f' ({where})' if where else ''}: {problem.message}".replace("\n", " ")
-    )
+    step = f"step {problem.step_id}" if problem.step_id else ""
+    location = ", ".join(part for part in (step, problem.path) if part)
+    label = f"{problem.code} ({location})" if location else problem.code
+    return neutral(f"{label}: {problem.message}".replace("\n", " "))
 
 
 def agent_prompt(
     tools: Iterable[Tool], *, propose: bool, detail: Detail = "full", template: str = "agent"
 ) -> str:
-    """Role, looking around, answering; with `propose` also the plan language as the planner knows it."""
-    proposing = (
-        told(in_detail(tools, detail), "proposing", detail, changes_only=True) if propose else ""
-    )
-    text = prompt_text(template, detail if template == "agent" else "full").replace(
-        "{{data}}", prompt_text("data")
-    )
+    """Return the prompt of a model that reads notes by calls: role, reading, answering.
+
+    With `propose` it contains the plan language.
+    """
+    proposing = ""
+    if propose:
+        described = in_detail(tools, detail)
+        proposing = filled_prompt(described, "proposing", detail, changes_only=True)
+    text = prompt_text(template, detail if template == "agent" else "full")
+    text = text.replace("{{data}}", prompt_text("data"))
     return text.replace("{{proposing}}", proposing) + "\n"
 
 
-MOST: Final = 6
-SMALL_WINDOW: Final = 16_384
-"""Tokens; models that hold no more are told the short form."""
-_RECIPES: Final = 4
-"""So many recipes are looked at, if they fit nearly as well as the best one."""
-_NEAR: Final = 0.75
-
-
-def detail_for(wanted: Detail | None, provider: Provider, window: int | None) -> Detail:
-    """How much a model is told (`wanted` None: as fits it): models on this machine are slow, small windows soon full."""
-    if wanted is not None:
-        return wanted
-    return "short" if provider.local or (window is not None and window <= SMALL_WINDOW) else "full"
+def detail_for(setting: Detail | None, provider: Provider, window: int | None) -> Detail:
+    """Return the length of the prompt: the setting, or short for local models and small windows."""
+    if setting is not None:
+        return setting
+    is_small = window is not None and window <= SMALL_WINDOW
+    return "short" if provider.local or is_small else "full"
 
 
 def hint(message: str, tools: Iterable[Tool], detail: Detail) -> str:
-    """What goes along with a message about tools that the system prompt does not name; "" when there is nothing to add."""
-    found = suggested(message, tools, CORE) if detail == "short" else ()
-    return f"# More tools\n\n{signatures(found, detail)}" if found else ""
+    """Return signatures of tools that the message may need and the system prompt omits."""
+    if detail == "full":
+        return ""
+    further = suggested(message, tools, CORE)
+    return f"# More tools\n\n{signatures(further, detail)}" if further else ""
 
 
 def suggested(
-    message: str, tools: Iterable[Tool], known: Collection[str], most: int = MOST
+    message: str, tools: Iterable[Tool], known: Collection[str], limit: int = MAX_SUGGESTED
 ) -> tuple[Tool, ...]:
-    """Tools that plans for such a message are made of, likeliest first, without those that are `known`."""
+    """Return tools that plans for such a message use, best first, without the `known` ones."""
     ranked = packaged_menu().ranked(message)
-    best = ranked[0][0]
-    near = [recipe for score, recipe in ranked[:_RECIPES] if score > 0 and score >= _NEAR * best]
-    there = {tool.name: tool for tool in tools}
-    found = dict.fromkeys(name for recipe in near for name in recipe.tools)
-    return tuple(there[name] for name in found if name in there and name not in known)[:most]
+    threshold = _SIMILAR_SCORE * ranked[0][0]
+    similar = [
+        recipe for score, recipe in ranked[:_SIMILAR_RECIPES] if score > 0 and score >= threshold
+    ]
+    available = {tool.name: tool for tool in tools}
+    names = dict.fromkeys(name for recipe in similar for name in recipe.tools)
+    further = [available[name] for name in names if name in available and name not in known]
+    return tuple(further[:limit])
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPrefix:
-    """The system prompt, the functions on offer, and what both take; `instructions` are the person's own part of the prompt.
+    """The beginning of every request: the system prompt and the functions on offer.
 
-    `more` says which tools are named along with a message.
+    `instructions` are the user's own part of the prompt; `more` returns the further tools to name
+    with a message.
     """
 
     system: str
@@ -314,30 +343,29 @@ class RequestPrefix:
 
     @property
     def tokens(self) -> int:
-        """About how many tokens it takes, without the instructions."""
+        """The estimated tokens, without those of the instructions."""
         return estimate_messages([ChatMessage("system", self.system)]) + estimate_offers(
             self.offers
         )
 
     @property
     def instruction_tokens(self) -> int:
-        """About how many tokens the instructions take."""
+        """The estimated tokens of the instructions."""
         return estimate(self.instructions)
 
     def within(self, tokens: int) -> RequestPrefix:
-        """The frame with as much of the instructions as fits into so many tokens; itself when they do."""
+        """Return the prefix with its instructions truncated to `tokens`; itself if they fit."""
         if self.instruction_tokens <= tokens:
             return self
-        return replace(self, instructions=f"{beginning(self.instructions, tokens)}\n[cut]")
+        return replace(self, instructions=f"{beginning(self.instructions, tokens)}\n[truncated]")
 
     def request(
         self, messages: Sequence[ChatMessage], sampling: Sampling, *, json_only: bool = False
     ) -> ChatRequest:
-        """A request with these messages. `json_only`: nothing but a JSON document is wanted."""
+        """Return a request. With `json_only` the answer must be a JSON document."""
         text = f"{self.system}\n{self.instructions}" if self.instructions else self.system
-        told = (ChatMessage("system", text), *messages)
         return ChatRequest(
-            told,
+            (ChatMessage("system", text), *messages),
             sampling.temperature,
             sampling.max_tokens,
             json_only=json_only,
@@ -354,10 +382,13 @@ def agent_prefix(
     only: frozenset[str] | None = None,
     detail: Detail = "full",
 ) -> RequestPrefix:
-    """The frame for these tools; the same bytes every time. `only` these are on offer for looking around. Slow the first time."""
-    readable = (
-        tools if only is None else {name: tool for name, tool in tools.items() if name in only}
-    )
+    """Return the prefix for a model that reads by calls, of `only` these tools if not None.
+
+    It has the same bytes each time. Slow at the first call.
+    """
+    readable = tools
+    if only is not None:
+        readable = {name: tool for name, tool in tools.items() if name in only}
     system = agent_prompt(tools.values(), propose=propose, detail=detail)
 
     def more(message: str) -> str:
@@ -371,7 +402,7 @@ def agent_prefix(
 def other_agent_prefix(
     tools: Mapping[str, Tool], *, propose: bool, instructions: str, detail: Detail
 ) -> RequestPrefix:
-    """The frame for an agent that looks around by itself, through our MCP server."""
+    """Return the prefix for another agent, which reads through our MCP server."""
     system = agent_prompt(tools.values(), propose=propose, detail=detail, template="other_agent")
     return RequestPrefix(
         system,
@@ -382,7 +413,7 @@ def other_agent_prefix(
 
 
 def planner_prefix(tools: Mapping[str, Tool], instructions: str, detail: Detail) -> RequestPrefix:
-    """The frame for a model that does not look around: the planner's prompt, and no functions."""
+    """Return the prefix for a model without calls, which answers with a plan."""
     return RequestPrefix(
         system_prompt(tools.values(), detail),
         (),
@@ -392,7 +423,7 @@ def planner_prefix(tools: Mapping[str, Tool], instructions: str, detail: Detail)
 
 
 def exact_text(request: ChatRequest) -> str:
-    """A request as people read it: every message in full, and each function on offer."""
+    """Format a request for the user: every message in full, and each function on offer."""
     parts = []
     for message in request.messages:
         calls = "".join(
@@ -401,7 +432,6 @@ def exact_text(request: ChatRequest) -> str:
         answers = f" (result of {message.call_id})" if message.call_id else ""
         parts.append(f"=== {message.role}{answers}\n{message.text}{calls}")
     for offer in request.tools:
-        parts.append(
-            f"=== function {offer.name}\n{offer.description}\n{json.dumps(dict(offer.parameters), ensure_ascii=False)}"
-        )
+        parameters = json.dumps(dict(offer.parameters), ensure_ascii=False)
+        parts.append(f"=== function {offer.name}\n{offer.description}\n{parameters}")
     return "\n\n".join(parts) + "\n"

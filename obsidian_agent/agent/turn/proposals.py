@@ -1,7 +1,8 @@
-"""Plans that a model proposes, by a call or written down: judged, dry-run, sent back with what is wrong a few times, or given up.
+"""Plans proposed by a model: validation, dry run, corrections.
 
-What validation finds follows from the document alone, so the model may read all of it. What the dry run finds can quote notes (a name
-made from a note's text, for example); of that a model elsewhere is told the step, the code, and what the code means.
+Problems of validation depend on the document alone, so the model gets them in full. Problems of the
+dry run can quote notes (a name made from a note's text, for example); a remote model gets only the
+step, the code and the meaning of the code.
 """
 
 from __future__ import annotations
@@ -29,43 +30,51 @@ from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
 DryRun = Callable[[Validated, VaultView, str], Preview]
-"""The preview of a valid plan over what the model may know of, made for the person's message; may block.
+"""Preview a valid plan, made for the user's message, over the view that the model has.
 
-Raises `MissingInput` when the person must give values first, else `PlanError` or another of our errors.
+May block. Raise `MissingInput` if the user must enter values first.
 """
 FAILED: Final = Problem(
     "LLM_PLAN_INVALID", "LLM failed to generate valid plan. Try rephrasing your request."
 )
 MAX_CORRECTIONS: Final = 2
-"""So often a plan goes back to the model: what is wrong twice is seldom right the third time, and costs as much."""
+"""Corrections requested of the model; further attempts seldom succeed."""
 
 _MEANINGS: Final[Mapping[str, str]] = {
-    "FILE_EXISTS": "A file or folder is there already. Choose another name, or say what is to happen with it.",
+    "FILE_EXISTS": (
+        "A file or folder exists already. Choose another name, or say what should happen with it."
+    ),
     "FILE_NOT_FOUND": "A file or folder that the step names does not exist.",
-    "NOT_A_FOLDER": "The step takes a file for a folder.",
+    "NOT_A_FOLDER": "The step uses a file as a folder.",
     "FOLDER_NOT_EMPTY": "The folder is not empty.",
-    "REFERENCE_ERROR": "A reference leads to nothing: the output has no such field, or the list is too short.",
+    "REFERENCE_ERROR": (
+        "A reference has no value: the output has no such field, or the list is too short."
+    ),
     "MARKER_NOT_FOUND": "The heading or line that the step looks for is not in the note.",
     "NO_SELECTION": "Nothing is selected.",
-    "TEXT_NOT_FOUND": "The text that the step looks for is not there.",
-    "COUNT_MISMATCH": "There are more or fewer places than the step expects.",
-    "FRONTMATTER_INVALID": "The properties of the note are no valid YAML.",
-    "NOT_TEXT": "What the step names is no text file.",
-    "DUPLICATE_PATH": "Two steps or instances make the same file.",
-    "TRUNCATED_LIST": "The loop goes through a list that was cut: leave `limit` out.",
-    "PATH_INVALID": "A path is not possible as it comes out; put |filename after text that becomes part of a name.",
+    "TEXT_NOT_FOUND": "The text that the step looks for is not in the note.",
+    "COUNT_MISMATCH": "There are more or fewer matches than the step expects.",
+    "FRONTMATTER_INVALID": "The properties of the note are not valid YAML.",
+    "NOT_TEXT": "The file that the step names is not a text file.",
+    "DUPLICATE_PATH": "Two steps or instances create the same file.",
+    "TRUNCATED_LIST": "The loop uses a truncated list: leave `limit` out.",
+    "PATH_INVALID": (
+        "The resulting path is not valid; put |filename after text that becomes part of a name."
+    ),
     "PATH_OUTSIDE_VAULT": "A path would lead out of the vault.",
     "PATH_NOT_ALLOWED": "A path is protected.",
     "ARGUMENT_INVALID": "An argument is not valid once its references are filled in.",
     "PLAN_TOO_LARGE": "The plan's loops run too often.",
 }
-_ANY_MEANING: Final = "The step cannot be done as it is written."
+_ANY_MEANING: Final = "The step cannot be carried out as written."
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A plan for the model to mend. `problems` may be told it, and `usage`, how tools are used that it uses wrongly; `plan` is what can be
-    shown to the person all the same.
+    """A plan that the model must correct.
+
+    `problems` and `usage`, the signatures of wrongly used tools, may be sent to the model. `plan`
+    can be displayed to the user despite its problems.
     """
 
     problems: tuple[Problem, ...]
@@ -79,13 +88,14 @@ def judge(
     policy: Policy,
     dry_run: Callable[[Validated], Preview],
     *,
-    tell_all: bool,
+    send_details: bool,
     notes: tuple[str, ...] = (),
 ) -> PlanReady | Rejected:
-    """What a proposed document amounts to. `tell_all`: the model may know everything that the dry run says. May block.
+    """Validate and dry-run a proposed document. May block.
 
-    `PlanReady` also for a plan that only the person can say something about (a permission, a place out of reach); without a preview where they
-    have to give values first.
+    With `send_details` the model may get the messages of the dry run. A plan that only the user can
+    decide about (it needs a permission) is ready too; one that needs values from the user has no
+    preview.
     """
     checked = validate(document, tools, policy)
     if checked.plan is None:
@@ -95,34 +105,28 @@ def judge(
             checked.problems, checked.draft, usage_of(checked.problems, document, tools)
         )
     if not checked.plan.steps:
-        return Rejected(
-            (
-                Problem(
-                    "NO_STEPS",
-                    "The plan has no steps. Answer in words when there is nothing to do.",
-                ),
-            )
-        )
+        message = "The plan has no steps. Answer with text if there is nothing to do."
+        return Rejected((Problem("NO_STEPS", message),))
     try:
-        done = dry_run(checked)
-        errors = done.errors
+        preview = dry_run(checked)
+        errors = preview.errors
     except MissingInput:
         return PlanReady(checked.plan, notes)
     except PlanError as error:
-        done, errors = None, error.problems
+        preview, errors = None, error.problems
     except ObsidianAgentError as error:
-        done, errors = None, (error.problem(),)
+        preview, errors = None, (error.problem(),)
     if not errors or any(error.code in NOT_PERMITTED for error in errors):
-        return PlanReady(checked.plan, notes, done)
-    written = json.dumps(checked.plan.to_json(), ensure_ascii=False)
-    told = (
-        errors if tell_all else tuple(dict.fromkeys(_blurred(error, written) for error in errors))
-    )
-    return Rejected(told, checked.plan, usage_of(told, checked.plan.to_json(), tools))
+        return PlanReady(checked.plan, notes, preview)
+    document = checked.plan.to_json()
+    if not send_details:
+        written = json.dumps(document, ensure_ascii=False)
+        errors = tuple(dict.fromkeys(_without_details(error, written) for error in errors))
+    return Rejected(errors, checked.plan, usage_of(errors, document, tools))
 
 
 def plan_in(text: str) -> tuple[Any, tuple[str, ...]] | None:
-    """The plan's document in an answer that is nothing but a plan, with what was mended; None for words."""
+    """Return the plan that an answer consists of, with the parser's repairs; None for text."""
     if not text.lstrip().startswith(("{", "```", "~~~")):
         return None
     parsed = parse_plan(text)
@@ -132,7 +136,10 @@ def plan_in(text: str) -> tuple[Any, tuple[str, ...]] | None:
 def planned(
     text: str, reason: FinishReason, tools: Mapping[str, Tool], policy: Policy, *, propose: bool
 ) -> PlanReady | Answer | TurnFailed | Rejected:
-    """What the answer of a model amounts to that was asked for a plan as JSON. Without `propose` a plan may read, and nothing else."""
+    """Interpret the answer of a model that was asked for a plan as JSON.
+
+    Without `propose` the plan may only read.
+    """
     parsed = parse_plan(text, reason)
     match parsed:
         case ParsedProse(prose):
@@ -144,7 +151,7 @@ def planned(
             checked = validate(document, tools, policy)
         case _:
             assert_never(parsed)
-    # What the person does not allow, or what lies out of reach, fails as a plan does: asking again would not change it.
+    # A final problem, such as a missing permission, ends the turn: asking again would not help.
     plan = checked.plan or (checked.draft if checked.final else None)
     if plan is None and not checked.final:
         return Rejected(
@@ -159,68 +166,74 @@ def planned(
     return PlanReady(plan, tuple(repairs))
 
 
-def _blurred(problem: Problem, written: str) -> Problem:
-    """A problem without anything that the model did not write itself."""
-    path = (
-        problem.path
-        if problem.path is not None and json.dumps(problem.path, ensure_ascii=False) in written
-        else None
-    )
-    return Problem(
-        problem.code, _MEANINGS.get(problem.code, _ANY_MEANING), problem.step_id, None, path
-    )
+def _without_details(problem: Problem, written: str) -> Problem:
+    """Return the problem without content that the model did not write itself."""
+    path = problem.path
+    if path is not None and json.dumps(path, ensure_ascii=False) not in written:
+        path = None
+    meaning = _MEANINGS.get(problem.code, _ANY_MEANING)
+    return Problem(problem.code, meaning, problem.step_id, None, path)
 
 
 @dataclass(slots=True)
 class TurnProposals:
-    """The plans of one turn. `whole`: the model may know of everything, so that its dry run is the person's preview too."""
+    """The proposals of one turn.
+
+    `unfiltered`: no rule hides files from the model, so its dry run is the user's preview too.
+    """
 
     tools: Mapping[str, Tool]
     policy: Policy
     dry_run: DryRun
     prepared: Preparation
     message: str
-    whole: bool
+    unfiltered: bool
     corrections: int = 0
 
     async def propose(self, call: ProposalCall, work: ToolRound) -> PlanReady | TurnFailed | None:
-        """A plan that was proposed by a call; None when it went back to the model."""
+        """Handle a proposal by a call. Return None if the model must correct it."""
         verdict = await self._verdict(call.document, ())
         if isinstance(verdict, PlanReady):
             work.accept(call)
             return self._ready(verdict)
         work.reject(call, verdict.problems, verdict.usage)
-        return self._given_up(verdict)
+        return self._after_rejection(verdict)
 
     async def written(
         self, document: object, notes: tuple[str, ...]
     ) -> PlanReady | TurnFailed | Rejected:
-        """A plan that was written down as an answer; `Rejected` is to go back to the model."""
+        """Handle a plan that was written as an answer. `Rejected` must be sent to the model."""
         verdict = await self._verdict(document, notes)
-        return (
-            self._ready(verdict)
-            if isinstance(verdict, PlanReady)
-            else self._given_up(verdict) or verdict
-        )
+        if isinstance(verdict, PlanReady):
+            return self._ready(verdict)
+        return self._after_rejection(verdict) or verdict
 
-    def again(self, rejected: Rejected) -> PlanningRetry:
-        """What is told when a plan goes back."""
+    def retry_event(self, rejected: Rejected) -> PlanningRetry:
+        """Return the event for a plan that goes back to the model."""
         return PlanningRetry(self.corrections + 1, MAX_CORRECTIONS + 1, rejected.problems)
 
     async def _verdict(self, document: object, notes: tuple[str, ...]) -> PlanReady | Rejected:
         def dry_run(checked: Validated) -> Preview:
             return self.dry_run(checked, self.prepared.open_view(), self.message)
 
-        tell_all = self.prepared.asker.gate.open
         return await asyncio.to_thread(
-            judge, document, self.tools, self.policy, dry_run, tell_all=tell_all, notes=notes
+            judge,
+            document,
+            self.tools,
+            self.policy,
+            dry_run,
+            send_details=self.prepared.asker.gate.open,
+            notes=notes,
         )
 
     def _ready(self, accepted: PlanReady) -> PlanReady:
-        return accepted if self.whole else replace(accepted, preview=None)
+        return accepted if self.unfiltered else replace(accepted, preview=None)
 
-    def _given_up(self, verdict: Rejected) -> PlanReady | TurnFailed | None:
-        """The end after too many corrections: what can be shown is shown with its problems; None while the model may try again."""
+    def _after_rejection(self, verdict: Rejected) -> PlanReady | TurnFailed | None:
+        """Return None while the model may correct its plan, then the end of the turn.
+
+        A plan that can be displayed is, with its problems.
+        """
         self.corrections += 1
         if self.corrections <= MAX_CORRECTIONS:
             return None

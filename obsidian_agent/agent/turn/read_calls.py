@@ -1,6 +1,7 @@
-"""Reads that a model asked for: look (on this machine), say what would be shared, ask the person, and hand over what may be.
+"""Reads requested by a model: read locally, ask the user about what would be sent, send the rest.
 
-`prepare` and `Found.shared` block and belong in a thread; `Asker` puts the questions between the two, one at a time.
+`prepare` reads and `ReadFindings.shared` makes the result; both block and belong in a thread.
+Between them an `Asker` asks the user, one question at a time.
 """
 
 from __future__ import annotations
@@ -36,26 +37,31 @@ from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
 
+_NAME_FIELDS = frozenset({"path", "name", "folder", "size", "mtimeMs", "score", "count"})
+"""Fields that reveal no more of a file than a listing of its folder."""
+_MAX_UTF8_BYTES = 4
+"""Bytes of one character."""
+
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What may be sent of the items of one request, and why: by path."""
+    """The items of a request that may be sent, by path, with the reason for each."""
 
     allowed: Mapping[str, AllowedBy] = field(default_factory=dict)
     args: Mapping[str, Any] | None = None
-    """Other arguments that the person gave the call: nothing is allowed before it looked again."""
+    """The user's own arguments for the call, which must first be read again with them."""
 
     @property
     def paths(self) -> frozenset[str]:
-        """The paths of everything that may be sent."""
+        """The paths of all items that may be sent."""
         return frozenset(self.allowed)
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Puts questions to the user where no rule and no earlier answer decides.
+    """Permission for shares: by a rule, by an earlier answer, or by a question to the user.
 
-    Without a `record` it only looks ahead: answers are not written down.
+    Without a `record`, in previews of a request, answers are not recorded.
     """
 
     gate: Gate
@@ -64,53 +70,56 @@ class Asker:
     provider: str
 
     def granted(self, request: ShareRequest) -> dict[str, AllowedBy]:
-        """What of a request needs no question."""
-        found = (
+        """Return the paths that need no question, with the reason for each."""
+        reasons = (
             (item.path.text, self.gate.allowed(item.path, item.level)) for item in request.items
         )
-        return {path: reason for path, reason in found if reason is not None}
+        return {path: reason for path, reason in reasons if reason is not None}
 
-    def open_question(self, request: ShareRequest) -> bool:
-        """Whether the person has to be asked."""
+    def must_ask(self, request: ShareRequest) -> bool:
+        """Return True if the user must be asked about an item."""
         return len(self.granted(request)) < len({item.path.text for item in request.items})
 
     async def ask(self, request: ShareRequest, emit: Emit) -> Permission:
-        """Ask for what is not settled; everything that may be sent. A question that fails counts as no."""
+        """Return what may be sent, after asking about the open items.
+
+        A question that fails counts as refused.
+        """
         allowed = self.granted(request)
-        left = tuple(
+        open_items = tuple(
             item
             for item in request.items
             if item.path.text not in allowed and not self.gate.denied(item.path)
         )
-        if not left:
+        if not open_items:
             return Permission(allowed)
-        question = replace(request, items=left)
+        question = replace(request, items=open_items)
         await emit(ShareRequested(question))
         decision = await self._decide(question)
         self.gate.grants.record(question, decision)
         chosen = decision.chosen(question)
         if chosen:
             await self._note("grant", paths=sorted(chosen), scope=decision.scope)
-        if others := sorted({item.path.text for item in left} - chosen):
+        if refused := sorted({item.path.text for item in open_items} - chosen):
             if decision.by_user:
-                await self._note("refusal", paths=others)
+                await self._note("refusal", paths=refused)
             else:
-                await self._note("denial", denied=_denied(others, "not asked: no terminal"))
+                await self._note("denial", denied=_denied(refused, "not asked: no terminal"))
         for path in chosen:
-            assert decision.scope != "no", "then nothing is chosen"
+            assert decision.scope != "no", "a refusal chooses no path"
             allowed[path] = decision.scope
         await emit(ShareDecided(question, decision))
-        return Permission(
-            allowed, decision.args if decision.scope == "no" and question.args else None
-        )
+        args = decision.args if decision.scope == "no" and question.args else None
+        return Permission(allowed, args)
 
     def note_denied(self, call: ReadCall) -> None:
-        """Take down what a call names that a rule hides: for the model it does not exist. May block."""
+        """Record the paths in a call that a rule hides from the model. May block."""
         paths = []
         for text in _paths(call.args, marks_of(call.tool.input)):
             with contextlib.suppress(PathRefused):
                 path = parse(text, PathUse.READ)
-                paths += [path.text] * self.gate.denied(path)
+                if self.gate.denied(path):
+                    paths.append(path.text)
         if paths:
             self._write("denial", denied=_denied(paths, "share_deny"))
 
@@ -135,16 +144,12 @@ def _denied(paths: Sequence[str], rule: str) -> list[dict[str, str]]:
     ]
 
 
-_NAME_FIELDS = frozenset({"path", "name", "folder", "size", "mtimeMs", "score", "count"})
-"""What is known of a file by listing it."""
-
-_MOST_BYTES = 4
-"""Of a character in UTF-8."""
-
-
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What goes to the model: the document (None when nothing is shared), what of which files is in it, and whether all of it is."""
+    """The result of a read for the model: the document, or None if nothing is shared.
+
+    `parts` are the files in it; it is `complete` if nothing was withheld.
+    """
 
     document: Mapping[str, Any] | None
     parts: tuple[SharedPart, ...] = ()
@@ -156,7 +161,10 @@ _NOTHING = Shared(None, complete=False)
 
 @dataclass(frozen=True, slots=True)
 class ReadFindings:
-    """What a read would share: `items` to be allowed, and `shared` (may block) to make the result of those that were."""
+    """The result of a read before the user's permission.
+
+    `items` need permission; `shared` makes the result from the permitted paths and may block.
+    """
 
     kind: RequestKind
     items: tuple[ShareItem, ...]
@@ -164,7 +172,7 @@ class ReadFindings:
 
 
 def prepare(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
-    """Find out what a call would share. Raises the tool's own errors."""
+    """Read what a call asks for. Raise the tool's own errors."""
     match call.read.reveals:
         case Reveals.FILES:
             return _files(call, view, run)
@@ -188,7 +196,7 @@ def _output(
     return document
 
 
-# --- whole files --------------------------------------------------------------------------------------------------------------
+# --- whole files ---
 
 
 def _files(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
@@ -199,7 +207,7 @@ def _files(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
             path = find_file(view, text)
         except (ToolError, VaultError):
             if several:
-                continue  # the tool says in its place what is wrong with it
+                continue  # the tool reports the error in the entry of the file
             raise
         size = view.stat(path).size
         items.setdefault(
@@ -208,11 +216,9 @@ def _files(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
         )
 
     def shared(allowed: frozenset[str]) -> Shared:
-        return (
-            _read_some(call, view, run, allowed)
-            if several
-            else _read_one(call, view, run, tuple(items), allowed)
-        )
+        if several:
+            return _read_several(call, view, run, allowed)
+        return _read_one(call, view, run, tuple(items), allowed)
 
     return ReadFindings("files", tuple(items.values()), shared)
 
@@ -243,7 +249,9 @@ def _read_one(
     page = call.limits.page
     args = dict(call.args)
     if "maxBytes" in _fields(call):
-        args["maxBytes"] = min(_MOST_BYTES * page, args.get("maxBytes") or _MOST_BYTES * page)
+        args["maxBytes"] = min(
+            _MAX_UTF8_BYTES * page, args.get("maxBytes") or _MAX_UTF8_BYTES * page
+        )
     document = _output(call, args, view, run)
     document = _sliced(call, _one_page(document, page, int(args.get("offset") or 0)))
     return Shared(
@@ -251,18 +259,18 @@ def _read_one(
     )
 
 
-def _read_some(call: ReadCall, view: VaultView, run: RunContext, allowed: frozenset[str]) -> Shared:
-    """Every file in its place: read, not shared, or what was wrong with it."""
+def _read_several(
+    call: ReadCall, view: VaultView, run: RunContext, allowed: frozenset[str]
+) -> Shared:
+    """Return an entry for each file in order: its content, "not shared", or its error."""
     entries: list[dict[str, Any]] = []
     parts: list[SharedPart] = []
-    held_back = 0
+    withheld = 0
     for text in call.args["filePaths"]:
         path = _existing(view, text)
         if path is not None and path not in allowed:
-            held_back += 1
-            entries.append(
-                {"path": text, "error": "NOT_SHARED: The person did not share this file."}
-            )
+            withheld += 1
+            entries.append({"path": text, "error": "NOT_SHARED: The user did not share this file."})
             continue
         (entry,) = _output(call, {"filePaths": [text]}, view, run)["files"]
         entry = _one_page(entry, call.limits.page, 0)
@@ -270,9 +278,9 @@ def _read_some(call: ReadCall, view: VaultView, run: RunContext, allowed: frozen
         if path is not None and "content" in entry:
             parts.append(SharedPart(path, Level.TEXT, len(entry["content"])))
     document: dict[str, Any] = {"files": entries}
-    if held_back and not parts:
-        document["note"] = "The person shared no files. Go on without them, or ask the person."
-    return Shared(document, tuple(parts), complete=not held_back)
+    if withheld and not parts:
+        document["note"] = "The user shared no files. Continue without them, or ask the user."
+    return Shared(document, tuple(parts), complete=not withheld)
 
 
 def _existing(view: VaultView, text: str) -> str | None:
@@ -287,29 +295,29 @@ def _fields(call: ReadCall) -> set[str]:
 
 
 def _one_page(document: dict[str, Any], page: int, start: int) -> dict[str, Any]:
-    """A file's content cut to a page of characters; `nextOffset` (bytes) says where the next one starts."""
+    """Truncate a file's content to a page of characters, and add the `nextOffset` in bytes."""
     content = document.get("content")
     if not isinstance(content, str) or len(content) <= page:
         return document
-    kept = content[:page]
+    text = content[:page]
     return document | {
-        "content": kept,
+        "content": text,
         "truncated": True,
-        "nextOffset": start + len(kept.encode("utf-8", "surrogatepass")),
+        "nextOffset": start + len(text.encode("utf-8", "surrogatepass")),
     }
 
 
 def _sliced(call: ReadCall, document: dict[str, Any]) -> dict[str, Any]:
-    """A page of the list in an output, where the tool does not page by itself."""
+    """Reduce the list in an output to a page, unless the tool itself has paged it."""
     name = call.read.rows
     if name is None or "limit" in _fields(call) or not isinstance(document.get(name), list):
         return document
     rows = document[name]
-    shown = rows[call.offset : call.offset + call.rows]
-    return document | {name: shown, "hasMore": call.offset + len(shown) < len(rows)}
+    page = rows[call.offset : call.offset + call.rows]
+    return document | {name: page, "hasMore": call.offset + len(page) < len(rows)}
 
 
-# --- rows ---------------------------------------------------------------------------------------------------------------------
+# --- rows ---
 
 
 def _rows(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
@@ -323,40 +331,34 @@ def _rows(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
     items = _items(rows, folders or (), call.why)
 
     def shared(allowed: frozenset[str]) -> Shared:
-        kept = [row for row in rows if row["path"] in allowed]
-        kept_folders = (
-            None if folders is None else [folder for folder in folders if folder in allowed]
-        )
-        complete = len(kept) == len(rows) and len(kept_folders or ()) == len(folders or ())
         if items and not allowed:
             return _NOTHING
-        lists: dict[str, Any] = (
-            {name: kept} if kept_folders is None else {name: kept, "folders": kept_folders}
-        )
-        # How much there is elsewhere is told only when all of it was shared: a count can answer a question about a note.
-        if folders is not None and len(folders) < len(document["folders"]):
-            lists["moreFolders"] = True
-        told = (
-            document | lists
-            if complete
-            else {**lists, "note": "The person shared only a part of the result."}
-        )
-        return Shared(told, _parts(kept, kept_folders or ()), complete)
+        shared_rows = [row for row in rows if row["path"] in allowed]
+        shared_folders = [folder for folder in folders or () if folder in allowed]
+        complete = len(shared_rows) == len(rows) and len(shared_folders) == len(folders or ())
+        lists: dict[str, Any] = {name: shared_rows}
+        if folders is not None:
+            lists["folders"] = shared_folders
+            if len(folders) < len(document["folders"]):
+                lists["moreFolders"] = True
+        if complete:
+            result = document | lists
+        else:  # without the counts, which could answer a question about a note
+            result = {**lists, "note": "The user shared only a part of the result."}
+        return Shared(result, _parts(shared_rows, shared_folders), complete)
 
     return ReadFindings("results", items, shared)
 
 
 def _short(row: dict[str, Any], preview: int | None) -> dict[str, Any]:
     text = row.get("preview")
-    return (
-        row | {"preview": f"{text[: preview - 1]}…"}
-        if preview is not None and isinstance(text, str) and len(text) > preview
-        else row
-    )
+    if preview is None or not isinstance(text, str) or len(text) <= preview:
+        return row
+    return row | {"preview": f"{text[: preview - 1]}…"}
 
 
-def _said(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row tells of a file that listing it would not."""
+def _content_fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a row that reveal more of a file than a listing of its folder."""
     return {
         name: value
         for name, value in row.items()
@@ -365,57 +367,57 @@ def _said(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _level(row: Mapping[str, Any]) -> Level:
-    return Level.PREVIEW if _said(row) else Level.NAME
+    return Level.PREVIEW if _content_fields(row) else Level.NAME
 
 
 def _items(
-    rows: list[dict[str, Any]], folders: list[str] | tuple[()], why: str
+    rows: Sequence[dict[str, Any]], folders: Sequence[str], why: str
 ) -> tuple[ShareItem, ...]:
-    """One item a file with everything that would be sent of it, in the order of the result."""
-    found: dict[str, ShareItem] = {}
+    """Return one item per file with everything that would be sent of it, in result order."""
+    items: dict[str, ShareItem] = {}
     for row in rows:
-        told = _preview(row)
+        preview = _preview(row)
         size = len(_text(row).encode("utf-8", "surrogatepass"))
-        item = found.get(row["path"]) or ShareItem(
+        item = items.get(row["path"]) or ShareItem(
             parse(row["path"], PathUse.READ), Level.NAME, 0, 0, why
         )
-        found[row["path"]] = replace(
+        items[row["path"]] = replace(
             item,
             level=max(item.level, _level(row)),
             size=item.size + size,
             tokens=item.tokens + tokens_of(size),
-            previews=(*item.previews, told) if told else item.previews,
+            previews=(*item.previews, preview) if preview else item.previews,
         )
     for folder in folders:
         size = len(folder.encode("utf-8", "surrogatepass"))
-        found.setdefault(
+        items.setdefault(
             folder, ShareItem(parse(folder, PathUse.READ), Level.NAME, size, tokens_of(size), why)
         )
-    return tuple(found.values())
+    return tuple(items.values())
 
 
 def _preview(row: Mapping[str, Any]) -> str:
-    """What a row tells of a file besides its name, for people; "" when that is nothing."""
-    rest = _said(row)
-    if set(rest) == {"line", "preview"}:
-        return f"{rest['line']}: {rest['preview']}"
+    """Format a row's content fields for the user."""
+    fields = _content_fields(row)
+    if set(fields) == {"line", "preview"}:
+        return f"{fields['line']}: {fields['preview']}"
     return ", ".join(
         f"{name}: {value if isinstance(value, str) else _text(value)}"
-        for name, value in rest.items()
+        for name, value in fields.items()
     )
 
 
-def _parts(rows: list[dict[str, Any]], folders: list[str] | tuple[()]) -> tuple[SharedPart, ...]:
-    found: dict[str, SharedPart] = {}
+def _parts(rows: Sequence[dict[str, Any]], folders: Sequence[str]) -> tuple[SharedPart, ...]:
+    parts: dict[str, SharedPart] = {}
     for row in rows:
-        old = found.get(row["path"]) or SharedPart(row["path"], Level.NAME, 0)
-        found[row["path"]] = SharedPart(
+        old = parts.get(row["path"]) or SharedPart(row["path"], Level.NAME, 0)
+        parts[row["path"]] = SharedPart(
             old.path, max(old.level, _level(row)), old.characters + len(_text(row))
         )
-    return (*found.values(), *(SharedPart(folder, Level.NAME, len(folder)) for folder in folders))
+    return (*parts.values(), *(SharedPart(folder, Level.NAME, len(folder)) for folder in folders))
 
 
-# --- the selection ------------------------------------------------------------------------------------------------------------
+# --- the selection ---
 
 
 def _selection(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
@@ -432,13 +434,20 @@ def _selection(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings
     return ReadFindings("selection", () if item is None else (item,), shared)
 
 
-def selection_item(run: RunContext, why: str = "", most: int | None = None) -> ShareItem | None:
-    """What the selection shares of the active file: its text, up to `most` characters; None without a selection."""
+def selection_item(run: RunContext, why: str = "", limit: int | None = None) -> ShareItem | None:
+    """Return the selected text as an item of the active file, up to `limit` characters."""
     if run.selection is None or not run.selection.text:
         return None
-    text = run.selection.text if most is None else run.selection.text[:most]
+    text = run.selection.text[:limit]
     size = len(text.encode("utf-8", "surrogatepass"))
-    return ShareItem(run.active_file or ROOT, Level.PREVIEW, size, tokens_of(size), why, (text,))
+    return ShareItem(
+        path=run.active_file or ROOT,
+        level=Level.PREVIEW,
+        size=size,
+        tokens=tokens_of(size),
+        why=why,
+        previews=(text,),
+    )
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,6 @@
-"""One round of calls: look in parallel, ask one after the other, hand over in parallel, answer in the order of the calls.
+"""One round of calls: read in parallel, ask one question at a time, return results in call order.
 
-Models get results as data inside a fence, and errors as a small object without anything of this machine in it.
+Models get results as data in a fence, and errors as a small object without details of this machine.
 """
 
 from __future__ import annotations
@@ -34,26 +34,41 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.errors import redact
 
-MOST_CHARACTERS: Final = 200_000
-"""Characters of one result; what is longer is cut, visibly."""
+MAX_CHARACTERS: Final = 200_000
+"""Characters of one result; a longer one is truncated, with a note."""
+AT_ONCE: Final = 4
+MAX_CALLS: Final = 32
+"""Calls of each kind carried out in one round; the model must repeat the others."""
+MAX_CHANGES: Final = 20
+"""Changes that the user may make to the arguments of one call."""
 
-_QUOTED_PATH = re.compile(r"""(['"])(?:/|[A-Za-z]:[\\/]|\\\\)[^'"\n]*\1""")
+NOT_SHARED: Final = '{"note": "The user did not share this. Continue without it, or ask the user."}'
+NOT_CALLED: Final = (
+    '{"note": "The user did not allow this call. Continue without it, or ask the user."}'
+)
+ACCEPTED: Final = (
+    '{"status": "shown", "note": "The plan is valid and was shown to the user, who decides."}'
+)
+
+_QUOTED_PATH: Final = re.compile(r"""(['"])(?:/|[A-Za-z]:[\\/]|\\\\)[^'"\n]*\1""")
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Scrubber:
-    """Takes places on this machine and keys out of messages."""
+    """A filter that removes paths on this machine and keys from messages."""
 
     roots: tuple[str, ...]
 
     @classmethod
     def of(cls, *folders: str) -> Scrubber:
-        """For the vault's own folder and others; the home folder and the one for temporary files are always among them."""
+        """Return a scrubber for these folders, the home folder and the temporary folder."""
         known = {*folders, str(Path.home()), tempfile.gettempdir()}
         return cls(tuple(sorted((root for root in known if len(root) > 1), key=len, reverse=True)))
 
     def clean(self, message: str) -> str:
-        """The message with `…` for each absolute path."""
+        """Return the message with `…` in place of each absolute path."""
         message = _QUOTED_PATH.sub("'…'", message)
         for root in self.roots:
             message = re.sub(rf"{re.escape(root)}(?=[/\\\s'\".,:;)]|$)[^\s'\"]*", "…", message)
@@ -61,29 +76,27 @@ class Scrubber:
 
 
 def error_text(problems: Iterable[Problem], scrubber: Scrubber, usage: Sequence[str] = ()) -> str:
-    """`{"error": {code, message}}`, with `problems` when there are several, and `usage`: the right signatures."""
-    told = [
+    """Return `{"error": {code, message}}` with all `problems`, if several, and correct `usage`."""
+    cleaned = [
         {name: scrubber.clean(value) for name, value in problem.to_json().items()}
         for problem in problems
     ]
-    document: dict[str, Any] = {
-        "error": told[0]
-        if len(told) == 1
-        else {"code": told[0]["code"], "message": told[0]["message"]}
-    }
-    if len(told) > 1:
-        document["problems"] = told
+    document: dict[str, Any] = {"error": cleaned[0]}
+    if len(cleaned) > 1:
+        document["error"] = {"code": cleaned[0]["code"], "message": cleaned[0]["message"]}
+        document["problems"] = cleaned
     if usage:
         document["usage"] = list(usage)
     return json.dumps(document, ensure_ascii=False)
 
 
 def result_text(label: str, document: Mapping[str, Any], mark: str) -> str:
-    """An output as data: one JSON object, and the contents of files after it, each in a fence of its own and as it reads."""
+    """Return an output as data: one JSON object, then each file's content in its own fence."""
     contents: list[tuple[str, str]] = []
     bare = _without_contents(document, contents)
-    parts = [fence(label, _cut(json.dumps(bare, ensure_ascii=False, default=str)), mark)]
-    parts += [fence(f"content of {name}", _cut(text), mark) for name, text in contents]
+    text = json.dumps(bare, ensure_ascii=False, default=str)
+    parts = [fence(label, _truncated(text), mark)]
+    parts += [fence(f"content of {name}", _truncated(text), mark) for name, text in contents]
     return "\n\n".join(parts)
 
 
@@ -94,40 +107,26 @@ def _without_contents(value: Any, contents: list[tuple[str, str]]) -> Any:
             return {
                 "path": path,
                 "content": "(below)",
-                **{name: _without_contents(each, contents) for name, each in rest.items()},
+                **{name: _without_contents(item, contents) for name, item in rest.items()},
             }
         case dict():
-            return {name: _without_contents(each, contents) for name, each in value.items()}
+            return {name: _without_contents(item, contents) for name, item in value.items()}
         case list():
-            return [_without_contents(each, contents) for each in value]
+            return [_without_contents(item, contents) for item in value]
         case _:
             return value
 
 
-def _cut(text: str) -> str:
-    if len(text) <= MOST_CHARACTERS:
+def _truncated(text: str) -> str:
+    excess = len(text) - MAX_CHARACTERS
+    if excess <= 0:
         return text
-    return f"{text[:MOST_CHARACTERS]}\n[cut: {len(text) - MOST_CHARACTERS:,} more characters; ask for less at a time]"
-
-
-AT_ONCE: Final = 4
-MOST_CALLS: Final = 32
-"""Calls that are carried out in one round; a model that makes more has to make the others again."""
-MOST_CHANGES: Final = 20
-"""So often the person may change the arguments of one call."""
-
-Value = TypeVar("Value")
-
-NOT_SHARED = '{"note": "The person did not share this. Go on without it, or ask the person."}'
-NOT_CALLED = '{"note": "The person did not allow this call. Go on without it, or ask the person."}'
-ACCEPTED = (
-    '{"status": "shown", "note": "The plan is valid and was shown to the person, who decides."}'
-)
+    return f"{text[:MAX_CHARACTERS]}\n[truncated: {excess:,} more characters; ask for less]"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the model gets for a call, and what the ledger keeps of it."""
+    """The result of a call for the model, with its entry for the ledger."""
 
     text: str
     sending: Sending | None = None
@@ -137,9 +136,10 @@ class Result:
 
 @dataclass(slots=True)
 class ToolRound:
-    """The calls of one answer of the model. `results` holds one for each call that is not a proposal, by its id.
+    """The calls of one answer of the model, and their `results` by call id.
 
-    `refused` are reads that the person refused earlier in the turn: who asks the same again gets the same answer.
+    `refused` are the keys of calls that the user refused in this turn; they are refused again
+    without a question.
     """
 
     prepared: Preparation
@@ -148,23 +148,23 @@ class ToolRound:
     results: dict[str, Result] = field(default_factory=dict)
 
     async def carry_out(self, calls: Sequence[Understood], emit: Emit) -> None:
-        """Everything but proposals, with the events that belong to it."""
+        """Carry out all calls but proposals, and emit their events."""
         reads: list[ReadCall] = []
-        others: list[ServerCall] = []
+        server_calls: list[ServerCall] = []
         for call in calls:
             match call:
-                case ReadCall() if len(reads) < MOST_CALLS:
+                case ReadCall() if len(reads) < MAX_CALLS:
                     reads.append(call)
                     await emit(
                         ToolCallStarted(
                             call.id, call.tool.name, call.read.purpose, call.args, call.why
                         )
                     )
-                case ServerCall() if len(others) < MOST_CALLS:
-                    others.append(call)
+                case ServerCall() if len(server_calls) < MAX_CALLS:
+                    server_calls.append(call)
                 case ReadCall() | ServerCall():
                     message = (
-                        f"Only {MOST_CALLS} calls are carried out at once. Make this one again."
+                        f"Only {MAX_CALLS} calls are carried out at once. Make this one again."
                     )
                     self._fail(call.id, Problem("TOO_MANY_CALLS", message))
                 case BadCall():
@@ -175,7 +175,7 @@ class ToolRound:
                         ToolCallStarted(
                             call.id,
                             DESCRIBE_TOOLS,
-                            "Look up how tools are used",
+                            "Read descriptions of tools",
                             {"names": list(call.names)},
                         )
                     )
@@ -185,16 +185,11 @@ class ToolRound:
                 case _:
                     assert_never(call)
         await self._read(reads, emit)
-        for other in others:
-            await emit(
-                ToolCallStarted(
-                    other.id,
-                    other.tool.offer.name,
-                    f"Ask the MCP server {other.tool.server}",
-                    other.args,
-                )
-            )
-            await self._ask_server(other, emit)
+        for server_call in server_calls:
+            tool = server_call.tool
+            purpose = f"Ask the MCP server {tool.server}"
+            await emit(ToolCallStarted(server_call.id, tool.offer.name, purpose, server_call.args))
+            await self._call_server(server_call, emit)
         for call in calls:
             if call.id in self.results:
                 await emit(self._finished(call))
@@ -202,15 +197,17 @@ class ToolRound:
     def reject(
         self, call: ProposalCall, problems: Sequence[Problem], usage: Sequence[str] = ()
     ) -> None:
-        """A proposal that goes back to the model."""
+        """Set the problems of a proposal as its result."""
         self.results[call.id] = Result(
             error_text(problems, self.scrubber, usage), problem=problems[0]
         )
 
     def accept(self, call: ProposalCall) -> None:
+        """Set "shown to the user" as the result of a proposal."""
         self.results[call.id] = Result(ACCEPTED)
 
     def finished(self, call: ProposalCall) -> ToolCallFinished:
+        """Return the event for the end of a proposal."""
         return ToolCallFinished(call.id, PROPOSE_PLAN, problem=self.results[call.id].problem)
 
     def _fail(self, call_id: str, problem: Problem) -> None:
@@ -218,143 +215,133 @@ class ToolRound:
 
     def _finished(self, call: Understood) -> ToolCallFinished:
         result = self.results[call.id]
-        paths = (
-            tuple(part.path for part, _ in result.sending.parts)
-            if result.sending is not None
-            else ()
-        )
+        parts = result.sending.parts if result.sending is not None else ()
         return ToolCallFinished(
-            call.id, _name(call), paths, len(result.text), result.complete, result.problem
+            call.id,
+            _name(call),
+            paths=tuple(part.path for part, _ in parts),
+            characters=len(result.text),
+            complete=result.complete,
+            problem=result.problem,
         )
 
     async def _read(self, reads: Sequence[ReadCall], emit: Emit) -> None:
         prepared = self.prepared
         await _in_parallel([partial(prepared.asker.note_denied, call) for call in reads])
-        looked = await _in_parallel(
+        outcomes = await _in_parallel(
             [partial(prepare, call, prepared.open_view(), prepared.context) for call in reads]
         )
-        found: list[tuple[ReadCall, ReadFindings]] = []
-        for call, outcome in zip(reads, looked, strict=True):
+        ready: list[tuple[ReadCall, ReadFindings]] = []
+        for call, outcome in zip(reads, outcomes, strict=True):
             if isinstance(outcome, Problem):
                 self._fail(call.id, outcome)
             else:
-                found.append((call, outcome))
+                ready.append((call, outcome))
         questions = [
             call.id
-            for call, each in found
-            if prepared.asker.open_question(self._request(call, each))
+            for call, findings in ready
+            if prepared.asker.must_ask(self._request(call, findings))
         ]
-        settled: list[tuple[ReadCall, ReadFindings, Permission]] = []
-        for call, each in found:
-            place = (
-                questions.index(call.id) + 1 if call.id in questions else 1,
-                max(1, len(questions)),
-            )
-            if (decided := await self._settle(call, each, place, emit)) is not None:
-                settled.append(decided)
-        handed = await _in_parallel(
-            [partial(each.shared, permission.paths) for _, each, permission in settled]
+        decided: list[tuple[ReadCall, ReadFindings, Permission]] = []
+        for call, findings in ready:
+            number = questions.index(call.id) + 1 if call.id in questions else 1
+            numbering = (number, max(1, len(questions)))
+            decision = await self._decide(call, findings, numbering, emit)
+            if decision is not None:
+                decided.append(decision)
+        results = await _in_parallel(
+            [partial(findings.shared, permission.paths) for _, findings, permission in decided]
         )
-        for (call, _, permission), shared in zip(settled, handed, strict=True):
+        for (call, _, permission), shared in zip(decided, results, strict=True):
             if isinstance(shared, Problem):
                 self._fail(call.id, shared)
             else:
                 self.results[call.id] = self._result(call, shared, permission)
 
-    async def _settle(
-        self, call: ReadCall, found: ReadFindings, place: tuple[int, int], emit: Emit
+    async def _decide(
+        self, call: ReadCall, findings: ReadFindings, numbering: tuple[int, int], emit: Emit
     ) -> tuple[ReadCall, ReadFindings, Permission] | None:
-        """Ask about one call until the person has decided; with other arguments of theirs it looks again first. None where that fails."""
+        """Ask about one call until the user decides.
+
+        With other arguments of the user it is read again first; return None if that fails.
+        `numbering` is the number of the question and of all questions.
+        """
         asker = self.prepared.asker
-        for _ in range(MOST_CHANGES):
-            request = self._request(call, found, *place)
+        for _ in range(MAX_CHANGES):
+            request = self._request(call, findings, *numbering)
             if call.key in self.refused:
-                return call, found, Permission(asker.granted(request))
+                return call, findings, Permission(asker.granted(request))
             permission = await asker.ask(request, emit)
             if permission.args is None:
-                if found.items and not permission.allowed:
+                if findings.items and not permission.allowed:
                     self.refused.add(call.key)
-                return call, found, permission
-            (again,) = await _in_parallel([partial(self._look_again, call, permission.args)])
-            if isinstance(again, Problem):
-                self._fail(call.id, again)
+                return call, findings, permission
+            (changed,) = await _in_parallel([partial(self._read_again, call, permission.args)])
+            if isinstance(changed, Problem):
+                self._fail(call.id, changed)
                 return None
-            call, found = again
-        return call, found, Permission()
+            call, findings = changed
+        return call, findings, Permission()
 
-    def _look_again(self, call: ReadCall, args: Mapping[str, Any]) -> tuple[ReadCall, ReadFindings]:
+    def _read_again(self, call: ReadCall, args: Mapping[str, Any]) -> tuple[ReadCall, ReadFindings]:
         changed = with_arguments(call, args)
         return changed, prepare(changed, self.prepared.open_view(), self.prepared.context)
 
     def _request(
-        self, call: ReadCall, found: ReadFindings, number: int = 1, total: int = 1
+        self, call: ReadCall, findings: ReadFindings, number: int = 1, total: int = 1
     ) -> ShareRequest:
         provider = self.prepared.provider
         return ShareRequest(
             call_id=call.id,
-            kind=found.kind,
+            kind=findings.kind,
             tool=call.tool.name,
             purpose=call.read.purpose,
             args=call.args,
-            items=found.items,
+            items=findings.items,
             provider=provider.name,
             address=provider.address,
             number=number,
             total=total,
         )
 
-    async def _ask_server(self, call: ServerCall, emit: Emit) -> None:
-        """Call a tool of an MCP server, if the person lets it be called; what it answers is data of a stranger."""
-        servers, asker, name = (
-            self.prepared.config.servers,
-            self.prepared.asker,
-            call.tool.offer.name,
-        )
+    async def _call_server(self, call: ServerCall, emit: Emit) -> None:
+        """Call a tool of an MCP server with the user's permission. Its answer is untrusted data."""
+        servers, asker = self.prepared.config.servers, self.prepared.asker
         assert servers is not None
-        try:
-            refused = call.key in self.refused
-            answered = (
-                None
-                if refused
-                else await servers.call(
-                    call.tool, call.args, asker.approve, asker.gate.grants, emit, call.id
+        answer = None
+        if call.key not in self.refused:
+            try:
+                answer = await servers.call(
+                    call.tool,
+                    call.args,
+                    asker.approve,
+                    grants=asker.gate.grants,
+                    emit=emit,
+                    call_id=call.id,
                 )
-            )
-        except ObsidianAgentError as error:
-            self._fail(call.id, error.problem())
-            return
-        if answered is None:
+            except ObsidianAgentError as error:
+                self._fail(call.id, error.problem())
+                return
+        if answer is None:
             self.refused.add(call.key)
             self.results[call.id] = Result(NOT_CALLED, complete=False)
             return
-        text = fence(
-            f"{'error' if answered.failed else 'result'} of {name}",
-            _cut(answered.text),
-            self.prepared.mark,
-        )
-        problem = (
-            Problem("MCP_TOOL_FAILED", f"{name} could not do what it was asked.")
-            if answered.failed
-            else None
-        )
+        name, kind, problem = call.tool.offer.name, "result", None
+        if answer.failed:
+            kind, problem = "error", Problem("MCP_TOOL_FAILED", f"{name} reported an error.")
+        text = fence(f"{kind} of {name}", _truncated(answer.text), self.prepared.mark)
         self.results[call.id] = Result(text, problem=problem)
 
     def _result(self, call: ReadCall, shared: Shared, permission: Permission) -> Result:
         if shared.document is None:
             return Result(NOT_SHARED, complete=False)
-        document = (
-            {"argumentsByThePerson": dict(call.args), **shared.document}
-            if call.changed
-            else shared.document
-        )
+        document = shared.document
+        if call.changed:
+            document = {"argumentsByTheUser": dict(call.args), **document}
         text = result_text(f"result of {call.tool.name}", document, self.prepared.mark)
         parts = tuple((part, permission.allowed[part.path]) for part in shared.parts)
-        return Result(
-            text,
-            Sending(call.tool.name, call.id, text, parts) if parts else None,
-            None,
-            shared.complete,
-        )
+        sending = Sending(call.tool.name, call.id, text, parts) if parts else None
+        return Result(text, sending, complete=shared.complete)
 
 
 def _name(call: Understood) -> str:
@@ -374,11 +361,11 @@ def _name(call: Understood) -> str:
 
 
 async def _in_parallel(work: Sequence[Callable[[], Value]]) -> list[Value | Problem]:
-    """Every piece of work in a thread, a few at a time; a failure as the problem that the model is told."""
-    places = asyncio.Semaphore(AT_ONCE)
+    """Run each function in a thread, a few at a time. A failure is returned as a problem."""
+    slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(piece: Callable[[], Value]) -> Value | Problem:
-        async with places:
+    async def run(piece: Callable[[], Value]) -> Value | Problem:
+        async with slots:
             try:
                 return await asyncio.to_thread(piece)
             except ObsidianAgentError as error:
@@ -388,4 +375,4 @@ async def _in_parallel(work: Sequence[Callable[[], Value]]) -> list[Value | Prob
                     "INTERNAL_ERROR", f"The tool failed unexpectedly ({type(error).__name__})."
                 )
 
-    return await asyncio.gather(*(one(piece) for piece in work))
+    return await asyncio.gather(*(run(piece) for piece in work))

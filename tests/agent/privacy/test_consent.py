@@ -92,7 +92,7 @@ async def test_no_files_is_an_answer_that_the_model_is_told(
     events = await desk.turn(provider)
     assert leaked(everything_sent(provider)) == []
     several, single = results(provider.requests[-1].messages)
-    assert "The person shared no files" in several
+    assert "The user shared no files" in several
     assert "did not share this" in single
     assert [event.problem for event in events if isinstance(event, ToolCallFinished)] == [
         None,
@@ -174,7 +174,7 @@ async def test_a_refused_search_tells_not_even_how_much_there_is(desk: Desk) -> 
     provider = scripted(calls(call("vault__searchText", query="XK4711Q")), DONE)
     await desk.turn(provider)
     assert results(provider.requests[1].messages) == [
-        '{"note": "The person did not share this. Go on without it, or ask the person."}'
+        '{"note": "The user did not share this. Continue without it, or ask the user."}'
     ]
 
 

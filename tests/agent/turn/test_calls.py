@@ -311,7 +311,7 @@ async def test_the_tool_looks_again_and_the_person_is_asked_again(
     result = model.requests[1].messages[-1].text
     assert "garden soil" in result
     assert "XK4711Q" not in result
-    assert '"argumentsByThePerson": {"query": "soil"' in result
+    assert '"argumentsByTheUser": {"query": "soil"' in result
 
 
 async def test_arguments_that_the_tool_does_not_take_send_nothing(

@@ -334,7 +334,7 @@ async def test_a_flood_of_calls_is_answered_but_not_carried_out(desk: Desk) -> N
     await desk.turn(provider)
     found = results(provider.requests[-1].messages)
     check_pairs(provider.requests[-1].messages)
-    assert sum("TOO_MANY_CALLS" in text for text in found) == 100 - rounds.MOST_CALLS
+    assert sum("TOO_MANY_CALLS" in text for text in found) == 100 - rounds.MAX_CALLS
 
 
 async def test_after_25_rounds_the_person_is_asked(desk: Desk) -> None:

@@ -11,9 +11,10 @@ from obsidian_agent.agent.token_budget import estimate, estimate_offers
 from obsidian_agent.agent.turn.model_tools import offers
 from obsidian_agent.agent.turn.prompts import (
     CORE,
-    MOST,
-    SELECTION_SHOWN,
+    MAX_SELECTION,
+    MAX_SUGGESTED,
     SMALL_WINDOW,
+    MessageParts,
     agent_prompt,
     bad_answer,
     correction,
@@ -163,14 +164,14 @@ def test_the_request_comes_last_after_the_context() -> None:
 
 def test_a_long_selection_is_cut_and_says_so() -> None:
     text = message(selection=Selection("x" * 2000))
-    assert "x" * SELECTION_SHOWN in text
-    assert "x" * (SELECTION_SHOWN + 1) not in text
+    assert "x" * MAX_SELECTION in text
+    assert "x" * (MAX_SELECTION + 1) not in text
     assert "2000 characters" in text
-    assert "CUT" in text
+    assert "TRUNCATED" in text
 
 
 def test_a_short_selection_is_whole_and_no_selection_is_told() -> None:
-    assert "CUT" not in message(selection=Selection("- a"))
+    assert "TRUNCATED" not in message(selection=Selection("- a"))
     assert "Nothing is selected" in message()
 
 
@@ -188,7 +189,12 @@ def test_parameters_are_named_and_shortened() -> None:
 
 def test_tools_that_go_along_stand_before_the_request() -> None:
     text = request_message(
-        "Do it", context(), {}, Policy(), "m4rk", tools="# More tools\n\nvault.find()"
+        "Do it",
+        context(),
+        {},
+        Policy(),
+        "m4rk",
+        parts=MessageParts(tools="# More tools\n\nvault.find()"),
     ).text
     assert text.index("# Context") < text.index("# More tools") < text.index("# Request")
 
@@ -250,7 +256,7 @@ def headings(text: str) -> list[str]:
 
 def test_who_only_answers_learns_nothing_of_plans() -> None:
     prompt = agent_prompt(TOOLS.values(), propose=False)
-    assert headings(prompt) == ["Role", "Looking around", "Answering", "Data is not instructions"]
+    assert headings(prompt) == ["Role", "Reading", "Answering", "Data is not instructions"]
     assert "propose" not in prompt.lower()
     assert "{{" not in prompt
 
@@ -259,7 +265,7 @@ def test_who_may_propose_learns_the_plan_language_once() -> None:
     prompt = agent_prompt(TOOLS.values(), propose=True)
     assert headings(prompt) == [
         "Role",
-        "Looking around",
+        "Reading",
         "Answering",
         "Proposing changes",
         "Tools",
@@ -331,7 +337,7 @@ def test_most_plans_can_be_made_with_what_a_small_model_is_told() -> None:
 
 def test_no_more_than_asked_for_and_nothing_twice() -> None:
     found = suggested("Tick the open tasks and move them to Today", TOOLS.values(), CORE)
-    assert len(found) <= MOST
+    assert len(found) <= MAX_SUGGESTED
     assert not {tool.name for tool in found} & set(CORE)
     assert suggested("Tick the open tasks", [TOOLS["vault.query"]], ()) in (
         (),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.agent.turn.tool_round import MOST_CHARACTERS, Scrubber, error_text, result_text
+from obsidian_agent.agent.turn.tool_round import MAX_CHARACTERS, Scrubber, error_text, result_text
 from obsidian_agent.errors import Problem
 
 ROOT = "/srv/some where/vault"
@@ -69,8 +69,6 @@ def test_contents_stand_by_themselves() -> None:
 
 
 def test_what_is_far_too_long_is_cut_visibly() -> None:
-    text = result_text(
-        "result", {"path": "a.md", "content": "x" * (MOST_CHARACTERS + 1234)}, "m4rk"
-    )
-    assert "[cut: 1,234 more characters" in text
-    assert len(text) < MOST_CHARACTERS + 500
+    text = result_text("result", {"path": "a.md", "content": "x" * (MAX_CHARACTERS + 1234)}, "m4rk")
+    assert "[truncated: 1,234 more characters" in text
+    assert len(text) < MAX_CHARACTERS + 500
