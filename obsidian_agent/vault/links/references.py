@@ -27,16 +27,16 @@ MAX_PARSED: Final = 100_000
 """Characters of a note that is parsed. Hostile notes of this length take seconds; longer ones are
 only searched for candidates."""
 
-_NAMED: Final = r"\]:[ \t]*(?:\r?\n[ \t>]*)?(?:<([^<>\r\n]+)>|([^\s<]\S*))"
+_LABEL_DESTINATION: Final = r"\]:[ \t]*(?:\r?\n[ \t>]*)?(?:<([^<>\r\n]+)>|([^\s<]\S*))"
 _LABEL_END: Final = expression(rb"\]:")
 _ASSIGNED: Final = expression(rb"=(?<=[fFcC\s\x80-\xff]=)")
 """A part of every attribute `href` or `src`, as `_LABEL_END` is of every definition."""
 
-_AFTER_LABEL: Final = expression(_NAMED)
-_DEFINITION: Final = expression(rf"\[(?!\^)(?>(?:[^\[\]\\]|\\.){{1,999}}){_NAMED}")
+_AFTER_LABEL: Final = expression(_LABEL_DESTINATION)
+_DEFINITION: Final = expression(rf"\[(?!\^)(?>(?:[^\[\]\\]|\\.){{1,999}}){_LABEL_DESTINATION}")
 _OPENING: Final = expression(r"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
 _VALUE: Final = r"""\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))"""
-_NAMING: Final = expression(rf"\b(?:href|src){_VALUE}", re.IGNORECASE)
+_FILE_ATTRIBUTE: Final = expression(rf"\b(?:href|src){_VALUE}", re.IGNORECASE)
 _ATTRIBUTE: Final = expression(rf"""[\s/]*+([^\s"'<>/=]+)(?:{_VALUE})?""")
 _TAG_NAME: Final = expression(r"<[^\s/>]*")
 _URI_SCHEME: Final = expression(rb"obsidian://", re.IGNORECASE)
@@ -88,7 +88,7 @@ class _Note:
             label = self.text.rfind("[", max(0, match.start() - 1_000), match.start())
             if label >= 0 and not self.text.startswith("[^", label):
                 yield from self._definition(match)
-        for match in _NAMING.finditer(self.text) if attributes else ():
+        for match in _FILE_ATTRIBUTE.finditer(self.text) if attributes else ():
             yield from self._attribute(match, 1, match.start(), match.end())
 
     def references(self) -> Iterator[Link]:

@@ -46,8 +46,8 @@ class LinkResolver:
             key = link_key(path.text)
             self._by_path.setdefault(key, []).append(path)
             self._by_name.setdefault(_last(key), []).append(path)
-        for shared in (self._by_name, self._by_path):
-            for files in shared.values():
+        for files_by_key in (self._by_name, self._by_path):
+            for files in files_by_key.values():
                 if len(files) > 1:
                     files.sort(key=_rank)
 
@@ -56,10 +56,10 @@ class LinkResolver:
         if not target:
             return source
         if is_relative(target):
-            return self._relative(target, source)
+            return self._resolve_relative(target, source)
         key = link_key(target)
         rooted = key.startswith("/")
-        return self._anywhere(key.strip("/"), source, rooted=rooted)
+        return self._resolve_by_name(key.strip("/"), source, rooted=rooted)
 
     def candidates(self, target: str) -> tuple[VaultPath, ...]:
         """Return every file that a non-relative target can mean from any note, best match first.
@@ -67,7 +67,7 @@ class LinkResolver:
         The preference for the linking note's own folder is not applied.
         """
         key, files = self._named(link_key(target).strip("/"))
-        return tuple(self._ending(key, files))
+        return tuple(self._matching(key, files))
 
     def _named(self, key: str) -> tuple[str, list[VaultPath]]:
         """Return the key, extended by `.md` where necessary, and the files with its last name."""
@@ -77,7 +77,8 @@ class LinkResolver:
                 return key + ending, files
         return key, []
 
-    def _anywhere(self, key: str, source: VaultPath, *, rooted: bool) -> VaultPath | None:
+    def _resolve_by_name(self, key: str, source: VaultPath, *, rooted: bool) -> VaultPath | None:
+        """Resolve a target that is not relative. A `rooted` one is a path from the vault's root."""
         key, files = self._named(key)
         if not files:
             return None
@@ -86,26 +87,27 @@ class LinkResolver:
         if rooted:
             return None
         if len(files) == 1:
-            return files[0] if "/" not in key or _ends(files[0], key) else None
-        matching = self._ending(key, files)
-        if not matching:
+            return files[0] if "/" not in key or _ends_with(files[0], key) else None
+        matches = self._matching(key, files)
+        if not matches:
             return None
         folder = source.parent
         sibling = f"{folder.text}/{_last(key)}" if folder.text else _last(key)
         for file in self._by_path.get(link_key(sibling), ()):
-            if file.parent == folder and _ends(file, key):
+            if file.parent == folder and _ends_with(file, key):
                 return file
-        return matching[0]
+        return matches[0]
 
-    def _ending(self, key: str, files: list[VaultPath]) -> list[VaultPath]:
+    def _matching(self, key: str, files: list[VaultPath]) -> list[VaultPath]:
+        """Return those of the files with the last name of `key` whose paths end with all of it."""
         if "/" not in key:
             return files
         known = self._by_suffix.get(key)
         if known is None:
-            known = self._by_suffix[key] = [file for file in files if _ends(file, key)]
+            known = self._by_suffix[key] = [file for file in files if _ends_with(file, key)]
         return known
 
-    def _relative(self, target: str, source: VaultPath) -> VaultPath | None:
+    def _resolve_relative(self, target: str, source: VaultPath) -> VaultPath | None:
         parts = list(source.parent.parts)
         for part in target.split("/"):
             if part == "..":
@@ -125,7 +127,7 @@ def _last(key: str) -> str:
     return key.rpartition("/")[2]
 
 
-def _ends(file: VaultPath, key: str) -> bool:
+def _ends_with(file: VaultPath, key: str) -> bool:
     path = link_key(file.text)
     return path == key or path.endswith("/" + key)
 

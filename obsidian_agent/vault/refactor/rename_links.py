@@ -432,15 +432,14 @@ def _too_long(path: VaultPath, references: References, changed: _ChangedTargets)
     """Return the warning about a note that is too long for its references to be rewritten."""
     targets = {**changed.uris, **changed.references}
     lines = sorted({link.line for link in references.links if link.target in targets})
-    where = ", ".join(map(str, lines[:_MAX_LISTED_LINES]))
+    numbers = ", ".join(map(str, lines[:_MAX_LISTED_LINES]))
     if len(lines) > _MAX_LISTED_LINES:
-        where += ", …"
-    return Problem(
-        "REFERENCE_NOT_UPDATED",
-        f"{path} is too long to update its definitions, HTML and URIs. Check line"
-        f"{'' if len(lines) == 1 else 's'} {where}: the files they name have moved.",
-        path=path.text,
+        numbers += ", …"
+    message = (
+        f"{path} is too long to update its references to moved files (definitions, HTML, URIs). "
+        f"Check {'line' if len(lines) == 1 else 'lines'} {numbers}."
     )
+    return Problem("REFERENCE_NOT_UPDATED", message, path=path.text)
 
 
 class _TargetTexts:
