@@ -29,6 +29,7 @@ from bench.index import ripgrep
 from bench.table import Row
 from bench.vaultgen import COMMON, Generated, generate
 from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import SNAPSHOT_NAME
 
@@ -273,7 +274,9 @@ class _Vault:
             plans.vault.view().index.files()
             began = time.perf_counter()
             with contextlib.suppress(_Seen):
-                plans.dry_run(json.loads(plan.read_bytes()), on_first_screen=_see)
+                plans.dry_run(
+                    json.loads(plan.read_bytes()), options=PreviewOptions(on_first_screen=_see)
+                )
         return time.perf_counter() - began
 
     def _peers(self, literal: list[str]) -> list[Row]:

@@ -18,6 +18,7 @@ from obsidian_agent.agent.events import ExecutionResult
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.services.session import Session
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import Picture, picture
@@ -186,7 +187,8 @@ class World:
 
     def preview(self, found: Found, switched_off: frozenset[int] = frozenset()) -> Preview:
         return self.session.plans.dry_run(
-            plan_of(found), disabled=frozenset(f"s{n}" for n in switched_off)
+            plan_of(found),
+            options=PreviewOptions(disabled=frozenset(f"s{n}" for n in switched_off)),
         )
 
     def run(self, preview: Preview) -> ExecutionResult:

@@ -27,6 +27,7 @@ from obsidian_agent.dataclass import fields, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, change_document, preview_document, rejected_document
+from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.services.session import Session
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.vault.views.changes import NetChange
@@ -58,11 +59,13 @@ def run_document(
             ready = session.plans.dry_run(
                 document,
                 values,
-                instruction=instruction,
-                done=done,
-                now=began,
-                agent=agent,
-                tried=None if past else tried,
+                PreviewOptions(
+                    instruction=instruction,
+                    done=done,
+                    now=began,
+                    agent=agent,
+                    tried=None if past else tried,
+                ),
             )
             following = (
                 session.plans.expected(ready, document, values)

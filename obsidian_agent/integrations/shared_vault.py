@@ -32,7 +32,7 @@ from obsidian_agent.plan.result import Preview, change_document, diff_of, previe
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.open_vault import OpenVault
-from obsidian_agent.services.plans import Plans
+from obsidian_agent.services.plans import Plans, PreviewOptions
 from obsidian_agent.services.run_context import run_context
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.tools.core.tool import RunContext
@@ -168,7 +168,9 @@ class SharedVault:
             raise PlanError(f"No rule of the person allows {RUN_PLAN}.", code="PERMISSION_DENIED")
         with self._limited():
             shared, document = self._preview(plan, self._write_limits())
-            whole = self.plans.dry_run(plan, agent=self.client, now=shared.context.now)
+            whole = self.plans.dry_run(
+                plan, options=PreviewOptions(agent=self.client, now=shared.context.now)
+            )
         if (
             shared.valid
             and shared.plan_hash == whole.plan_hash

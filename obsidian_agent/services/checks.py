@@ -1,4 +1,7 @@
-"""The vault compared with a preview: before a run, when what passes is written to the journal in the same go, and after it."""
+"""Comparison of the vault with a preview, before a run and after it.
+
+The check before a run adds the operations that pass to the run's record in the journal.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,13 @@ from obsidian_agent.vault.views.changes import Move, NetChange, OwnedOperation, 
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
 
-_NAMED: Final = 3
-"""Entries of a folder that a conflict names."""
+_MAX_NAMED: Final = 3
+"""Number of a folder's entries that a conflict names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One action of an instance: its number in the journal, and the new content of its file."""
+    """An action of an instance: its number in the journal, and the new content of its file."""
 
     number: int
     action: Action
@@ -43,7 +46,7 @@ class Work:
 
 
 class Precheck:
-    """Checks operations in the order of execution against the disk as it is, and adds them to a record."""
+    """Compares operations with the disk in execution order, and adds them to a record."""
 
     def __init__(
         self,
@@ -54,17 +57,17 @@ class Precheck:
     ) -> None:
         self._survey = Survey(handles)
         self._view = DiskView(handles.store)
-        self._bound: set[VaultPath] = set()
+        self._compared: set[VaultPath] = set()
         self._writer = writer
         self._editing = editing
         self._instances = instances
         self.work: list[list[Work]] = [[] for _ in instances]
-        """What each instance does."""
+        """The work of each instance."""
         self.problems: list[Problem] = []
-        """Why the run must not start."""
+        """The reasons why the run must not start."""
 
     def check(self, operations: Sequence[OwnedOperation]) -> None:
-        """Go through all operations; every stale file becomes a problem, not just the first."""
+        """Check all operations, and report every stale file rather than just the first."""
         for owned in sorted(operations, key=lambda owned: owned.instance):
             try:
                 self._check_one(owned)
@@ -82,28 +85,31 @@ class Precheck:
         if finding.state is State.DONE and isinstance(action, PutFolder):
             return
         if finding.state is not State.READY:
-            self._report(owned, _conflict(action.path, finding))
+            reason = finding.reason or "its content is different"
+            self._report(owned, _conflict(action.path, reason, path=action.path.text))
             return
         content = operation.content if isinstance(operation, WriteFile) else b""
-        self._add(
-            owned.instance, mark_held(self._editing, _as_found(action, finding)), content, finding
-        )
+        action = mark_held(self._editing, _with_disk_state(action, finding))
+        self._add(owned.instance, action, content, finding)
 
     def _check_inside(self, owned: OwnedOperation, inventory: Inventory) -> None:
-        """Whether a folder holds what the preview saw in it; asked once of each folder, however often it, or one in it, is moved."""
-        above = inventory.path
-        while not above.is_root:
-            if above in self._bound:
+        """Compare the content of a folder that moves with what the preview saw.
+
+        A folder is compared once, even if it or a folder in it moves several times.
+        """
+        ancestor = inventory.path
+        while not ancestor.is_root:
+            if ancestor in self._compared:
                 return
-            above = above.parent
-        self._bound.add(inventory.path)
-        found = list(islice(self._view.differences(inventory), _NAMED + 1))
-        if found:
-            named = ", ".join(f"{path} {what}" for path, what in found[:_NAMED]) + (
-                ", and more" if len(found) > _NAMED else ""
-            )
-            message = f"{inventory.path.text} is no longer what the preview read: {named}. Preview the plan again."
-            self._report(owned, Problem("CONFLICT", message, path=found[0][0]))
+            ancestor = ancestor.parent
+        self._compared.add(inventory.path)
+        differences = list(islice(self._view.differences(inventory), _MAX_NAMED + 1))
+        if not differences:
+            return
+        reason = ", ".join(f"{path} {change}" for path, change in differences[:_MAX_NAMED])
+        if len(differences) > _MAX_NAMED:
+            reason += ", and more"
+        self._report(owned, _conflict(inventory.path, reason, path=differences[0][0]))
 
     def _make_trash(self, owned: OwnedOperation) -> None:
         action = PutFolder(trash_path(), created=True)
@@ -112,10 +118,10 @@ class Precheck:
             self._add(owned.instance, action, b"", finding)
         elif finding.state is not State.DONE:
             raise VaultError(
-                "The vault's .trash is not a folder of its own, so nothing is moved into it.",
+                "The vault's .trash is a link or a file, so nothing can be moved into it.",
                 code="PATH_NOT_ALLOWED",
                 path=action.path.text,
-                hint="Replace the link or file by a folder.",
+                hint="Replace it with a folder.",
             )
 
     def _add(self, instance: int, action: Action, content: bytes, finding: Finding) -> None:
@@ -134,72 +140,76 @@ class Precheck:
         self.problems.append(problem.at(instance.step_id, instance.name))
 
 
-def _as_found(action: Action, finding: Finding) -> Action:
-    """The action with what only the disk knows: the inode of what moves, the stamp of what is replaced, and where a link leads."""
+def _with_disk_state(action: Action, finding: Finding) -> Action:
+    """Add what only the disk knows: the inode of a moved entry, stamp and real path of a file."""
     if isinstance(action, MoveEntry) and finding.status is not None:
         return replace(action, inode=(finding.status.st_dev, finding.status.st_ino))
     if isinstance(action, PutFile) and finding.content is not None:
-        was = metadata_of(finding.content.status)
-        return PutFile(
-            finding.real or action.path,
-            action.before,
-            action.after,
-            action.mode,
-            was,
-            action.becomes,
-            action.held,
+        return replace(
+            action, path=finding.real or action.path, was=metadata_of(finding.content.status)
         )
     return action
 
 
-def _conflict(path: VaultPath, finding: Finding) -> Problem:
-    reason = finding.reason or "it is not as it was"
-    return Problem(
-        "CONFLICT",
-        f"{path.text} is no longer what the preview read: {reason}. Preview the plan again.",
-        path=path.text,
-    )
+def _conflict(subject: VaultPath, reason: str, *, path: str) -> Problem:
+    message = f"{subject.text} has changed since the preview: {reason}. Preview the plan again."
+    return Problem("CONFLICT", message, path=path)
 
 
 def verify(approved: Preview, view: VaultView) -> tuple[Problem, ...]:
-    """What is not as it was previewed; nothing when all is. `view` is the vault as it is now."""
+    """Return a problem for each change of an executed plan that is not in `view`, the vault."""
     changes = approved.change_set.changes
-    filled = frozenset(
+    occupied = frozenset(
         change.new_path or change.path for change in changes if change.kind != "delete"
     )
-    return tuple(
-        problem for change in changes if (problem := _compared(change, view, filled)) is not None
-    )
+    problems = (_difference(change, view, occupied) for change in changes)
+    return tuple(problem for problem in problems if problem is not None)
 
 
 def repair_request(problems: Sequence[Problem]) -> str:
-    """What the person would ask a model for, so that it is repaired; names of files come from the plan that they approved."""
-    listed = "\n".join(f"- {neutral(problem.message)}" for problem in problems[:20])
-    return f"The plan ran, but not everything came out as previewed:\n{listed}\nLook at these files and propose what repairs it."
+    """Return a message that asks a model to repair what did not come out as previewed.
+
+    The file names in it come from the plan that the user approved.
+    """
+    lines = [f"- {neutral(problem.message)}" for problem in problems[:20]]
+    return "\n".join(
+        (
+            "The plan ran, but some results differ from the preview:",
+            *lines,
+            "Look at these files and propose a plan that repairs them.",
+        )
+    )
 
 
-def _compared(change: NetChange, view: VaultView, filled: frozenset[VaultPath]) -> Problem | None:
-    """`filled`: where something is to be afterwards, so that what left such a place cannot be told from what came there."""
+def _difference(
+    change: NetChange, view: VaultView, occupied: frozenset[VaultPath]
+) -> Problem | None:
+    """Return how the vault differs from a change.
 
-    def there(path: VaultPath) -> bool:
+    At a path in `occupied` another change puts an entry, so that an entry there proves nothing.
+    """
+
+    def exists(path: VaultPath) -> bool:
         return (entry := view.locate(path)) is not None and entry.path == path
 
-    gone = change.kind == "delete"
-    left = change.path not in filled
-    where = change.path if gone else change.new_path or change.path
+    is_deleted = change.kind == "delete"
+    must_be_gone = change.path not in occupied
+    path = change.path if is_deleted else change.new_path or change.path
     try:
-        if gone:
-            return _problem(change.path, "is still there") if left and there(where) else None
-        if not there(where):
-            return _problem(where, "is not there")
-        if change.new_path is not None and left and there(change.path):
-            return _problem(change.path, "is still at its old place")
-        if change.content is not None and view.read(where) != change.content:
-            return _problem(where, "has another content")
+        if is_deleted:
+            if must_be_gone and exists(path):
+                return _unexpected(path, "still exists")
+            return None
+        if not exists(path):
+            return _unexpected(path, "does not exist")
+        if change.new_path is not None and must_be_gone and exists(change.path):
+            return _unexpected(change.path, "still exists at its old path")
+        if change.content is not None and view.read(path) != change.content:
+            return _unexpected(path, "has different content")
     except VaultError as error:
-        return _problem(where, f"cannot be read ({error.code})")
+        return _unexpected(path, f"cannot be read ({error.code})")
     return None
 
 
-def _problem(path: VaultPath, what: str) -> Problem:
-    return Problem("NOT_AS_PREVIEWED", f"{path} {what}.", path=path.text)
+def _unexpected(path: VaultPath, description: str) -> Problem:
+    return Problem("NOT_AS_PREVIEWED", f"{path} {description}.", path=path.text)

@@ -1,7 +1,8 @@
-"""Doing exactly what was approved: check, journal, act instance by instance, flush; with progress, retries, skipping and cancelling.
+"""The executor: applies exactly the operations of an approved preview.
 
-The executor knows no tool and asks nobody. It carries out the operations of a preview, and only while each file still is what the preview
-read. Whatever happens it answers a result, and whatever it did is in the journal.
+It checks, writes the journal, acts instance by instance and flushes, with progress, retries,
+skipping and cancellation. It knows no tool and asks no questions. Each file is written only while
+it still is what the preview read. Every run ends with a result, and every effect is in the journal.
 """
 
 from __future__ import annotations
@@ -67,6 +68,17 @@ from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 
 __all__ = ["Emit", "RunCommand", "execute"]
 
+Emit = Callable[[RunEvent], None]
+RunCommand = Callable[[str], Mapping[str, Any]]
+"""Runs a command of Obsidian by its id.
+
+Returns the output of `commands.run`: `{id, executed, errorMessage?}`.
+"""
+
+_JITTER: Final = 0.2
+_CANCELLABLE_ACTIONS: Final = 200
+"""An instance with more actions can be cancelled between two of them."""
+
 
 def execute(
     preview: Preview,
@@ -77,10 +89,11 @@ def execute(
     cancel: threading.Event,
     run_command: RunCommand | None = None,
 ) -> ExecutionResult:
-    """Carry out an approved preview. Always answers a result, and emits it last; what was done is journaled and can be undone.
+    """Apply an approved preview. Return a result in every case, and emit it last.
 
-    `cancel` is looked at between instances, between the files of a very large one, and while waiting to try again. A run that ends with
-    status "failed" and a run id may have been cut off in the middle: then the journal lists it as interrupted, and recovery ends it.
+    `cancel` is checked between instances, between the files of a very large instance, and while
+    waiting for a retry. A run that ends with status "failed" and a run id may be incomplete: then
+    the journal lists it as interrupted, and recovery finishes it or rolls it back.
     """
     execution = _Execution(preview, store, journal, _Listener(emit), cancel, run_command)
     try:
@@ -90,18 +103,14 @@ def execute(
     except ObsidianAgentError as error:
         result = execution.result("failed", error.problem())
     except Exception as error:
-        result = execution.result(
-            "failed",
-            Problem(
-                "INTERNAL_ERROR", f"The run stopped unexpectedly: {type(error).__name__}: {error}."
-            ),
-        )
+        message = f"The run stopped unexpectedly: {type(error).__name__}: {error}."
+        result = execution.result("failed", Problem("INTERNAL_ERROR", message))
     execution.emit(RunFinished(result))
     return result
 
 
 class _Listener:
-    """The front end's ear. One that fails is not spoken to again: the run goes on."""
+    """A progress listener. One that raises is dropped; the run continues."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit: Emit | None = emit
@@ -133,13 +142,13 @@ class _Execution:
         self._journal = journal
         self._running = InstanceRunner(preview, journal, emit, cancel, run_command)
         self._record: Record | None = None
-        self._cuts: list[Cut] = []
-        self._ended = False
+        self._undo_points: list[Cut] = []
+        self._is_finished = False
         self._journal_ms = 0.0
         self._apply_ms = 0.0
 
     def run(self) -> ExecutionResult:
-        """Do it. Raises what `execute` turns into a result."""
+        """Execute the preview. Raise what `execute` turns into a result."""
         preview = self._preview
         if not preview.valid:
             return replace(self.result("refused", *preview.errors), outcome="refused")
@@ -159,55 +168,58 @@ class _Execution:
                 if preflight.problems:
                     stale = any(problem.code == "CONFLICT" for problem in preflight.problems)
                     return self.result("conflict" if stale else "failed", *preflight.problems)
-                self._cuts = _cuts(preview, preflight.work)
-                record = self._record = writer.commit(cuts=self._cuts)
+                self._undo_points = _undo_points(preview, preflight.work)
+                record = self._record = writer.commit(cuts=self._undo_points)
             self._journal_ms = (perf_counter() - started) * 1000
-            self._running.take(record, preflight.work)
+            self._running.begin(record, preflight.work)
             self.emit(RunStarted(record.run_id, len(preview.instances)))
             started = perf_counter()
             with Applier(handles, record.token, editing) as applier:
-                status = self._running.go(applier)
+                status = self._running.run(applier)
                 applier.complete()
                 self._running.warnings += applier.warnings
-            self._end(record, status)
+            self._finish(record, status)
             self._apply_ms = (perf_counter() - started) * 1000
         return self.result(status)
 
-    def _end(self, record: Record, status: RunStatus) -> None:
+    def _finish(self, record: Record, status: RunStatus) -> None:
         assert status != "refused"
         try:
             self._journal.finish(record, status, self._running.applied, effects=self._effects())
         except JournalError as error:
-            self._running.warnings.append(
-                Problem(
-                    error.code,
-                    f"The run's end could not be noted, recovery will do it: {error.message}",
-                )
+            message = (
+                "The run could not be marked as finished in the journal; recovery will do it: "
+                f"{error.message}"
             )
+            self._running.warnings.append(Problem(error.code, message))
         else:
-            self._ended = True
+            self._is_finished = True
 
     def _read_only(self) -> ExecutionResult:
-        """A plan that changes nothing is recorded where that can be done, so that it can become a macro; it needs no flush."""
+        """Run a plan that changes nothing.
+
+        It is recorded if possible, so that it can become a macro. There is nothing to flush.
+        """
         record: Record | None = None
-        nothing: list[list[Work]] = [[] for _ in self._preview.instances]
+        no_work: list[list[Work]] = [[] for _ in self._preview.instances]
         with (
             suppress(JournalError),
             self._journal.lock(),
             self._journal.begin(_new_record(self._preview)) as writer,
         ):
-            self._cuts = _cuts(self._preview, nothing)
-            record = writer.commit(durable=False, cuts=self._cuts)
+            self._undo_points = _undo_points(self._preview, no_work)
+            record = writer.commit(durable=False, cuts=self._undo_points)
             self._journal.finish(record, "done", ())
         self._record = record
-        self._running.take(record, nothing)
+        self._running.begin(record, no_work)
         self.emit(RunStarted(record.run_id if record else "", len(self._preview.instances)))
-        return self.result(self._running.go(None))
+        return self.result(self._running.run(None))
 
     def _effects(self) -> Effects:
         running = self._running
+        items = (item for work in running.work for item in work)
         return effects_of(
-            (one.action for work in running.work for one in work if one.number in running.applied),
+            (item.action for item in items if item.number in running.applied),
             tuple(running.commands),
         )
 
@@ -215,27 +227,25 @@ class _Execution:
         running = self._running
         texts = {step.id: step.title for step in self._preview.plan.steps}
         return tuple(
-            step_outcomes(self._cuts, running.applied, commands=running.commands, texts=texts)
+            step_outcomes(
+                self._undo_points, running.applied, commands=running.commands, texts=texts
+            )
         )
 
     def _remaining(self) -> Effects:
-        """Return what the approved plan would still do."""
+        """Return the effects of the approved plan that did not take place."""
         running = self._running
-        left = Counter(
-            command for one in self._preview.instances for command in _commands_of(one)
-        ) - Counter(running.commands)
+        planned = Counter(
+            command for instance in self._preview.instances for command in _commands_of(instance)
+        )
+        pending = (item for work in running.work for item in work)
         return effects_of(
-            (
-                one.action
-                for work in running.work
-                for one in work
-                if one.number not in running.applied
-            ),
-            tuple(left.elements()),
+            (item.action for item in pending if item.number not in running.applied),
+            tuple((planned - Counter(running.commands)).elements()),
         )
 
     def result(self, status: RunStatus, *problems: Problem) -> ExecutionResult:
-        """How it ended, with everything that was done until then."""
+        """Return the result with everything that was done so far."""
         running = self._running
         errors = (*running.errors, *problems)
         return ExecutionResult(
@@ -251,18 +261,18 @@ class _Execution:
             effects=self._effects(),
             steps=self._step_outcomes(),
             remaining=self._remaining(),
-            undo_available=self._ended and bool(running.applied),
+            undo_available=self._is_finished and bool(running.applied),
             timings=replace(
                 self._preview.timings, journal_ms=self._journal_ms, apply_ms=self._apply_ms
             ),
         )
 
 
-def _cuts(preview: Preview, work: Sequence[Sequence[Work]]) -> list[Cut]:
+def _undo_points(preview: Preview, work: Sequence[Sequence[Work]]) -> list[Cut]:
     shares: list[StepShare] = []
     for instance, actions in zip(preview.instances, work, strict=True):
         numbers = range(actions[0].number, actions[-1].number + 1) if actions else range(0)
-        writes = frozenset(one.number for one in actions if isinstance(one.action, PutFile))
+        writes = frozenset(item.number for item in actions if isinstance(item.action, PutFile))
         shares.append(StepShare(instance.step_id, numbers, _commands_of(instance), writes))
     return cuts_between(shares, preview.change_set.joined)
 
@@ -275,21 +285,12 @@ def _new_record(preview: Preview) -> NewRecord:
     return NewRecord("run", preview.plan.goal, preview.approved_plan.to_json(), preview.plan_hash)
 
 
-Emit = Callable[[RunEvent], None]
-RunCommand = Callable[[str], Mapping[str, Any]]
-"""Runs a command of Obsidian by its id and answers the output of `commands.run`: `{id, executed, errorMessage?}`."""
-
-_JITTER: Final = 0.2
-_LONG: Final = 200
-"""Number of actions from which an instance can be cancelled inside."""
-
-
 class _Cancelled(Exception):
-    """The person cancelled; seen in this module only."""
+    """A cancellation by the user. It never leaves this module."""
 
 
 class InstanceRunner:
-    """What a run has done so far, and what went wrong."""
+    """Runs the instances of a preview, and holds what was done and what went wrong."""
 
     def __init__(
         self,
@@ -307,18 +308,20 @@ class InstanceRunner:
         self._record: Record | None = None
         self._steps = {step.id: step for step in preview.plan.steps}
         self._total = len(preview.instances)
-        self._settled = 0
+        self._finished = 0
+        """Number of instances that ran, failed or were skipped."""
         self._failed_steps: set[str] = set()
         self._failed_paths: set[str] = set()
         self._trash: Work | None = None
+        """The creation of the trash folder, if the instance that was to do it did not."""
         self.work: list[list[Work]] = []
         """The actions of each instance."""
         self.applied: set[int] = set()
-        """Numbers of the actions in effect."""
+        """The numbers of the actions in effect."""
         self.completed = 0
-        """Instances of which every change is applied."""
+        """The number of instances whose changes are all applied."""
         self._waiting: dict[int, tuple[StepFinished, set[int]]] = {}
-        """Instances that ran, and the later ones that write what they changed."""
+        """Instances that ran, with the later instances that write their changes."""
         self._writers: dict[int, set[int]] = {}
         self._contributors: dict[int, list[int]] = {}
         for first, second in sorted(preview.change_set.joined):
@@ -332,18 +335,21 @@ class InstanceRunner:
             for step, output in preview.outputs.items()
         }
 
-    def take(self, record: Record | None, work: list[list[Work]]) -> None:
-        """What is to be done, as journaled."""
+    def begin(self, record: Record | None, work: list[list[Work]]) -> None:
+        """Set the journaled work of each instance."""
         self._record, self.work = record, work
 
-    def go(self, applier: Applier | None) -> RunStatus:
-        """Run every instance, until the end, a failure that stops, or a cancel. HalfDone when the disk leaves something undecided."""
+    def run(self, applier: Applier | None) -> RunStatus:
+        """Run every instance until the end, a failure that stops the plan, or a cancellation.
+
+        Raise `HalfDone` if an action could neither be completed nor rolled back.
+        """
         status: RunStatus = "done"
         for number, (instance, planned) in enumerate(
             zip(self._preview.instances, self.work, strict=True)
         ):
             if self._cancel.is_set():
-                return self._was_cancelled(number)
+                return self._cancelled(number)
             work = self._with_trash(planned)
             reason = self._reason_to_skip(instance, work)
             if reason is not None:
@@ -354,60 +360,59 @@ class InstanceRunner:
             try:
                 problem = self._do(number, step, work, applier)
             except _Cancelled:
-                return self._was_cancelled(number)
+                return self._cancelled(number)
             if problem is None:
                 continue
             if problem.code == "CONFLICT":
                 status = "conflict"
             if self._preview.plan.on_error(step) != "skip":
-                self._forget_from(number)
+                self._drop_outputs_from(number)
                 return status if status == "conflict" else "stopped"
             self._drop_waiting(number, self._steps[instance.step_id].title)
         return status
 
     def _with_trash(self, work: list[Work]) -> list[Work]:
-        """The actions of an instance, with the making of the trash first if it needs that and those before it came to nothing."""
-        owed = self._trash
-        if (
-            owed is None
-            or owed in work
-            or not any(
-                isinstance(one.action, MoveEntry) and is_trash(one.action.new_path) for one in work
-            )
-        ):
+        """Return the actions of an instance, preceded by the creation of the trash if needed.
+
+        It is needed if the instance moves something there and the creation failed before.
+        """
+        creation = self._trash
+        needs_trash = any(
+            isinstance(item.action, MoveEntry) and is_trash(item.action.new_path) for item in work
+        )
+        if creation is None or creation in work or not needs_trash:
             return work
         self._trash = None
-        return [owed, *work]
+        return [creation, *work]
 
-    def _forget_from(self, number: int) -> None:
-        """Drop the outputs that the preview expected of instances that did not run, or whose changes were not written."""
-        for left in (*self._waiting, *range(number, self._total)):
-            self._put_output(self._preview.instances[left], None)
+    def _drop_outputs_from(self, number: int) -> None:
+        """Drop the previewed outputs of instances that did not run or whose changes are lost."""
+        for index in (*self._waiting, *range(number, self._total)):
+            self._put_output(self._preview.instances[index], None)
 
-    def _was_cancelled(self, number: int) -> RunStatus:
-        self._forget_from(number)
-        self.errors.append(
-            Problem(
-                "CANCELLED", "The run was cancelled; what it had done until then can be undone."
-            )
-        )
+    def _cancelled(self, number: int) -> RunStatus:
+        self._drop_outputs_from(number)
+        message = "The run was cancelled. What it had changed by then can be undone."
+        self.errors.append(Problem("CANCELLED", message))
         return "cancelled"
 
-    # --- skipping --------------------------------------------------------------------------------------------------------------
+    # --- skipping ----------------------------------------------------------------------
 
     def _reason_to_skip(self, instance: Instance, work: list[Work]) -> str | None:
         if instance.state != "ready":
             return instance.reason or f"it was {instance.state} in the preview"
         for step in sorted(instance.depends_on & self._failed_steps):
             return f"it depends on “{self._steps[step].title}”, which did not succeed"
-        for one in work if self._failed_paths else ():
-            for path in _paths(one.action):
+        if not self._failed_paths:
+            return None
+        for item in work:
+            for path in _paths(item.action):
                 if self._is_lost(path):
                     return f"an earlier step failed at {path}"
         return None
 
     def _is_lost(self, path: str) -> bool:
-        """Whether a path, or a folder it is in, belongs to an instance that did not run."""
+        """Return whether a path, or a folder above it, belongs to an instance that did not run."""
         while path:
             if path in self._failed_paths:
                 return True
@@ -433,16 +438,19 @@ class InstanceRunner:
         )
 
     def _emit_skipped(self, instance: Instance, reason: str) -> None:
-        self._settled += 1
-        self._emit(StepSkipped(instance.step_id, instance.name, reason, self._settled, self._total))
+        self._finished += 1
+        self._emit(
+            StepSkipped(instance.step_id, instance.name, reason, self._finished, self._total)
+        )
 
     def _lose(self, instance: Instance, work: list[Work]) -> None:
+        """Mark the step and the paths of an instance that did not run as failed."""
         self._failed_steps.add(instance.step_id)
-        for one in work:
-            if isinstance(one.action, PutFolder) and is_trash(one.action.path):
-                self._trash = None if one.number in self.applied else one
+        for item in work:
+            if isinstance(item.action, PutFolder) and is_trash(item.action.path):
+                self._trash = None if item.number in self.applied else item
             else:
-                self._failed_paths.update(_paths(one.action))
+                self._failed_paths.update(_paths(item.action))
         self._put_output(instance, None)
 
     def _put_output(self, instance: Instance, output: object) -> None:
@@ -453,12 +461,12 @@ class InstanceRunner:
         if isinstance(outputs, list) and instance.index < len(outputs):
             outputs[instance.index] = output
 
-    # --- doing -----------------------------------------------------------------------------------------------------------------
+    # --- running ----------------------------------------------------------------------
 
     def _do(
         self, number: int, step: Step, work: list[Work], applier: Applier | None
     ) -> Problem | None:
-        """Run instance `number`. Return the problem when it failed for good."""
+        """Run instance `number`. Return the problem if it failed after all retries."""
         instance = self._preview.instances[number]
         started = perf_counter()
         self._emit(StepStarted(instance.step_id, instance.name, step.title))
@@ -467,35 +475,35 @@ class InstanceRunner:
                 self._put_output(
                     instance, self._with_retries(instance, step, lambda: self._command(instance))
                 )
-            for at, one in enumerate(work):
-                if at and len(work) > _LONG and self._cancel.is_set():
+            for index, item in enumerate(work):
+                if index and len(work) > _CANCELLABLE_ACTIONS and self._cancel.is_set():
                     raise _Cancelled
                 assert applier is not None
-                self._carry_out(instance, step, one, applier)
+                self._carry_out(instance, step, item, applier)
         except HalfDone:
             raise
         except ObsidianAgentError as error:
             return self._failed(instance, step, work, applier, error)
         elapsed = (perf_counter() - started) * 1000
-        paths = tuple([_paths(one.action)[-1] for one in work])
+        paths = tuple([_paths(item.action)[-1] for item in work])
         finished = StepFinished(instance.step_id, instance.name, 0, self._total, elapsed, paths)
         self._waiting[number] = (finished, set(self._writers.get(number, ())))
         self._emit_finished(number)
         return None
 
     def _emit_finished(self, number: int) -> None:
-        """Report the instances of which every change is applied now that instance `number` ran."""
+        """Report the instances whose changes are all applied now that instance `number` ran."""
         for candidate in (*self._contributors.get(number, ()), number):
             finished, writers = self._waiting.get(candidate, (None, set[int]()))
             writers.discard(number)
             if finished is not None and not writers:
                 del self._waiting[candidate]
-                self._settled += 1
+                self._finished += 1
                 self.completed += 1
-                self._emit(replace(finished, completed=self._settled))
+                self._emit(replace(finished, completed=self._finished))
 
     def _drop_waiting(self, number: int, title: str) -> None:
-        """Report the instances whose changes are lost because instance `number`, which was to write them, did not run."""
+        """Report the instances whose changes instance `number` should have written but did not."""
         for contributor in self._contributors.get(number, ()):
             if self._waiting.pop(contributor, None) is None:
                 continue
@@ -515,29 +523,32 @@ class InstanceRunner:
         error: ObsidianAgentError,
     ) -> Problem:
         problem = error.problem().at(instance.step_id, instance.name)
-        self._settled += 1
-        skipped = self._preview.plan.on_error(step) == "skip"
-        (self.warnings if skipped and problem.code != "CONFLICT" else self.errors).append(problem)
-        if applier is not None and skipped:
-            self._take_back(work, applier)
+        self._finished += 1
+        is_skipped = self._preview.plan.on_error(step) == "skip"
+        if is_skipped and problem.code != "CONFLICT":
+            self.warnings.append(problem)
+        else:
+            self.errors.append(problem)
+        if applier is not None and is_skipped:
+            self._revert(work, applier)
         self._lose(instance, work)
         self._emit(StepFailed(instance.step_id, instance.name, problem))
         return problem
 
-    def _carry_out(self, instance: Instance, step: Step, one: Work, applier: Applier) -> None:
+    def _carry_out(self, instance: Instance, step: Step, item: Work, applier: Applier) -> None:
         try:
-            done = applier.carry_out(one.action, one.number, one.content)
+            done = applier.carry_out(item.action, item.number, item.content)
         except VaultError as error:
             if not error.retryable:
                 raise
             done = self._with_retries(
                 instance,
                 step,
-                lambda: applier.carry_out(one.action, one.number, one.content),
+                lambda: applier.carry_out(item.action, item.number, item.content),
                 error,
             )
         if done:
-            self.applied.add(one.number)
+            self.applied.add(item.number)
 
     def _with_retries(
         self,
@@ -546,41 +557,42 @@ class InstanceRunner:
         attempt: Callable[[], Any],
         first: ObsidianAgentError | None = None,
     ) -> Any:
-        """Try until it works or the step's attempts are used up; `first` is the error of an attempt already made."""
+        """Call `attempt` until it succeeds or the step's attempts are used up.
+
+        `first` is the error of an attempt that was already made.
+        """
         policy = self._preview.plan.retry(step)
-        tried, error = (0, None) if first is None else (1, first)
+        attempts, error = (0, None) if first is None else (1, first)
         while True:
             if error is not None:
                 if (
-                    tried >= policy.max_attempts
+                    attempts >= policy.max_attempts
                     or not error.retryable
                     or isinstance(error, HalfDone)
                 ):
                     raise error
-                delay = min(
-                    policy.backoff_ms * 2.0 ** (tried - 1), MAX_BACKOFF_MS
-                ) * random.uniform(1 - _JITTER, 1 + _JITTER)
-                problem = error.problem().at(instance.step_id, instance.name)
+                delay = min(policy.backoff_ms * 2.0 ** (attempts - 1), MAX_BACKOFF_MS)
+                delay *= random.uniform(1 - _JITTER, 1 + _JITTER)
                 self._emit(
                     StepRetrying(
                         instance.step_id,
                         instance.name,
-                        tried + 1,
-                        policy.max_attempts,
-                        delay,
-                        problem,
+                        attempt=attempts + 1,
+                        attempts=policy.max_attempts,
+                        delay_ms=delay,
+                        problem=error.problem().at(instance.step_id, instance.name),
                     )
                 )
                 if self._cancel.wait(delay / 1000):
                     raise _Cancelled
-            tried += 1
+            attempts += 1
             try:
                 return attempt()
             except ObsidianAgentError as raised:
                 error = raised
 
     def _command(self, instance: Instance) -> dict[str, Any]:
-        """Run a command of Obsidian: not previewed, not journaled before, not undone."""
+        """Run a command of Obsidian, which is neither previewed nor journaled nor undone."""
         command = str(instance.args.get("id", ""))
         if self._run_command is None:
             raise ToolError(
@@ -601,28 +613,26 @@ class InstanceRunner:
         self.commands.append(command)
         return output
 
-    def _take_back(self, work: list[Work], applier: Applier) -> None:
-        """An instance that is left out leaves nothing behind, as far as the disk allows."""
-        done = [one for one in reversed(work) if one.number in self.applied]
-        if not done or self._record is None:
+    def _revert(self, work: list[Work], applier: Applier) -> None:
+        """Revert the actions of a skipped instance, as far as the disk allows."""
+        applied = [item for item in reversed(work) if item.number in self.applied]
+        if not applied or self._record is None:
             return
         with suppress(JournalError):
             _, images = self._journal.load(self._record)
-            for one in done:
-                action = reverse(one.action)
+            for item in applied:
+                action = reverse(item.action)
                 try:
-                    applier.carry_out(action, one.number, images.for_action(action))
+                    applier.carry_out(action, item.number, images.for_action(action))
                 except HalfDone:
                     raise
                 except VaultError:
                     return
-                self.applied.discard(one.number)
+                self.applied.discard(item.number)
 
 
 def _paths(action: Action) -> tuple[str, ...]:
-    """The paths that an action is about, the one it leads to last."""
-    return (
-        (action.path.text, action.new_path.text)
-        if isinstance(action, MoveEntry)
-        else (action.path.text,)
-    )
+    """Return the paths of an action, its target last."""
+    if isinstance(action, MoveEntry):
+        return action.path.text, action.new_path.text
+    return (action.path.text,)

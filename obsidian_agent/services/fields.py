@@ -1,4 +1,7 @@
-"""The parts of a form, as data: fields, remarks below them, and completions. Imports nothing slow."""
+"""The parts of a form as data: fields, messages below them, and completions.
+
+Nothing slow is imported here.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,31 @@ from typing import Final
 
 from obsidian_agent.dataclass import dataclass
 
-NEEDED: Final = "A value is needed."
+NEEDED: Final = "A value is required."
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One value to ask for, with the text that stands in it at first. `options`: the texts to choose from, each with how it is shown."""
+    """A value to ask for. `value` is the initial text, `options` the allowed texts with labels."""
 
     name: str
     description: str = ""
     value: str = ""
     optional: bool = False
-    """Whether it may stay blank."""
+    """Whether the field may stay blank."""
     empty: bool = False
-    """Whether an empty text is a value of its own."""
+    """Whether an empty text is a value."""
     options: Mapping[str, str] | None = None
     named: bool = False
-    """Whether the vault has names for it."""
+    """Whether the vault has names for it, which can be completed."""
     new: bool = False
-    """Whether what the vault does not have yet will do."""
+    """Whether names that the vault does not have yet are allowed."""
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldMessage:
-    """What is said under a field: what its text means now, or what is wrong with it."""
+    """A message below a field: how its text is understood, or what is wrong with it."""
 
     text: str
     wrong: bool = False
@@ -39,7 +42,7 @@ class FieldMessage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole text that the one in a field may become, and what that names."""
+    """A text that can replace the one in a field, and the kind of thing it names."""
 
     text: str
     what: str

@@ -1,6 +1,6 @@
-"""A recipe or macro as a form: its fields, what is said about what was typed into them, and names of the vault that it may become.
+"""A recipe or macro as a form: its fields, messages about their texts, and completions.
 
-`offline.values` decides what a text means, here as everywhere. Nothing in here writes.
+`offline.values` decides what a text means, as everywhere. Nothing in this module writes.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from obsidian_agent.services.fields import NEEDED, Completion, Field, FieldMessa
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.paths.path import ROOT
 
-MOST: Final = 6
-"""Names that are offered at once."""
+MAX_COMPLETIONS: Final = 6
 
 THIS_NOTE: Final = "this note"
-_LAST: Final = unicode_expression(
-    r"^(?P<before>.*[\s,])?(?P<sign>-?)(?:(?P<key>folder|in|tag|note):\"?|(?P<tag>#)|(?P<property>\[))(?P<typed>[^\s\"\]]*)$"
+_LAST_TERM: Final = unicode_expression(
+    r"^(?P<before>.*[\s,])?(?P<sign>-?)"
+    r"(?:(?P<key>folder|in|tag|note):\"?|(?P<tag>#)|(?P<property>\[))"
+    r"(?P<typed>[^\s\"\]]*)$"
 )
-"""The end of a description of notes that is being typed."""
-
+"""The last term of a note query, which is being typed."""
 
 _HINTS: Final[Mapping[str, str]] = {
     "notes": "a note, a folder, a #tag, or tag:#done folder:Projects [rating>=4]",
     "date": "YYYY-MM-DD, today, tomorrow",
     "number": "a number",
-    "list": "values with commas between them",
-    "tags": "tags with commas between them",
-    "properties": "properties with commas between them",
-    "folder": "a folder; / is the vault itself",
+    "list": "values, separated by commas",
+    "tags": "tags, separated by commas",
+    "properties": "properties, separated by commas",
+    "folder": "a folder; / is the vault",
     "newNote": "the path of the new note",
 }
 _NAMED: Final = frozenset(
@@ -65,12 +65,15 @@ _NAMED: Final = frozenset(
     }
 )
 _NEW: Final = frozenset({"folder", "tag", "tags", "property", "properties", "value", "heading"})
-_TRUTH: Final[Mapping[str, str]] = {"true": "yes", "false": "no"}
+_BOOLEANS: Final[Mapping[str, str]] = {"true": "yes", "false": "no"}
 
 
 @dataclass(frozen=True)
 class Form:
-    """Over a vault at one moment. `unmet`: what must be there before it can be filled in. Methods may block."""
+    """The form of a recipe over a vault at one moment. Methods may block.
+
+    `unmet` states what the recipe requires and the vault or the app does not have now.
+    """
 
     recipe: Recipe
     around: Surroundings
@@ -81,72 +84,77 @@ class Form:
         return self.recipe.title
 
     def fields(self, values: Mapping[str, str]) -> tuple[Field, ...]:
-        """All fields; `values` stand in them where there are some, else the defaults."""
+        """Return all fields, filled with `values` or the defaults."""
         return tuple(
-            self._field(wanted, values.get(name)) for name, wanted in self.recipe.inputs.items()
+            self._field(input, values.get(name)) for name, input in self.recipe.inputs.items()
         )
 
     def judge(self, texts: Mapping[str, str]) -> dict[str, FieldMessage]:
-        """What is to be said about the texts of the fields, by field. A text that is missing is wrong."""
-        found: dict[str, FieldMessage] = {}
-        known: dict[str, Any] = {}
-        for name, wanted in sorted(self.recipe.inputs.items(), key=lambda item: bool(item[1].of)):
+        """Return the messages about the texts of the fields, by field.
+
+        A required text that is missing is wrong.
+        """
+        messages: dict[str, FieldMessage] = {}
+        values: dict[str, Any] = {}
+        for name, input in sorted(self.recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name, "")
-            if is_blank(wanted, text):
-                if not may_be_blank(wanted):
-                    found[name] = FieldMessage(NEEDED, wrong=True)
+            if is_blank(input, text):
+                if not may_be_blank(input):
+                    messages[name] = FieldMessage(NEEDED, wrong=True)
                 continue
             try:
-                known[name] = value = read(wanted, text, self.around, known)
-                if (told := self._told(wanted, value, text)) is not None:
-                    found[name] = FieldMessage(told)
+                values[name] = value = read(input, text, self.around, values)
+                if (meaning := self._meaning(input, value, text)) is not None:
+                    messages[name] = FieldMessage(meaning)
             except ObsidianAgentError as error:
-                found[name] = FieldMessage(error.problem().message, wrong=True)
-        return found
+                messages[name] = FieldMessage(error.problem().message, wrong=True)
+        return messages
 
     def complete(self, name: str, text: str, texts: Mapping[str, str]) -> tuple[Completion, ...]:
-        """The names of the vault that the text of a field may become, best first; none when it is one already."""
-        wanted = self.recipe.inputs[name]
-        if wanted.kind == "notes":
-            found = self._descriptions(text)
-        elif wanted.kind in ("tags", "properties"):
+        """Return completions for the text of a field, best first.
+
+        There are none if the text already is one of them.
+        """
+        input = self.recipe.inputs[name]
+        if input.kind == "notes":
+            completions = self._query_completions(text)
+        elif input.kind in ("tags", "properties"):
             before, comma, last = text.rpartition(",")
             head = f"{before}, " if comma else ""
-            found = [
-                Completion(head + each.text, each.what)
-                for each in self._names(wanted, last.strip(), texts)
+            completions = [
+                Completion(head + name.text, name.what)
+                for name in self._names(input, last.strip(), texts)
             ]
         else:
-            found = self._names(wanted, text.strip(), texts)
-        return () if any(each.text == text for each in found) else tuple(found[:MOST])
+            completions = self._names(input, text.strip(), texts)
+        if any(completion.text == text for completion in completions):
+            return ()
+        return tuple(completions[:MAX_COMPLETIONS])
 
-    def _field(self, wanted: Input, given: str | None) -> Field:
-        text = given if given is not None else form_text(wanted, wanted.default)
-        if text == ACTIVE and wanted.kind in _NAMED:
+    def _field(self, input: Input, value: str | None) -> Field:
+        text = value if value is not None else form_text(input, input.default)
+        if text == ACTIVE and input.kind in _NAMED:
             text = THIS_NOTE if self.around.active_file is not None else ""
-        options = (
-            dict(wanted.options)
-            if wanted.kind == "choice"
-            else dict(_TRUTH)
-            if wanted.kind == "boolean"
-            else None
-        )
+        options: dict[str, str] | None = None
+        if input.kind == "choice":
+            options = dict(input.options)
+        elif input.kind == "boolean":
+            options = dict(_BOOLEANS)
         if options and text not in options:
-            text = next(
-                (key for key, label in options.items() if label.casefold() == text.casefold()), ""
-            )
+            keys = (key for key, label in options.items() if label.casefold() == text.casefold())
+            text = next(keys, "")
         return Field(
-            wanted.name,
-            wanted.description,
+            input.name,
+            input.description,
             text,
-            optional=may_be_blank(wanted),
+            optional=may_be_blank(input),
             options=options,
-            named=wanted.kind in _NAMED,
-            new=wanted.kind in _NEW,
-            hint=_HINTS.get(wanted.kind, ""),
+            named=input.kind in _NAMED,
+            new=input.kind in _NEW,
+            hint=_HINTS.get(input.kind, ""),
         )
 
-    def _told(self, wanted: Input, value: Any, text: str) -> str | None:
+    def _meaning(self, input: Input, value: Any, text: str) -> str | None:
         match value:
             case NoteSet():
                 count = len(value.paths(self.around))
@@ -154,49 +162,49 @@ class Form:
             case str() if value == ACTIVE:
                 return self.around.active_file
             case str() if (
-                wanted.kind == "folder" and value and value not in self.around.names.folders
+                input.kind == "folder" and value and value not in self.around.names.folders
             ):
                 return "a new folder"
-            case str() if wanted.kind in _NAMED or wanted.kind in ("date", "newNote", "newName"):
+            case str() if input.kind in _NAMED or input.kind in ("date", "newNote", "newName"):
                 return value if value not in (text, f"{text}.md") else None
             case _:
                 return None
 
-    # --- names ----------------------------------------------------------------------------------------------------------------
+    # --- names -------------------------------------------------------------------------
 
     @cached_property
     def _notes(self) -> NameSearch:
         return NameSearch([path.text for path in self.around.names.index.notes(ROOT)])
 
-    def _names(self, wanted: Input, typed: str, texts: Mapping[str, str]) -> list[Completion]:
+    def _names(self, input: Input, typed: str, texts: Mapping[str, str]) -> list[Completion]:
         names = self.around.names
-        of = texts.get(wanted.of or "", "")
-        match wanted.kind:
+        of = texts.get(input.of or "", "")
+        match input.kind:
             case "folder":
-                return _beginning(typed, filter(None, names.folders), "folder")
+                return _matching(typed, filter(None, names.folders), "folder")
             case "note" | "template":
-                return self._found_notes(typed)
+                return self._matching_notes(typed)
             case "entry":
                 return [
-                    *self._found_notes(typed)[: MOST // 2],
-                    *_beginning(typed, filter(None, names.folders), "folder"),
+                    *self._matching_notes(typed)[: MAX_COMPLETIONS // 2],
+                    *_matching(typed, filter(None, names.folders), "folder"),
                 ]
             case "tag" | "tags":
-                return _beginning(typed.removeprefix("#"), names.tags, "tag")
+                return _matching(typed.removeprefix("#"), names.tags, "tag")
             case "property" | "properties":
-                return _beginning(typed, names.properties, "property")
+                return _matching(typed, names.properties, "property")
             case "field":
-                return _beginning(typed, [*sorted(FIELDS_OF_NOTES), *names.properties], "")
+                return _matching(typed, [*sorted(FIELDS_OF_NOTES), *names.properties], "")
             case "value":
-                return _beginning(typed, names.properties.get(of, {}), f"a value of {of}")
+                return _matching(typed, names.properties.get(of, {}), f"a value of {of}")
             case "heading":
-                return _beginning(typed, headings(self._note(wanted, of), self.around), "heading")
+                return _matching(typed, headings(self._note(input, of), self.around), "heading")
             case _:
                 return []
 
-    def _note(self, wanted: Input, text: str) -> str:
-        """The note whose headings are meant, as `headings` takes it; "" when it is not clear."""
-        of = self.recipe.inputs.get(wanted.of or "")
+    def _note(self, input: Input, text: str) -> str:
+        """Return the note whose headings are meant, as `headings` expects it; "" if unknown."""
+        of = self.recipe.inputs.get(input.of or "")
         if of is None or not text.strip():
             return ""
         try:
@@ -204,71 +212,73 @@ class Form:
         except InvalidValue:
             return ""
         if isinstance(value, NoteSet):
-            value = (
-                value.terms[0].value
-                if len(value.terms) == 1 and value.terms[0].key == "note"
-                else ""
-            )
+            is_note = len(value.terms) == 1 and value.terms[0].key == "note"
+            value = value.terms[0].value if is_note else ""
         return value if isinstance(value, str) else ""
 
-    def _found_notes(self, typed: str) -> list[Completion]:
+    def _matching_notes(self, typed: str) -> list[Completion]:
         if typed:
             return [
                 Completion(hit.path.removesuffix(".md"), "note")
-                for hit in self._notes.search(typed, MOST).hits
+                for hit in self._notes.search(typed, MAX_COMPLETIONS).hits
             ]
         return [
             Completion(path.text.removesuffix(".md"), "note")
-            for path in islice(self.around.names.index.notes(ROOT), MOST)
+            for path in islice(self.around.names.index.notes(ROOT), MAX_COMPLETIONS)
         ]
 
-    def _descriptions(self, text: str) -> list[Completion]:
-        """What the end of a description may become: names in the place of the word that is being typed."""
+    def _query_completions(self, text: str) -> list[Completion]:
+        """Return note queries whose last word is completed to a name of the vault."""
         names = self.around.names
-        if (found := _LAST.match(text)) is None:
-            folders = [
-                Completion(_described("folder", each.text), "folder")
-                for each in _beginning(text.strip(), filter(None, names.folders), "")
-            ]
-            tags = [
-                Completion(_described("tag", each.text), "tag")
-                for each in _beginning(text.strip().removeprefix("#"), names.tags, "")
-            ]
-            notes = [
-                Completion(_described("note", f"{each.text}.md"), "note")
-                for each in self._found_notes(text.strip())
-            ]
-            return [*folders[:2], *tags[:2], *notes] if text.strip() else [*folders[:3], *tags[:3]]
-        head, typed = (found["before"] or "") + found["sign"], found["typed"]
-        if found["property"]:
+        folders = list(filter(None, names.folders))
+        last = _LAST_TERM.match(text)
+        if last is None:
+            return self._first_terms(text.strip())
+        head, typed = (last["before"] or "") + last["sign"], last["typed"]
+        kind = "folder"
+        if last["property"]:
+            kind = "property"
             terms = [
-                (NoteSet((Term("property", None, "has", each.text),)).query(), "property")
-                for each in _beginning(typed, names.properties, "")
+                NoteSet((Term("property", None, "has", name.text),)).query()
+                for name in _matching(typed, names.properties, "")
             ]
-        elif found["tag"] or found["key"] == "tag":
-            terms = [
-                (_described("tag", each.text), "tag")
-                for each in _beginning(typed.removeprefix("#"), names.tags, "")
-            ]
-        elif found["key"] == "note":
-            terms = [
-                (_described("note", f"{each.text}.md"), "note") for each in self._found_notes(typed)
-            ]
+        elif last["tag"] or last["key"] == "tag":
+            kind = "tag"
+            tags = _matching(typed.removeprefix("#"), names.tags, "")
+            terms = [_term("tag", name.text) for name in tags]
+        elif last["key"] == "note":
+            kind = "note"
+            terms = [_term("note", f"{name.text}.md") for name in self._matching_notes(typed)]
         else:
-            terms = [
-                (_described(found["key"], each.text), "folder")
-                for each in _beginning(typed, filter(None, names.folders), "")
-            ]
-        return [Completion(head + term, what) for term, what in terms]
+            terms = [_term(last["key"], name.text) for name in _matching(typed, folders, "")]
+        return [Completion(head + term, kind) for term in terms]
+
+    def _first_terms(self, typed: str) -> list[Completion]:
+        names = self.around.names
+        folders = [
+            Completion(_term("folder", name.text), "folder")
+            for name in _matching(typed, filter(None, names.folders), "")
+        ]
+        tags = [
+            Completion(_term("tag", name.text), "tag")
+            for name in _matching(typed.removeprefix("#"), names.tags, "")
+        ]
+        if not typed:
+            return [*folders[:3], *tags[:3]]
+        notes = [
+            Completion(_term("note", f"{name.text}.md"), "note")
+            for name in self._matching_notes(typed)
+        ]
+        return [*folders[:2], *tags[:2], *notes]
 
 
-def _described(key: Any, value: str) -> str:
+def _term(key: Any, value: str) -> str:
     return NoteSet((Term(key, value),)).query()
 
 
-def _beginning(typed: str, names: Iterable[Any], what: str) -> list[Completion]:
-    """The names that hold what was typed, those that begin with it first."""
-    wanted = typed.casefold()
-    holding = [str(name) for name in names if wanted in str(name).casefold()]
-    holding.sort(key=lambda name: not name.casefold().startswith(wanted))
-    return [Completion(name, what) for name in holding[:MOST]]
+def _matching(typed: str, names: Iterable[Any], what: str) -> list[Completion]:
+    """Return the names that contain `typed`, first those that start with it."""
+    folded = typed.casefold()
+    matches = [str(name) for name in names if folded in str(name).casefold()]
+    matches.sort(key=lambda name: not name.casefold().startswith(folded))
+    return [Completion(name, what) for name in matches[:MAX_COMPLETIONS]]

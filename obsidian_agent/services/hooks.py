@@ -1,17 +1,18 @@
-"""Hooks: what the person, or a program this one is part of, wants to hear of, and may stop before it happens.
+"""Hooks: commands or functions that are called on events. A hook for `before_run` can stop the run.
 
-A hook is a command of the person's own settings (never of a vault), or a function. It gets one JSON object, on standard input or as its
-argument, with `event`, `vault` and what is told below; it changes nothing, and what it writes goes to the log.
+A hook is a command in the user's settings (never in a vault), or a function of an embedding
+program. It receives one JSON object, on standard input or as its argument, with `event`, `vault`
+and the fields below. It cannot change anything. The output of a command goes to the log.
 
-| event | told besides |
+| event | fields |
 |---|---|
 | before_prompt, after_prompt | message; then `outcome`: answer, plan, question, failed |
-| before_plan, after_plan | plan, as it is about to be previewed; then planHash, valid, `summary` as `preview --json` has it |
+| before_plan, after_plan | plan; then planHash, valid, `summary` as in `preview --json` |
 | before_run, after_run | planHash, plan, summary; then runId, status, effects, errors |
-| error | code, message, path of what went wrong |
+| error | code, message and path of the problem |
 
-`before_run` has to agree: a command by ending with 0, a function by returning. Whatever else happens (an error, a command that is not there or
-takes too long) stops the run, and stops nothing anywhere else.
+`before_run` must agree to the run: a command by exiting with 0, a function by returning. An error,
+a missing command or a timeout stops the run. On other events failures have no effect but a report.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 
 TIMEOUT: Final = 30.0
-"""Seconds that a command has; then it is ended, with what it started. A person waits for it."""
-MOST_LINES: Final = 20
-"""Lines of a command's output that go to the log: it is for what went wrong."""
+"""Seconds that a command may take, because the user waits; then its process group is killed."""
+MAX_LINES: Final = 20
+"""Lines of a command's output that are logged."""
 
 Listener = Callable[[Mapping[str, Any]], object]
 
@@ -43,28 +44,26 @@ log.addHandler(logging.NullHandler())  # never to the screen
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The hooks of one vault. `commands` are those of the settings as they are now. Methods may block."""
+    """The hooks of a vault. `commands` returns those of the current settings. Methods may block."""
 
     vault: str
     commands: Callable[[], Mapping[HookEvent, Sequence[str]]]
     listeners: list[tuple[HookEvent, Listener]] = field(default_factory=list)
     reporters: list[Callable[[Problem], object]] = field(default_factory=list)
-    """Called with the failure of a hook that stops nothing."""
+    """Called with failures of hooks that cannot stop anything."""
 
     def on(self, event: HookEvent, listener: Listener) -> None:
-        """Have a function of this program called."""
+        """Register a function for an event."""
         self.listeners.append((event, listener))
 
-    def fire(self, event: HookEvent, **told: Any) -> tuple[Problem, ...]:
-        """Run the hooks of an event. Return the objections, which only `before_run` has; other failures are reported."""
-        command, listeners = (
-            self.commands().get(event),
-            [each for name, each in self.listeners if name == event],
-        )
+    def fire(self, event: HookEvent, **fields: Any) -> tuple[Problem, ...]:
+        """Run the hooks of an event. Return the refusals of `before_run`; report other failures."""
+        command = self.commands().get(event)
+        listeners = [listener for name, listener in self.listeners if name == event]
         if not command and not listeners:
             return ()
         text = json.dumps(
-            {"event": event, "vault": self.vault, **told}, ensure_ascii=False, default=str
+            {"event": event, "vault": self.vault, **fields}, ensure_ascii=False, default=str
         )
         reasons = [self._run(command, text)] if command else []
         for listener in listeners:
@@ -77,32 +76,35 @@ class Hooks:
         failures = [reason for reason in reasons if reason is not None]
         if event == "before_run":
             return tuple(
-                Problem("HOOK_REFUSED", f"Your hook {event} did not agree: {reason}")
+                Problem("HOOK_REFUSED", f"Your {event} hook refused the run: {reason}")
                 for reason in failures
             )
         for reason in failures:
             for report in self.reporters:
-                report(Problem("HOOK_FAILED", f"Your hook {event} failed: {reason}"))
+                report(Problem("HOOK_FAILED", f"Your {event} hook failed: {reason}"))
         return ()
 
     def failed(self, problem: Problem) -> None:
-        """Tell that something went wrong."""
+        """Fire the `error` event."""
         self.fire("error", code=problem.code, message=problem.message, path=problem.path)
 
     def _run(self, command: Sequence[str], text: str) -> str | None:
-        """Why a command did not agree; None when it did. Files instead of pipes: nobody is waited for who keeps one open."""
+        """Run a command. Return why it failed, or `None`.
+
+        Its streams are files, because a pipe could be kept open by a process that it started.
+        """
         from obsidian_agent.child_process import end_group, runnable
 
         program = command[0]
         environment = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
-        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
-            told.write(text.encode("utf-8", "backslashreplace"))
-            told.seek(0)
+        with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as output:
+            stdin.write(text.encode("utf-8", "backslashreplace"))
+            stdin.seek(0)
             try:
-                process = subprocess.Popen(  # noqa: S603  the person's own command, without a shell
+                process = subprocess.Popen(  # noqa: S603  the user's own command, without a shell
                     runnable(command),
-                    stdin=told,
-                    stdout=said,
+                    stdin=stdin,
+                    stdout=output,
                     stderr=subprocess.STDOUT,
                     cwd=Path(self.vault).anchor,
                     env=environment,
@@ -120,11 +122,12 @@ class Hooks:
                 if code is None:
                     end_group(process.pid, force=True)
                     process.wait()
-            said.seek(0)
-            lines = (
-                said.read(MOST_LINES * 1000).decode("utf-8", "replace").splitlines()[:MOST_LINES]
-            )
-        ended = f"ended with {code}" if code is not None else f"was ended after {TIMEOUT:.0f} s"
-        for line in (f"the hook {program} {ended}", *lines):
+            output.seek(0)
+            lines = output.read(MAX_LINES * 1000).decode("utf-8", "replace").splitlines()
+        lines = lines[:MAX_LINES]
+        end = f"exited with {code}" if code is not None else f"was killed after {TIMEOUT:.0f} s"
+        for line in (f"the hook {program} {end}", *lines):
             log.log(logging.INFO if code == 0 else logging.WARNING, "%s", line)
-        return None if code == 0 else f"{program} {ended}{f': {lines[-1][:200]}' if lines else '.'}"
+        if code == 0:
+            return None
+        return f"{program} {end}: {lines[-1][:200]}" if lines else f"{program} {end}."

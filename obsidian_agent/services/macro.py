@@ -1,7 +1,8 @@
-"""Saved plans: what a person approved once becomes a thing to run again, with other values and without a model.
+"""Macros: saved plans that run again with other values and without a model.
 
-A macro is data. Reading, importing or saving one never runs anything; a run of it is validated, previewed and approved like any plan. From the
-plan of a finished run it is made by turning literals into inputs.
+A macro is data. Reading, importing or saving one never runs anything, and its run is validated,
+previewed and approved like any plan. A macro is made from the plan of a finished run by replacing
+literals with parameters.
 """
 
 from __future__ import annotations
@@ -21,21 +22,30 @@ from obsidian_agent.plan.validate import shape, validate
 from obsidian_agent.services.trust import Standing
 from obsidian_agent.tools.core.tool import Tool
 
+Literal = str | int | float | bool
+
 MAX_NAME = 100
-"""Characters: it is the name of a file, and stands in menus."""
-_SAID = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)(?:\|[^}]*)?\}")
+"""Characters of a name, which is also a file name and appears in menus."""
+MAX_LITERAL = 200
+"""Characters of a literal. Longer texts are content, not values to ask for."""
+_REFERENCE = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)(?:\|[^}]*)?\}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_PATH_FIELDS = frozenset({"path", "folder", "from", "to", "paths", "filePaths"})
 _FIELDS = frozenset({"name", "description", "phrases", "plan", "parameters"})
 
 
 class MacroError(ObsidianAgentError):
-    """A macro cannot be read, kept or found."""
+    """A macro that cannot be read, saved or found."""
 
     default_code = "MACRO_INVALID"
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A saved plan. Its inputs are `plan.parameters`. `standing` and `sha256` are those of the file that it was read from."""
+    """A saved plan. Its inputs are `plan.parameters`.
+
+    `standing` and `sha256` are those of the file that it was read from.
+    """
 
     name: str
     plan: ActionPlan
@@ -46,31 +56,30 @@ class Macro:
 
     @property
     def trusted(self) -> bool:
-        """Whether this person saved, imported or accepted exactly this file."""
+        """Whether the user saved, imported or accepted exactly this file."""
         return self.standing == "trusted"
 
     def for_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The plan's document; its goal and the lines of its steps say these values, and defaults, in place of references."""
+        """Return the plan's document with values in place of references in its goal and titles.
+
+        Parameters without a value in `values` get their defaults.
+        """
         plan = self.plan
-        bound = bind(
-            plan, {name: value for name, value in values.items() if name in plan.parameters}
-        ).values
+        known = {name: value for name, value in values.items() if name in plan.parameters}
+        bound = bind(plan, known).values
 
-        def said(text: str | None) -> str | None:
-            return (
-                None
-                if text is None
-                else _SAID.sub(
-                    lambda found: _in_words(bound[found[1]]) if found[1] in bound else found[0],
-                    text,
-                )
-            )
+        def fill(reference: re.Match[str]) -> str:
+            name = reference[1]
+            return _in_words(bound[name]) if name in bound else reference[0]
 
-        steps = [step.model_copy(update={"preview": said(step.preview)}) for step in plan.steps]
-        return plan.model_copy(update={"goal": said(plan.goal), "steps": steps}).to_json()
+        def filled(text: str | None) -> str | None:
+            return None if text is None else _REFERENCE.sub(fill, text)
+
+        steps = [step.model_copy(update={"preview": filled(step.preview)}) for step in plan.steps]
+        return plan.model_copy(update={"goal": filled(plan.goal), "steps": steps}).to_json()
 
     def to_json(self) -> dict[str, Any]:
-        """The document as it is kept and exported."""
+        """Return the document that is saved and exported."""
         document: dict[str, Any] = {"name": self.name}
         if self.description:
             document["description"] = self.description
@@ -80,28 +89,27 @@ class Macro:
 
 
 def _in_words(value: Any) -> str:
-    return (
-        ", ".join(map(_in_words, value))
-        if isinstance(value, list)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else str(value)
-    )
+    if isinstance(value, list):
+        return ", ".join(map(_in_words, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A macro that was read and judged, not yet kept. `warnings` name what was left out or changed."""
+    """A macro that was read and validated but not saved. `warnings` name what was ignored."""
 
     macro: Macro
     warnings: tuple[Problem, ...] = ()
 
 
 def read_macro(document: object, tools: Mapping[str, Tool], *, judge: bool = True) -> Imported:
-    """The macro in a JSON document. Raises PlanError with everything that is wrong.
+    """Read the macro in a JSON document. Raise `PlanError` with everything that is wrong.
 
-    A top-level `parameters` (names, or a map) is merged into those of the plan; heads that nothing declares become parameters where they
-    would be an error. With `judge` the plan is validated in full, but for what only the settings of the run can allow.
+    A top-level `parameters` (a list of names, or a map) is merged into those of the plan, and
+    undeclared references become parameters. With `judge` the plan is validated in full, except for
+    what depends on the settings of the run.
     """
     if not isinstance(document, Mapping):
         raise PlanError("A macro is a JSON object with name and plan.")
@@ -112,7 +120,7 @@ def read_macro(document: object, tools: Mapping[str, Tool], *, judge: bool = Tru
     warnings = [
         Problem(
             "UNKNOWN_FIELD",
-            f"The field “{field}” of the macro “{name}” is left out: a macro has no such field.",
+            f"The field “{field}” of the macro “{name}” is ignored: a macro has no such field.",
         )
         for field in sorted(map(str, document.keys() - _FIELDS))
     ]
@@ -135,36 +143,39 @@ def read_macro(document: object, tools: Mapping[str, Tool], *, judge: bool = Tru
 
 
 def name_of(value: object) -> str:
-    """A macro's name, on one line. Raises PlanError for what cannot be one."""
+    """Return a macro's name on one line. Raise `PlanError` for an invalid name."""
     text = " ".join(value.split()) if isinstance(value, str) else ""
     if not text:
         raise PlanError("A macro needs a name.")
     if len(text) > MAX_NAME or any(not char.isprintable() for char in text):
-        raise PlanError(f"The name of a macro is printable text of at most {MAX_NAME} characters.")
+        raise PlanError(
+            f"The name of a macro must be printable text of at most {MAX_NAME} characters."
+        )
     return text
 
 
-def _with_parameters(plan: dict[str, Any], given: object) -> dict[str, Any]:
-    """The plan with parameters that stand beside it; what the plan itself declares wins."""
-    if given is None:
+def _with_parameters(plan: dict[str, Any], parameters: object) -> dict[str, Any]:
+    """Merge parameters of the macro into those of the plan, which take precedence."""
+    if parameters is None:
         return plan
-    if isinstance(given, Mapping):
-        beside = {
-            str(name): declared if isinstance(declared, Mapping) else {}
-            for name, declared in given.items()
+    if isinstance(parameters, Mapping):
+        declared = {
+            str(name): declaration if isinstance(declaration, Mapping) else {}
+            for name, declaration in parameters.items()
         }
     elif (
-        isinstance(given, Sequence)
-        and not isinstance(given, str)
-        and all(isinstance(name, str) for name in given)
+        isinstance(parameters, Sequence)
+        and not isinstance(parameters, str)
+        and all(isinstance(name, str) for name in parameters)
     ):
-        beside = {name: {} for name in given}
+        declared = {name: {} for name in parameters}
     else:
         raise PlanError(
-            "The parameters of a macro are a list of names, or a map from names to descriptions, types and defaults."
+            "The parameters of a macro must be a list of names, or a map from names to "
+            "descriptions, types and defaults."
         )
     own = plan.get("parameters")
-    return plan | {"parameters": beside | (dict(own) if isinstance(own, Mapping) else {})}
+    return plan | {"parameters": declared | (dict(own) if isinstance(own, Mapping) else {})}
 
 
 def _text(value: object) -> str | None:
@@ -172,35 +183,29 @@ def _text(value: object) -> str | None:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+    if not isinstance(value, list):
+        return ()
+    return tuple(text for text in value if isinstance(text, str))
 
 
-# --- from a run -----------------------------------------------------------------------------------------------------------------
-
-MAX_LITERAL = 200
-"""Longer texts are content, not values to ask for."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_PATH_FIELDS = frozenset({"path", "folder", "from", "to", "paths", "filePaths"})
-
-Literal = str | int | float | bool
+# --- from a run --------------------------------------------------------------------------------
 
 
 def literals(plan: ActionPlan) -> list[Literal]:
-    """What of a plan can become a parameter, each once, in the order of the plan: numbers, true and false, short texts without references.
+    """Return the values of a plan that can become parameters, each once, in the plan's order.
 
-    Of a path its folders count too: `Projects/A.md` offers `Projects/A.md` and `Projects`.
+    These are numbers, true and false, and short texts without references. The folders of a path
+    count too: `Projects/A.md` offers `Projects/A.md` and `Projects`.
     """
-    found: dict[tuple[type, Literal], None] = {}
+    values: dict[tuple[type, Literal], None] = {}
 
-    def take(field: str, value: Literal) -> Literal:
-        found.update(
-            ((type(each), each), None)
-            for each in (_parts(value) if isinstance(value, str) else (value,))
-        )
+    def collect(field: str, value: Literal) -> Literal:
+        parts = _parts(value) if isinstance(value, str) else (value,)
+        values.update(((type(part), part), None) for part in parts)
         return value
 
-    _rewritten(plan.to_json(), take)
-    return [value for _, value in found]
+    _rewritten(plan.to_json(), collect)
+    return [value for _, value in values]
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -209,18 +214,18 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def promote(plan: ActionPlan, value: Literal, name: str) -> ActionPlan:
-    """The plan with a literal made a parameter whose default it is, wherever it stands: whole, or as words of its own in a text.
+    """Replace a literal by a parameter with that default, as a whole value or as words in a text.
 
-    MacroError when there is no such literal, or the name is taken or cannot be one.
+    Raise `MacroError` if there is no such literal, or the name is invalid or in use.
     """
     _check_name(plan, name)
     reference = f"${{{name}}}"
-    changed, is_path = 0, False
+    changed, is_path = False, False
 
-    def put(field: str, old: Literal) -> Literal:
+    def substitute(field: str, old: Literal) -> Literal:
         nonlocal changed, is_path
         new = _replaced(old, value, reference)
-        changed += new != old or type(new) is not type(old)
+        changed |= new != old or type(new) is not type(old)
         is_path |= (
             field in _PATH_FIELDS
             and isinstance(new, str)
@@ -228,11 +233,11 @@ def promote(plan: ActionPlan, value: Literal, name: str) -> ActionPlan:
         )
         return new
 
-    document = _rewritten(plan.to_json(), put)
+    document = _rewritten(plan.to_json(), substitute)
     if not changed:
         raise MacroError(
-            f"The plan holds no literal {value!r}.",
-            hint="Choose a text that stands in an argument of a step.",
+            f"The plan has no literal {value!r}.",
+            hint="Choose a text from an argument of a step.",
         )
     kind: ParameterType
     match value:
@@ -253,7 +258,10 @@ def macro_from_run(
     description: str | None = None,
     parameters: Mapping[str, str] | None = None,
 ) -> Macro:
-    """The macro for the plan of a run. `parameters`: name of a new input -> the literal text that it replaces."""
+    """Make a macro of the plan of a run.
+
+    `parameters` maps the names of new parameters to the literal texts that they replace.
+    """
     plan = read_macro({"name": name, "plan": dict(plan_json)}, tools).macro.plan
     for parameter, text in (parameters or {}).items():
         if parameter not in plan.parameters and parameter not in CONTEXT_NAMES:
@@ -265,40 +273,41 @@ def macro_from_run(
 
 
 def _promote_written(plan: ActionPlan, text: str, name: str) -> ActionPlan:
-    """A literal as a person writes it: a text, or where the plan holds none such, a number, true or false."""
+    """Promote a literal that the user typed: a text, or else a number, true or false."""
     try:
         return promote(plan, text, name)
     except MacroError:
-        value = next(
-            (each for each in literals(plan) if json.dumps(each) == text.strip().lower()), None
-        )
+        written = text.strip().lower()
+        value = next((value for value in literals(plan) if json.dumps(value) == written), None)
         if value is None:
             raise
         return promote(plan, value, name)
 
 
 def _without_old_values(plan: ActionPlan, name: str) -> ActionPlan:
-    """The plan without texts for people that name a parameter's default: with other values they would be wrong."""
+    """Remove texts that name a parameter's default, because other values make them wrong."""
     old = [
-        str(each.default)
-        for each in plan.parameters.values()
-        if isinstance(each.default, str | int | float) and str(each.default).strip()
+        str(parameter.default)
+        for parameter in plan.parameters.values()
+        if isinstance(parameter.default, str | int | float) and str(parameter.default).strip()
     ]
 
-    def stale(text: str) -> bool:
+    def is_stale(text: str) -> bool:
         return any(value in text for value in old)
 
     steps = [
-        step.model_copy(update={"preview": None}) if step.preview and stale(step.preview) else step
+        step.model_copy(update={"preview": None})
+        if step.preview and is_stale(step.preview)
+        else step
         for step in plan.steps
     ]
-    assumptions = [text for text in plan.assumptions if not stale(text)]
-    goal = name if stale(plan.goal) else plan.goal
+    assumptions = [text for text in plan.assumptions if not is_stale(text)]
+    goal = name if is_stale(plan.goal) else plan.goal
     return plan.model_copy(update={"goal": goal, "assumptions": assumptions, "steps": steps})
 
 
 def _replaced(old: Literal, value: Literal, reference: str) -> Literal:
-    """The value with the literal made a reference: the whole of it, or where it stands as words of its own in a text."""
+    """Replace a literal by a reference, as a whole value or as whole words in a text."""
     if old == value and type(old) is type(value):
         return reference
     if not isinstance(old, str) or not isinstance(value, str) or not value.strip():
@@ -312,16 +321,16 @@ def _replaced(old: Literal, value: Literal, reference: str) -> Literal:
 
 
 def _check_name(plan: ActionPlan, name: str) -> None:
-    taken = {step.id for step in plan.steps} | RESERVED_NAMES | plan.parameters.keys()
+    used = {step.id for step in plan.steps} | RESERVED_NAMES | plan.parameters.keys()
     for step in plan.steps:
         if step.foreach is not None:
-            taken |= {step.foreach.item_name, step.foreach.index_name}
+            used |= {step.foreach.item_name, step.foreach.index_name}
     if not _NAME.fullmatch(name):
         raise MacroError(
             f"“{name}” cannot be the name of a parameter.",
-            hint="Use letters, digits and _, a letter first.",
+            hint="Use letters, digits and _, starting with a letter.",
         )
-    if name in taken:
+    if name in used:
         raise MacroError(
             f"The plan uses the name “{name}” for something else.", hint="Choose another name."
         )
@@ -330,26 +339,27 @@ def _check_name(plan: ActionPlan, name: str) -> None:
 def _rewritten(
     document: dict[str, Any], change: Callable[[str, Literal], Literal]
 ) -> dict[str, Any]:
-    """The plan with its values changed where references would be resolved: in arguments, `when` and literal lists of foreach.
+    """Change the values of a plan where references are resolved.
 
-    `change` gets the name of the field besides the value.
+    These are arguments, `when` and literal lists of `foreach`. `change` receives the name of the
+    field and the value.
     """
 
     def below(value: Any, field: str) -> Any:
         match value:
             case dict():
-                return {key: below(each, key) for key, each in value.items()}
+                return {key: below(item, key) for key, item in value.items()}
             case list():
-                return [below(each, field) for each in value]
+                return [below(item, field) for item in value]
             case str() | int() | float():
                 return change(field, value)
             case _:
                 return value
 
     def step(value: dict[str, Any]) -> dict[str, Any]:
-        made = value | {key: below(value[key], key) for key in ("args", "when") if key in value}
+        changed = value | {key: below(value[key], key) for key in ("args", "when") if key in value}
         if (loop := value.get("foreach")) is not None:
-            made["foreach"] = loop | {"from": below(loop["from"], "from")}
-        return made
+            changed["foreach"] = loop | {"from": below(loop["from"], "from")}
+        return changed
 
-    return document | {"steps": [step(each) for each in document["steps"]]}
+    return document | {"steps": [step(value) for value in document["steps"]]}

@@ -1,7 +1,8 @@
-"""The macros of a vault: one JSON file each in the vault's own folder, made from runs, exchanged as files.
+"""The macros of a vault: one JSON file each in the program's folder of the vault.
 
-A macro file that this person did not save, import or accept on this computer (it came with the vault, or changed by a sync) is not trusted: it
-is listed, but nothing finds it by words, and it runs only after it was shown and accepted.
+A macro file that the user did not save, import or accept on this computer (it came with the vault,
+or a sync changed it) is not trusted. It is listed, but sentences do not match it, and it runs only
+after it was displayed and accepted.
 """
 
 from __future__ import annotations
@@ -31,24 +32,25 @@ from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.paths.path import clean_component
 
 MAX_FILE = 2 * 1024 * 1024
-"""Bytes of a macro: what is larger was not made by this program."""
+"""Bytes of a macro file. This program does not write larger ones."""
 
 
 def untrusted(macro: Macro) -> MacroError:
-    """Why a macro does not run. What to do about it is said by the front end."""
-    why = (
-        "has changed since you accepted it"
-        if macro.standing == "changed"
-        else "came with the vault: nobody accepted it on this computer"
-    )
+    """Return the error for a macro that may not run. The front end adds what to do about it."""
+    if macro.standing == "changed":
+        why = "has changed since you accepted it"
+    else:
+        why = "came with the vault, and you have not accepted it on this computer"
     return MacroError(f"The macro “{macro.name}” {why}.", code="MACRO_UNTRUSTED")
 
 
 @dataclass(frozen=True, slots=True)
 class MacroStore:
-    """Every method may block. `usage` is a file outside of the vault with how often each ran; `plan_of` gives the plan of a run.
+    """The macros of a vault. Every method may block.
 
-    Names are found whatever their case. What this person saves is trusted. MacroError MACRO_NOT_FOUND names those there are.
+    `usage` is a file outside the vault with how often each macro ran. `plan_of` returns the plan of
+    a run. Names are not case-sensitive. Macros that the user saves are trusted. For an unknown name
+    `MacroError` MACRO_NOT_FOUND lists the saved ones.
     """
 
     folder: AppFolder
@@ -58,48 +60,51 @@ class MacroStore:
     plan_of: Callable[[str], ActionPlan]
 
     def list(self) -> Sequence[Macro]:
-        """Every macro that can be read, sorted by name; broken files are left out."""
+        """Return the macros sorted by name, without files that cannot be read."""
         return sorted(
             (macro for macro, _ in self._files()), key=lambda macro: macro.name.casefold()
         )
 
     def trusted(self) -> Sequence[Macro]:
-        """Those that this person saved, imported or accepted here: the only ones that words may find."""
+        """Return the macros that the user saved, imported or accepted on this computer."""
         return [macro for macro in self.list() if macro.trusted]
 
     def get(self, name: str) -> Macro:
-        """The macro of a name; a trusted one before others."""
+        """Return the macro with a name, preferring a trusted one."""
         return self._existing(name)[0]
 
     def to_run(self, name: str) -> Macro:
-        """A macro that may run. MacroError MACRO_UNTRUSTED when this person has not accepted it as it is."""
+        """Return a trusted macro. Raise `MacroError` MACRO_UNTRUSTED for any other."""
         macro = self.get(name)
         if not macro.trusted:
             raise untrusted(macro)
         return macro
 
     def accept(self, name: str, sha256: str) -> Macro:
-        """Trust a macro as it was shown. MacroError MACRO_CHANGED when its file has another content by now."""
+        """Trust a macro as it was displayed.
+
+        Raise `MacroError` MACRO_CHANGED if its file has changed since.
+        """
         for macro, file in self._files():
             if _same(macro.name, name) and macro.sha256 == sha256:
                 self.trust.trust(self.folder.path(file).text, sha256)
                 return replace(macro, standing="trusted")
-        found = self.get(name)
+        current = self.get(name)
         raise MacroError(
-            f"The macro “{found.name}” is another one than was shown.",
+            f"The macro “{current.name}” has changed since it was displayed.",
             code="MACRO_CHANGED",
-            hint="Look at it again.",
+            hint="Review it again.",
         )
 
     def put(self, macro: Macro, *, replacing: bool = False) -> Macro:
-        """Keep a macro. MacroError MACRO_EXISTS when the name is taken, unless `replacing`."""
-        named = replace(macro, name=name_of(macro.name))
-        taken = self._find(named.name)
-        if taken is not None and not replacing:
-            raise _taken(taken[0], "Choose another name, or replace it.")
-        return self._write(
-            taken[1] if taken is not None else self._free_file(named.name), named, trusted=True
-        )
+        """Save a macro. Raise `MacroError` MACRO_EXISTS for a name in use, unless `replacing`."""
+        macro = replace(macro, name=name_of(macro.name))
+        existing = self._find(macro.name)
+        if existing is None:
+            return self._write(self._free_file(macro.name), macro, trusted=True)
+        if not replacing:
+            raise _name_in_use(existing[0], "Choose another name, or replace it.")
+        return self._write(existing[1], macro, trusted=True)
 
     def save(
         self,
@@ -110,30 +115,32 @@ class MacroStore:
         *,
         replacing: bool = False,
     ) -> Macro:
-        """Keep the plan of a run. `parameters`: name of a new parameter -> the literal text of the plan that it replaces."""
-        made = macro_from_run(
-            self.plan_of(run_id).to_json(), name, self.tools, description, parameters
-        )
-        return self.put(made, replacing=replacing)
+        """Save the plan of a run as a macro.
+
+        `parameters` maps the names of new parameters to the literal texts that they replace.
+        """
+        plan = self.plan_of(run_id).to_json()
+        macro = macro_from_run(plan, name, self.tools, description, parameters)
+        return self.put(macro, replacing=replacing)
 
     def rename(self, name: str, new_name: str) -> Macro:
-        """Give a macro another name; its count goes with it. One that is not trusted stays so."""
+        """Rename a macro. Its use count and its standing stay the same."""
         macro, file = self._existing(name)
         renamed = replace(macro, name=name_of(new_name))
         other = self._find(renamed.name)
         if other is not None and other[1] != file:
-            raise _taken(other[0])
+            raise _name_in_use(other[0])
         target = file if other is not None else self._free_file(renamed.name)
         renamed = self._write(target, renamed, trusted=macro.trusted)
         if target != file:
             self._remove(file)
         counts = self._counts()
         if macro.name in counts:
-            self._keep(counts | {renamed.name: counts.pop(macro.name)})
+            self._write_counts(counts | {renamed.name: counts.pop(macro.name)})
         return renamed
 
     def judge(self, document: Mapping[str, Any]) -> Sequence[Problem]:
-        """What is wrong with a document that shall be a macro. Does not block."""
+        """Return what is wrong with the document of a macro. Does not block."""
         try:
             read_macro(document, self.tools)
         except PlanError as error:
@@ -141,7 +148,10 @@ class MacroStore:
         return ()
 
     def edit(self, name: str, document: Mapping[str, Any]) -> Macro:
-        """Keep a changed document in the place of a macro; its count stays. PlanError when it is not valid, MacroError for a taken name."""
+        """Replace a macro by an edited document. Its use count stays the same.
+
+        Raise `PlanError` for an invalid document, `MacroError` for a name in use.
+        """
         changed = read_macro(document, self.tools).macro
         if changed.name.casefold() != self.get(name).name.casefold():
             self.rename(name, changed.name)
@@ -152,10 +162,13 @@ class MacroStore:
         self._remove(file)
         counts = self._counts()
         if counts.pop(macro.name, None) is not None:
-            self._keep(counts)
+            self._write_counts(counts)
 
     def export(self, name: str, file: str) -> Path:
-        """Write it to a new file of the operating system. MacroError when the file exists or cannot be written."""
+        """Write a macro to a new file outside the vault.
+
+        Raise `MacroError` if the file exists or cannot be written.
+        """
         path = Path(file).expanduser()
         document = json.dumps(self.get(name).to_json(), ensure_ascii=False, indent=2) + "\n"
         try:
@@ -168,7 +181,7 @@ class MacroStore:
         return path
 
     def read(self, file: str) -> Imported:
-        """Read and judge a macro file; nothing is kept yet."""
+        """Read and validate a macro file without saving it."""
         path = Path(file).expanduser()
         try:
             with open(path, "rb") as source:
@@ -189,9 +202,9 @@ class MacroStore:
 
     def count(self, name: str) -> None:
         counts, key = self._counts(), self.get(name).name
-        self._keep(counts | {key: counts.get(key, 0) + 1})
+        self._write_counts(counts | {key: counts.get(key, 0) + 1})
 
-    # --- files ----------------------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[tuple[Macro, str]]:
         trusted = self.trust.hashes()
@@ -209,20 +222,20 @@ class MacroStore:
                 )
 
     def _find(self, name: str) -> tuple[Macro, str] | None:
-        named = [(macro, file) for macro, file in self._files() if _same(macro.name, name)]
-        # A file that came with a sync cannot stand in the way of the person's own macro by taking its name.
-        return min(named, key=lambda each: not each[0].trusted, default=None)
+        matches = [(macro, file) for macro, file in self._files() if _same(macro.name, name)]
+        # A file that came with a sync cannot hide the user's own macro by taking its name.
+        return min(matches, key=lambda match: not match[0].trusted, default=None)
 
     def _existing(self, name: str) -> tuple[Macro, str]:
-        found = self._find(name)
-        if found is None:
+        existing = self._find(name)
+        if existing is None:
             known = ", ".join(f"“{macro.name}”" for macro in self.list()) or "none"
             raise MacroError(
                 f"There is no macro “{name}”.",
                 code="MACRO_NOT_FOUND",
                 hint=f"Saved macros: {known}.",
             )
-        return found
+        return existing
 
     def _write(self, file: str, macro: Macro, *, trusted: bool) -> Macro:
         written = self.folder.write(file, macro.to_json())
@@ -235,33 +248,33 @@ class MacroStore:
         self.trust.distrust(self.folder.path(file).text)
 
     def _free_file(self, name: str) -> str:
-        """A file name made from the macro's name; the name itself stays inside the document."""
+        """Return a free file name for a macro, whose document holds the name itself."""
         base = clean_component(name)
-        taken = {file.casefold() for file in self.folder.list()}
-        candidates = (
-            base if number == 1 else f"{base} {number}" for number in range(1, len(taken) + 2)
-        )
-        return next(file for file in candidates if file.casefold() not in taken)
+        used = {file.casefold() for file in self.folder.list()}
+        file, number = base, 1
+        while file.casefold() in used:
+            number += 1
+            file = f"{base} {number}"
+        return file
 
     def _counts(self) -> dict[str, int]:
         try:
             document = json.loads(self.usage.read_bytes())
         except (OSError, ValueError):
             return {}
-        return (
-            {key: value for key, value in document.items() if isinstance(value, int)}
-            if isinstance(document, dict)
-            else {}
-        )
+        if not isinstance(document, dict):
+            return {}
+        return {key: value for key, value in document.items() if isinstance(value, int)}
 
-    def _keep(self, counts: Mapping[str, int]) -> None:
-        """Write the counts, all or nothing. They are worth no error: a folder that cannot be written to only loses them."""
+    def _write_counts(self, counts: Mapping[str, int]) -> None:
+        """Write the counts atomically. If that fails they are lost, which is no error."""
         with contextlib.suppress(OSError):
             replace_file(self.usage, json.dumps(counts, ensure_ascii=False, indent=1).encode())
 
 
-def _taken(macro: Macro, hint: str = "Choose another name.") -> MacroError:
-    return MacroError(f"There is a macro “{macro.name}” already.", code="MACRO_EXISTS", hint=hint)
+def _name_in_use(macro: Macro, hint: str = "Choose another name.") -> MacroError:
+    message = f"A macro named “{macro.name}” already exists."
+    return MacroError(message, code="MACRO_EXISTS", hint=hint)
 
 
 def _same(name: str, other: str) -> bool:

@@ -1,7 +1,7 @@
-"""What becomes of a plan: its preview, the run that was approved, and whether the vault is then as previewed.
+"""Preview, execution and verification of plans.
 
-`dry_run` and `apply` are the synchronous core that headless commands call on the main thread; `preview` and `execute` are the same for front
-ends that must not wait.
+`dry_run` and `apply` are the synchronous core that headless commands call on the main thread.
+`preview` and `execute` are the same for front ends that must not block.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from obsidian_agent import budget
 from obsidian_agent.agent.event_documents import effects_document
@@ -49,12 +49,46 @@ from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
 
 ApprovedBy = Literal["person", "options", "settings"]
-"""Who approved a plan: a person who saw it, `--yes`, or settings that let it run without a question."""
+"""The approval of a plan: by a person who saw it, by `--yes`, or by the settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewOptions:
+    """Options of a preview in addition to the plan and its values.
+
+    For a plan that runs in stages, `done` holds the outputs of the steps that ran, and `now` is
+    when it started. `tried` is the planner's own dry run.
+    """
+
+    disabled: frozenset[str] = frozenset()
+    """The ids of steps to skip."""
+    instruction: str | None = None
+    """The message that the plan was made from."""
+    done: Mapping[str, Any] | None = None
+    now: datetime | None = None
+    agent: str = ""
+    """The agent that made the plan, "" for the user."""
+    tried: Preview | None = None
+    on_first_screen: Callable[[Preview], None] | None = None
+    """Receives a partial preview as soon as one screen of changes is known."""
+
+    def reusable_preview(self, values: Mapping[str, Any] | None) -> Preview | None:
+        """Return the planner's dry run if a new one would come to the same result."""
+        tried = self.tried
+        if tried is None or tried.agent != self.agent or values or self.disabled:
+            return None
+        return tried
+
+
+_DEFAULTS: Final = PreviewOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """Plans over one vault. `make_policy` says what those of an agent, by name, may do now; "" for the person's."""
+    """The plans of a vault.
+
+    `make_policy` returns the current policy for the plans of an agent, or for "" of the user.
+    """
 
     vault: OpenVault
     tools: Mapping[str, Tool]
@@ -64,14 +98,14 @@ class Plans:
 
     @property
     def policy(self) -> Policy:
-        """What the person's plans may do, as the settings have it now. May block."""
+        """The current policy for the user's plans. May block."""
         return self.make_policy("")
 
     def context(self) -> RunContext:
-        """The focus and the clock, frozen, and what is typed in an editor beside this program saved. May block."""
+        """Freeze the focus and the clock, after notes open in an editor are saved. May block."""
         vault = self.vault
         if vault.store.editor is not None:
-            # What cannot be saved now is told before anything is written.
+            # A note that cannot be saved is reported before anything is written.
             with suppress(ObsidianAgentError):
                 vault.store.editor.save(None)
         return run_context(
@@ -82,69 +116,56 @@ class Plans:
         self,
         document: object,
         values: Mapping[str, Any] | None = None,
-        *,
-        disabled: frozenset[str] = frozenset(),
-        instruction: str | None = None,
-        on_first_screen: Callable[[Preview], None] | None = None,
-        done: Mapping[str, Any] | None = None,
-        now: datetime | None = None,
-        agent: str = "",
-        tried: Preview | None = None,
+        options: PreviewOptions = _DEFAULTS,
     ) -> Preview:
-        """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values.
+        """Validate and preview a plan document.
 
-        `done`: the outputs of the steps that ran already, of a plan that runs in stages, and `now` when it began. `agent` made the plan;
-        `tried` is what whoever made it found when it tried it just now: the preview, then, if nothing is given that it lacked.
+        Raise `PlanError` for an invalid plan, `MissingInput` if parameters have no values.
         """
-        how: dict[str, Any] = {
-            "disabled": disabled,
-            "instruction": instruction,
-            "on_first_screen": on_first_screen,
-            "done": done,
-            "now": now,
-            "agent": agent,
-            "tried": tried,
-        }
-        return self._over(self.vault.view(), document, values, **how)
+        return self._preview_over(self.vault.view(), document, values, options)
 
     def expected(self, stage: Preview, document: object, values: Mapping[str, Any]) -> Preview:
-        """The stage that follows another, if what could not be previewed changes nothing. Raises as `dry_run`."""
+        """Preview the stage after `stage`, assuming that its unpreviewable steps change nothing.
+
+        Raise as `dry_run`.
+        """
         assert stage.after is not None
-        return self._over(
-            stage.after,
-            document,
-            values,
-            done=outputs_of(stage),
-            now=stage.context.now,
-            agent=stage.agent,
-        )
+        options = PreviewOptions(done=outputs_of(stage), now=stage.context.now, agent=stage.agent)
+        return self._preview_over(stage.after, document, values, options)
 
     def proposed(self, checked: Validated, view: VaultView, instruction: str) -> Preview:
-        """What a plan would do that a model proposes, over what the model may know of. Raises as `dry_run`."""
+        """Preview a plan that a model proposes over `view`, the notes that the model may know.
+
+        Raise as `dry_run`.
+        """
         return dry_run(
             checked, self.tools, checked.policy, view, self.context(), instruction=instruction
         )
 
-    def _over(
+    def _preview_over(
         self,
         view: VaultView,
-        plan: object,
-        values: Mapping[str, Any] | None = None,
-        *,
-        now: datetime | None = None,
-        agent: str = "",
-        tried: Preview | None = None,
-        **how: Any,
+        document: object,
+        values: Mapping[str, Any] | None,
+        options: PreviewOptions,
     ) -> Preview:
-        if tried is not None and (tried.agent != agent or values or how.get("disabled")):
-            tried = None
+        tried = options.reusable_preview(values)
         context = self.context() if tried is None else tried.context
-        use = context if now is None else replace(context, now=now)
-        if not how.get("done"):
-            self.hooks.fire("before_plan", plan=plan)
+        is_first_stage = not options.done
+        if is_first_stage:
+            self.hooks.fire("before_plan", plan=document)
         try:
             preview = tried or dry_run(
-                plan, self.tools, self.make_policy(agent), view, use, values, **how
+                document,
+                self.tools,
+                self.make_policy(options.agent),
+                view,
+                context if options.now is None else replace(context, now=options.now),
+                values,
+                disabled=options.disabled,
+                instruction=options.instruction,
+                on_first_screen=options.on_first_screen,
+                done=options.done,
             )
         except PlanError as error:
             self._note_denied(error.problems)
@@ -157,15 +178,15 @@ class Plans:
             valid=preview.valid,
             summary=summary_document(preview),
         )
-        moved = moved_selection(view, context) if not how.get("done") else None
+        moved = moved_selection(view, context) if is_first_stage else None
         return preview if moved is None else replace(preview, warnings=(*preview.warnings, moved))
 
     def _note_denied(self, problems: Sequence[Problem]) -> None:
-        """Take down what of a plan a rule of the person forbids."""
+        """Note in the audit record which problems are refusals by a rule of the user."""
         denied = [
-            {"code": each.code, "path": each.path, "rule": each.message}
-            for each in problems
-            if each.code in NOT_PERMITTED
+            {"code": problem.code, "path": problem.path, "rule": problem.message}
+            for problem in problems
+            if problem.code in NOT_PERMITTED
         ]
         if denied:
             self.runs.note("denial", denied=denied[:MAX_DENIED])
@@ -174,39 +195,30 @@ class Plans:
         self,
         document: Mapping[str, Any],
         values: Mapping[str, Any],
-        disabled: frozenset[str],
-        instruction: str | None,
+        options: PreviewOptions,
         emit: Emit,
-        done: Mapping[str, Any] | None = None,
-        agent: str = "",
-        tried: Preview | None = None,
     ) -> tuple[str, ...]:
-        """Emit the preview of a plan as it comes, or why there is none; the parameters without values, of which NeedsInput tells."""
+        """Preview a plan, and emit first screen, preview or error as they come.
+
+        Return the parameters without values, which a `NeedsInput` event names.
+        """
         missing: tuple[str, ...] = ()
         abandoned = threading.Event()
 
-        def work(tell: Callable[[AgentEvent], None]) -> None:
+        def work(send: Callable[[AgentEvent], None]) -> None:
             nonlocal missing
+            with_screen = replace(options, on_first_screen=lambda part: send(PreviewStarted(part)))
             try:
                 with budget.limited(PREVIEW_SECONDS, abandoned.is_set):
-                    ready = self.dry_run(
-                        document,
-                        values,
-                        disabled=disabled,
-                        instruction=instruction,
-                        on_first_screen=lambda part: tell(PreviewStarted(part)),
-                        done=done,
-                        agent=agent,
-                        tried=tried,
-                    )
-                tell(PreviewReady(ready))
+                    ready = self.dry_run(document, values, with_screen)
+                send(PreviewReady(ready))
             except MissingInput as error:
                 missing = error.missing
-                tell(NeedsInput(error.message, missing=missing))
+                send(NeedsInput(error.message, missing=missing))
             except PlanError as error:
-                tell(TurnFailed(error.problem(), error.problems))
+                send(TurnFailed(error.problem(), error.problems))
             except ObsidianAgentError as error:
-                tell(TurnFailed(error.problem()))
+                send(TurnFailed(error.problem()))
 
         await in_thread(work, emit, abandoned)
         return missing
@@ -218,7 +230,7 @@ class Plans:
         cancel: threading.Event,
         by: ApprovedBy = "person",
     ) -> ExecutionResult:
-        """Do exactly what was approved. Blocks; always answers a result."""
+        """Apply exactly the approved preview. Return a result in every case. Blocks."""
         plan = {"planHash": approved.plan_hash, "goal": approved.plan.goal[:200]}
         self.runs.note("approval", **plan, by=by)
         about = {
@@ -226,17 +238,22 @@ class Plans:
             "plan": approved.plan.to_json(),
             "summary": summary_document(approved),
         }
-        moved = self._moved(approved)
-        against = (
-            (moved,)
-            if moved is not None
-            else tuple(self._denied(approved)) or self.hooks.fire("before_run", **about)
-        )
-        if against:
-            self._note_denied(against)
-            status: RunStatus = "conflict" if moved is not None else "refused"
+        status: RunStatus = "refused"
+        objections: tuple[Problem, ...]
+        moved = self._moved_selection(approved)
+        if moved is not None:
+            status, objections = "conflict", (moved,)
+        else:
+            objections = tuple(self._denied(approved)) or self.hooks.fire("before_run", **about)
+        if objections:
+            self._note_denied(objections)
             refused = ExecutionResult(
-                None, status, False, "refused", total_steps=len(approved.instances), errors=against
+                run_id=None,
+                status=status,
+                success=False,
+                outcome="refused",
+                total_steps=len(approved.instances),
+                errors=objections,
             )
             emit(RunFinished(refused))
             return refused
@@ -273,7 +290,7 @@ class Plans:
         return replace(result, warnings=(*result.warnings, *more))
 
     def _denied(self, approved: Preview) -> Iterator[Problem]:
-        """What the policy, which may be another since the preview, does not allow."""
+        """Yield what the policy, which may have changed since the preview, does not allow."""
         if not approved.valid:
             return
         policy = self.make_policy(approved.agent)
@@ -283,8 +300,11 @@ class Plans:
             )
         yield from policy.refusals(approved.change_set, approved.instances, self.vault.view())
 
-    def _moved(self, approved: Preview) -> Problem | None:
-        """Whether a plan that is about the selection is to run over another one. Its own first stage may have replaced it."""
+    def _moved_selection(self, approved: Preview) -> Problem | None:
+        """Return a conflict if a plan uses the selection and the selected text has moved.
+
+        A later stage is not checked: the first one may have replaced the selection.
+        """
         is_whole = {step.id for step in approved.plan.steps} <= {
             instance.step_id for instance in approved.instances
         }
@@ -296,14 +316,11 @@ class Plans:
         return moved_selection(self.vault.view(), approved.context)
 
     def _open_in_obsidian(self, approved: Preview, result: ExecutionResult) -> Iterator[Problem]:
-        """Show the files that the plan wants to be seen in Obsidian; warnings about those that could not be."""
+        """Open the files of `workspace.openFile` in Obsidian. Yield a warning for each failure."""
         for instance in approved.instances:
             output = result.outputs.get(instance.step_id)
-            output = (
-                output[instance.index]
-                if isinstance(output, list) and instance.index is not None
-                else output
-            )
+            if isinstance(output, list) and instance.index is not None:
+                output = output[instance.index]
             if (
                 instance.tool == "workspace.openFile"
                 and isinstance(output, Mapping)
@@ -319,7 +336,7 @@ class Plans:
                     yield error.problem().at(instance.step_id, instance.name)
 
     def _commands_of(self, approved: Preview) -> RunCommand | None:
-        """What runs the commands of a plan, each only while it has the name that was shown."""
+        """Return a function that runs a command, if it still has the name that was displayed."""
         if not approved.context.runs_commands:
             return None
 
@@ -344,30 +361,36 @@ class Plans:
         return run
 
     def reject(self, preview: Preview) -> None:
-        """Take down that the person does not want this. Blocks."""
+        """Note in the audit record that the user rejected a plan. Blocks."""
         self.runs.note("refusal", planHash=preview.plan_hash, goal=preview.plan.goal[:200])
 
     def execute(
         self, approved: Preview, cancel: threading.Event, by: ApprovedBy = "person"
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
+        """Apply exactly this preview, and yield events that end with `RunFinished`.
 
-        def work(tell: Callable[[AgentEvent], None]) -> None:
-            self.apply(approved, tell, cancel, by)
+        `cancel` stops the run after the current file.
+        """
+
+        def work(send: Callable[[AgentEvent], None]) -> None:
+            self.apply(approved, send, cancel, by)
 
         return stream(lambda emit: in_thread(work, emit))
 
     def diff(self, change: NetChange) -> str:
-        """Unified diff of one change; "" for folders, pure renames and binary content. May block."""
+        """Return the unified diff of a change. May block.
+
+        It is "" for folders, pure renames and binary content.
+        """
         return diff_of(change, self.vault.view())
 
     def verify(self, approved: Preview) -> tuple[Problem, ...]:
-        """What of the vault is not as the preview said that it would be. May block."""
+        """Return how the vault differs from what the preview announced. May block."""
         from obsidian_agent.services.checks import verify
 
         return verify(approved, DiskView(self.vault.store))
 
 
 def outputs_of(stage: Preview) -> dict[str, Any]:
-    """The outputs of the steps that are done when a stage has run as previewed."""
+    """Return the outputs of the steps that are done once a stage has run as previewed."""
     return {step: output for step, output in stage.outputs.items() if step not in stage.deferred}

@@ -1,4 +1,7 @@
-"""The runs of a vault: what was done, and how to take it back. The journal is the proof; the record only tells that it happened."""
+"""The runs of a vault: history, undo, redo and recovery.
+
+The journal holds what is needed for undo; the audit record only notes that something happened.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ ALL: Final = 1_000_000
 
 
 class Runs:
-    """History, undo, redo and recovery of one vault. Every method may block; each opens the journal for itself."""
+    """History, undo, redo and recovery of a vault.
+
+    Every method may block, and opens the journal for itself.
+    """
 
     def __init__(
         self,
@@ -39,7 +45,7 @@ class Runs:
         self._clock = clock
 
     def note(self, kind: Kind, **details: Any) -> tuple[Problem, ...]:
-        """As `Record.note`, in the record of this vault."""
+        """Add an entry to the audit record of this vault, as `AuditRecord.note`."""
         return self._record.note(kind, **details)
 
     @property
@@ -48,35 +54,36 @@ class Runs:
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
-        """The journal, open for the block."""
+        """Open the journal for the block."""
         with Journal.open(self._state, self._store) as journal:
             yield journal
 
     def verify_record(self) -> Verified:
-        """Check the record of this vault, also against the runs in the journal."""
-        ended = [entry.run_id for entry in self.history(ALL) if entry.status != "applying"]
-        return self._record.verify(ended[::-1])
+        """Check the audit record of this vault, also against the runs in the journal."""
+        finished = [entry.run_id for entry in self.history(ALL) if entry.status != "applying"]
+        return self._record.verify(finished[::-1])
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
         with self.journal() as journal:
             return journal.history(limit)
 
     def examine(self, *, contents: bool = False) -> list[Problem]:
-        """What is wrong with the journal: runs that are missing from it or damaged; with `contents` also what it keeps of files."""
+        """Return the problems of the journal: runs that are missing or damaged.
+
+        With `contents` the stored contents of files are checked too.
+        """
         with self.journal() as journal:
             return journal.examine(contents=contents)
 
     def moved(self) -> MovedVault | None:
-        """Where the vault was, if it was moved and its history is kept for that place."""
+        """Return where the vault was, if it was moved and its history is still stored there."""
         folder = state_folder.find(self._state, self._store)
-        return (
-            None
-            if (folder / state_folder.JOURNAL_FILE).exists()
-            else state_folder.moved(folder, self._store)
-        )
+        if (folder / state_folder.JOURNAL_FILE).exists():
+            return None
+        return state_folder.moved(folder, self._store)
 
     def adopt(self) -> MovedVault | None:
-        """Take the history of a vault that was moved along to where it is now; None when there is none to take."""
+        """Move the history of a moved vault to its new location. Return `None` if there is none."""
         if self.moved() is None:
             return None
         record = self._record
@@ -88,16 +95,19 @@ class Runs:
                 record.append(entries)
 
     def start_new_history(self) -> None:
-        """Leave the history of a vault that was moved where it is."""
+        """Start a new history for a moved vault, and leave the old one where it is."""
         state_folder.start_anew(self._store)
 
     def plan_of(self, run_id: str) -> ActionPlan:
-        """The plan of a run. JournalError when there is none, or only its outline is kept."""
+        """Return the plan of a run.
+
+        Raise `JournalError` if there is none, or if only its outline is stored.
+        """
         with self.journal() as journal:
             stored = journal.plan_of(run_id)
         if not stored.whole:
             raise JournalError(
-                f"Run {run_id} is too old: the texts of its plan are no longer kept.",
+                f"Run {run_id} is too old: the texts of its plan are no longer stored.",
                 code="PLAN_NOT_KEPT",
             )
         return ActionPlan.model_validate(stored.document)
@@ -109,16 +119,17 @@ class Runs:
         skip: Collection[str] = (),
         to_step: str | None = None,
     ) -> UndoResult:
-        """Undo a run (None: the last one with anything in effect), with `to_step` only what came after that step.
+        """Undo a run, or with `run_id` None the last one that has anything in effect.
 
-        Nothing that changed since is overwritten, except the paths in `force`.
+        With `to_step` only the steps after that one are undone. Files that changed since the run
+        are not overwritten, except the paths in `force`.
         """
         with self.journal() as journal:
-            return self._taken_back(
-                "undo", undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step)
-            )
+            result = undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step)
+            return self._recorded("undo", result)
 
-    def _taken_back(self, kind: Literal["undo", "redo"], result: UndoResult) -> UndoResult:
+    def _recorded(self, kind: Literal["undo", "redo"], result: UndoResult) -> UndoResult:
+        """Note an undo or redo in the audit record. Return the result with the warnings of that."""
         counts = {
             "restored": len(result.restored),
             "conflicts": len(result.conflicts),
@@ -131,42 +142,53 @@ class Runs:
     def undo_preview(
         self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None
     ) -> UndoResult:
-        """What undo (or redo) would do just now."""
+        """Return what undo (or redo) would do now."""
         with self.journal() as journal:
             return undo_preview(journal, self._store, run_id, redoing=redoing, to_step=to_step)
 
     def undo_points(self, run_id: str) -> list[Cut]:
-        """The steps of a run, in order, each with whether the run can be taken back to its end."""
+        """Return the steps of a run in order, each with whether undo can go back to its end."""
         with self.journal() as journal:
             return journal.plan_of(run_id).cuts
 
     def step_outcomes(self, run_id: str) -> list[StepOutcome]:
-        """Return the outcome of each step of a run, as the vault stands after all undos of it."""
+        """Return the outcome of each step of a run, including the effect of later undos."""
         with self.journal() as journal:
             return journal.step_outcomes(run_id)
 
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
-        """Redo what was undone last, or what is left of it, unless a later run changed the vault. Otherwise as `undo`."""
+        """Redo what was undone last, or the rest of it. `force` and `skip` as in `undo`.
+
+        A redo is not possible after a later run changed the vault.
+        """
         with self.journal() as journal:
-            return self._taken_back("redo", redo(journal, self._store, force=force, skip=skip))
+            return self._recorded("redo", redo(journal, self._store, force=force, skip=skip))
 
     def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
-        """Return the unified diff from a file as it is now to what undoing the run (or redoing) makes of it; "" for binary content."""
+        """Return the unified diff from a file to its content after undo (or redo) of the run.
+
+        The diff of binary content is "".
+        """
         with self.journal() as journal:
-            present, wanted = undo_content(journal, run_id, path, redoing=redoing)
-        where = parse(present, PathUse.READ)
-        now = self._store.read(where) if self._store.lstat(where) is not None else None
-        return unified_diff(now, wanted, where.text, where.text)
+            current_path, target = undo_content(journal, run_id, path, redoing=redoing)
+        file = parse(current_path, PathUse.READ)
+        current = self._store.read(file) if self._store.lstat(file) is not None else None
+        return unified_diff(current, target, file.text, file.text)
 
     def interrupted(self) -> list[InterruptedRun]:
-        """Runs that a crash left half done, oldest first."""
+        """Return the runs that a crash interrupted, oldest first."""
         with self.journal() as journal:
             return interrupted(journal, self._store)
 
     def recover(self, run_id: str | None, finish: bool) -> list[Recovery]:
-        """Finish interrupted runs, or roll them back; None: all of them."""
+        """Finish an interrupted run or roll it back; with `run_id` None all of them."""
         with self.journal() as journal:
-            ended = recover(journal, self._store, finish=finish, run_id=run_id)
-        for one in ended:
-            self.note("recover", runId=one.run_id, finished=finish, problems=len(one.problems))
-        return ended
+            recoveries = recover(journal, self._store, finish=finish, run_id=run_id)
+        for recovery in recoveries:
+            self.note(
+                "recover",
+                runId=recovery.run_id,
+                finished=finish,
+                problems=len(recovery.problems),
+            )
+        return recoveries

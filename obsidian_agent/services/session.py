@@ -1,6 +1,7 @@
-"""One vault and who plans for it: what front ends talk to.
+"""A session on one vault: the planners and everything else that front ends use.
 
-A turn is a short script: freeze the context, plan, validate, dry-run; what it yields is data, and approval is the caller's.
+A turn freezes the context, plans, validates and dry-runs. It yields events, which are data;
+approval is up to the caller.
 """
 
 from __future__ import annotations
@@ -29,14 +30,13 @@ from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Pr
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.services.macro_store import MacroStore
 from obsidian_agent.services.open_vault import OpenVault
-from obsidian_agent.services.plans import Plans
+from obsidian_agent.services.plans import Plans, PreviewOptions
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.conversation import Conversation
     from obsidian_agent.agent.planner import Planner, PlanRequest
     from obsidian_agent.agent.turn.loop import Agent
     from obsidian_agent.offline.recipe import Recipe
-    from obsidian_agent.plan.result import Preview
     from obsidian_agent.providers.other_agent import AgentState
     from obsidian_agent.services.form import Form
     from obsidian_agent.services.model_turns import Models, ModelTurns
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
-    """What a turn left open: the candidates and the plan whose values are missing."""
+class _OpenQuestion:
+    """The state that a question of a turn leaves for its answer, such as a plan without values."""
 
     instruction: str | None = None
     plan: ActionPlan | None = None
@@ -55,9 +55,10 @@ class _Open:
 
 
 class Session:
-    """Everything a front end does with a vault. Not thread-safe but for the calls that say they may block.
+    """Everything that a front end does with a vault.
 
-    `make_models` opens the models as the settings have them (None: none); it is asked again after a change of the settings.
+    Only methods that may block can be called from other threads. `make_models` opens the models of
+    the settings, or returns `None` without one; it is called again after the settings changed.
     """
 
     def __init__(
@@ -74,43 +75,43 @@ class Session:
         self.settings = settings
         """The settings in use; call `settings_changed` after a change."""
         self.on_agent: Callable[[AgentState], object] = lambda state: None
-        """Hears how an agent stands that looks around by itself, in the event loop of its turn."""
+        """Receives the state of an external agent, in the event loop of its turn."""
         self._make_models = make_models
-        self._made: tuple[Models | None] | None = None
+        self._models: tuple[Models | None] | None = None
         self._offline: OfflinePlanner | None = None
         self._conversation: Conversation | None = None
-        self._open = _Open()
+        self._open = _OpenQuestion()
 
     def settings_changed(self) -> None:
-        """Take up changed settings: what follows is planned and asked by them."""
-        self._made = None
+        """Apply changed settings to the following turns."""
+        self._models = None
 
     @property
     def runs(self) -> Runs:
-        """What was done, and how to take it back."""
+        """The runs of the vault, with undo and recovery."""
         return self.plans.runs
 
     @property
     def models(self) -> Models | None:
-        """The models that are asked, and the rules for that; made when first asked for, None without one. May block."""
-        if self._made is None:
-            self._made = (self._make_models(),)
-        return self._made[0]
+        """The models and the rules for them, opened on first use; `None` without one. May block."""
+        if self._models is None:
+            self._models = (self._make_models(),)
+        return self._models[0]
 
     @property
     def model_turns(self) -> ModelTurns | None:
-        """Who makes turns with the models; None without one. May block."""
+        """The factory of turns with a model; `None` without a model. May block."""
         models = self.models
         if models is None:
             return None
-        # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
+        # This import takes a third of a headless run's start-up time, and most runs need no model.
         from obsidian_agent.services.model_turns import ModelTurns
 
         return ModelTurns(self.vault, self.plans, self.offline, models)
 
     @property
     def offline(self) -> OfflinePlanner:
-        """Recipes and macros, whoever plans else; made when first asked for."""
+        """The planner over recipes and macros, created on first use."""
         if self._offline is None:
             from obsidian_agent.services.offline_planner import OfflinePlanner
 
@@ -121,22 +122,22 @@ class Session:
 
     @property
     def planner(self) -> Planner:
-        """The planner of turns in which no question about sharing can be asked."""
+        """The planner of turns that cannot ask for consent to share notes."""
         return self.planner_for(refuse_all)
 
     def planner_for(self, approve: ApproveShare) -> Planner:
-        """Return the planner that asks `approve` before something of the vault is sent. Blocks."""
+        """Return the planner that asks `approve` before it sends anything of the vault. Blocks."""
         turns = self.model_turns
         return self.offline if turns is None else turns.planner(approve)
 
     @property
     def planner_name(self) -> str:
-        """Who plans: a model, or the offline planner."""
+        """The name of the planner: a model's, or that of the offline planner."""
         return self.planner.name
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation with the model that `turn` goes on with."""
+        """The conversation with the model that `turn` continues."""
         if self._conversation is None:
             from obsidian_agent.agent.conversation import Conversation
 
@@ -144,19 +145,19 @@ class Session:
         return self._conversation
 
     def warm_up(self) -> None:
-        """Prepare for the first question to a model, if there is one, so that it need not wait for imports. Does not block.
+        """Import in the background what the first request to a model needs. Does not block.
 
-        The thread is a daemon's: who quits in the middle of it does not wait for it.
+        The thread is a daemon, so that the program can exit while it runs.
         """
         threading.Thread(target=self._warm_up, name="warming-up", daemon=True).start()
 
     def _warm_up(self) -> None:
-        with contextlib.suppress(ObsidianAgentError):  # the first question will say what is wrong
+        with contextlib.suppress(ObsidianAgentError):  # the first request reports the problem
             if self.models is not None:
                 self.models.providers.warm_up(self.models.spec)
 
     def check_call(self, tool: str, args: Mapping[str, Any]) -> tuple[Problem, ...]:
-        """What is wrong with other arguments for a read that a model asked for."""
+        """Return the problems of edited arguments for a read that a model requested."""
         from obsidian_agent.agent.turn.calls import read_call, with_arguments
 
         try:
@@ -165,63 +166,67 @@ class Session:
             return (error.problem(),)
         return ()
 
-    # --- actions that need no model ------------------------------------------------------------------------------------------------
+    # --- actions without a model ------------------------------------------------------------
 
     def recipes(self) -> tuple[Recipe, ...]:
-        """Everything that can be done without a model, the macros that this person trusts among it. May block."""
+        """Return the recipes and the trusted macros. May block."""
         return self.offline.recipes()
 
     def form(self, name: str) -> Form:
-        """The form of a recipe or trusted macro (`macro:NAME`). Raises `PlanError`. May block."""
+        """Return the form of a recipe or trusted macro (`macro:NAME`).
+
+        Raise `PlanError` if there is no such action. May block.
+        """
         from obsidian_agent.services.form import Form
 
-        recipe = next((each for each in self.recipes() if each.name == name), None)
+        recipe = next((recipe for recipe in self.recipes() if recipe.name == name), None)
         if recipe is None:
-            raise PlanError(f"There is no action “{name}” any more.", code="RECIPE_NOT_FOUND")
+            raise PlanError(f"The action “{name}” no longer exists.", code="RECIPE_NOT_FOUND")
         turn = self.offline.turn(self.request(""))
         return Form(recipe, turn.around, turn.unmet(recipe))
 
     def suggest(self, message: str, model: str | None = None) -> tuple[Candidate, ...]:
-        """The likeliest actions for a message that is still being written; none where a model will plan that picks from no menu.
+        """Return the most likely actions for a message that is still being typed.
 
-        `model`: the one that the conversation asks, None for that of the settings. May block.
+        There are none if the model (`model`, or by default that of the settings) will plan the
+        message without the menu. May block.
         """
         if self.models is not None:
             from obsidian_agent.services.menu_planner import picks
 
             try:
-                if not picks(
-                    self.models.planning, self.models.providers.get(model or self.models.spec)
-                ):
-                    return ()
+                provider = self.models.providers.get(model or self.models.spec)
             except ConfigError:
-                return ()  # what is wrong is said when the message is sent
+                return ()  # reported when the message is sent
+            if not picks(self.models.planning, provider):
+                return ()
         return self.offline.turn(self.request(message)).candidates
 
     def request(
         self, message: str, params: Mapping[str, str] | None = None, pick: int | None = None
     ) -> PlanRequest:
-        """A message of the person to a planner, as things are now. May block."""
+        """Return the request of a message to a planner, with the current context. May block."""
         from obsidian_agent.agent.planner import PlanRequest
 
         return PlanRequest(message, self.plans.context(), params=params or {}, pick=pick)
 
-    # --- turns -----------------------------------------------------------------------------------------------------------------------
+    # --- turns ------------------------------------------------------------------------------
 
     def turn(
         self, message: str, approve: ApproveShare | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """One message of the person; ends with Answer, NeedsInput, PreviewReady, RoundsUsedUp or TurnFailed.
+        """Run a message of the user as a turn.
 
-        With a model and somebody who can be asked about sharing (`approve`), the model looks around first, answers or proposes a plan,
-        and the session's conversation goes on. Without, whoever plans makes a plan from the message alone.
+        The last event is Answer, NeedsInput, PreviewReady, RoundsUsedUp or TurnFailed. With a model
+        and `approve`, which asks the user about sharing, the model reads first, then answers or
+        proposes a plan, and the session's conversation continues. Otherwise the planner makes a
+        plan from the message alone.
         """
 
         async def work(emit: Emit) -> None:
             if approve is not None and await asyncio.to_thread(lambda: self.models) is not None:
-                asked = approve
                 await self._answer(
-                    message, lambda turns: turns.agent(asked, self.conversation), emit
+                    message, lambda turns: turns.agent(approve, self.conversation), emit
                 )
             else:
                 await emit(TurnStarted(message))
@@ -237,9 +242,9 @@ class Session:
         emit: Emit,
         approve: ApproveShare = refuse_all,
     ) -> Verdict:
-        """Plan a message without a preview. `params` and `pick` as in `answer`.
+        """Plan a message without a preview. `params` and `pick` are as in `answer`.
 
-        A model sees the selection only if a rule or `approve` allows it.
+        A model receives the selection only if a rule or `approve` allows it.
         """
 
         async def verdict() -> Verdict:
@@ -262,7 +267,7 @@ class Session:
         await asyncio.to_thread(hooks.fire, "after_prompt", message=message, outcome=outcome)
         return verdict
 
-    def answer(
+    def answer(  # noqa: PLR0913 - options are keywords
         self,
         question: str,
         approve: ApproveShare,
@@ -274,14 +279,16 @@ class Session:
         pick: int | None = None,
         params: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[AgentEvent, None]:
-        """One message of the person to the session's model (or to `model`), in a conversation (None: a new one).
+        """Send a message to the session's model (or to `model`) in a conversation, or a new one.
 
-        `assistant` is the agent of the vault whose instructions hold, by name. `pick`: the person chose this one, from 1, of the candidates
-        that the same message was asked back with, and gave `params` for it. A model that picks from the menu does so first, and looks around
-        where no action fits.
+        `assistant` names the vault's agent whose instructions apply. `pick` is the number, from 1,
+        of the candidate that the user chose after the same message led to a question; `params` are
+        the values for it. A model that picks from the menu does so first, and reads notes if no
+        action fits. Without `propose` the model cannot propose plans.
 
-        Ends with Answer, PreviewReady (of a plan that the model proposes; without `propose` none is offered to it), NeedsInput (actions to
-        pick from, values of the plan), RoundsUsedUp or TurnFailed. Nothing of the vault is sent that the rules or `approve` do not allow.
+        The last event is Answer, PreviewReady (of a plan that the model proposed), NeedsInput
+        (actions to choose from, or missing values), RoundsUsedUp or TurnFailed. Only what the rules
+        or `approve` allow is sent.
         """
 
         def agent(turns: ModelTurns) -> Agent:
@@ -323,22 +330,21 @@ class Session:
         await self._follow(await self._with_hooks(question, verdict), question, emit)
 
     async def _follow(self, verdict: Verdict, message: str, emit: Emit) -> None:
-        """Tell what a message came to, and preview a plan."""
+        """Emit the verdict on a message, and preview its plan."""
         await emit(verdict)
         match verdict:
             case NeedsInput():
-                self._open = _Open(message)
+                self._open = _OpenQuestion(message)
             case PlanReady(plan, preview=tried, agent=agent):
-                await self._preview(
-                    plan.to_json(), {}, frozenset(), message, emit, agent=agent, tried=tried
-                )
+                options = PreviewOptions(instruction=message, agent=agent, tried=tried)
+                await self._preview(plan.to_json(), {}, options, emit)
             case _:
                 pass
 
     def fill(
         self, candidate: Candidate | None, values: Mapping[str, Any]
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Go on after NeedsInput with values for what was missing, for the chosen candidate if there were any."""
+        """Continue after NeedsInput with the chosen candidate, if any, and the missing values."""
         opened = self._open
         if candidate is not None and candidate.recipe:
             return self.run_recipe(
@@ -350,14 +356,8 @@ class Session:
 
         async def work(emit: Emit) -> None:
             if plan is not None:
-                await self._preview(
-                    plan.to_json(),
-                    {**known, **values},
-                    frozenset(),
-                    opened.instruction,
-                    emit,
-                    agent=agent,
-                )
+                options = PreviewOptions(instruction=opened.instruction, agent=agent)
+                await self._preview(plan.to_json(), {**known, **values}, options, emit)
 
         return stream(work)
 
@@ -370,28 +370,25 @@ class Session:
         done: Mapping[str, Any] | None = None,
         agent: str = "",
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Preview a plan: an edited one, one with steps left out, a macro's, or what is left of one. `instruction` is the message that it was
-        made from, `done` the outputs of the steps that ran, `agent` who made it."""
-        return stream(
-            lambda emit: self._preview(
-                document, values or {}, disabled, instruction, emit, done, agent
-            )
-        )
+        """Preview a plan, such as an edited one, a macro's, or the rest of one that ran in part.
+
+        `disabled` steps are skipped, `instruction` is the message that the plan was made from,
+        `done` holds the outputs of the steps that ran, and `agent` made the plan.
+        """
+        options = PreviewOptions(disabled, instruction, done, agent=agent)
+        return stream(lambda emit: self._preview(document, values or {}, options, emit))
 
     def run_recipe(
         self, name: str, values: Mapping[str, Any], instruction: str | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Preview a recipe with values, mostly texts, or answer its question; NeedsInput when values are missing or are none."""
+        """Preview a recipe with values, mostly texts, or answer its question.
+
+        The event is NeedsInput if values are missing.
+        """
 
         async def work(emit: Emit) -> None:
-            recipe = next(
-                (
-                    each
-                    for each in await asyncio.to_thread(self.offline.recipes)
-                    if each.name == name
-                ),
-                None,
-            )
+            recipes = await asyncio.to_thread(self.offline.recipes)
+            recipe = next((recipe for recipe in recipes if recipe.name == name), None)
             if recipe is None:
                 await emit(TurnFailed(Problem("RECIPE_NOT_FOUND", f"There is no recipe “{name}”.")))
                 return
@@ -400,18 +397,22 @@ class Session:
             )
             verdict = await asyncio.to_thread(turn.propose, recipe, values)
             if isinstance(verdict, PlanReady):
-                await self._preview(verdict.plan.to_json(), {}, frozenset(), instruction, emit)
+                options = PreviewOptions(instruction=instruction)
+                await self._preview(verdict.plan.to_json(), {}, options, emit)
             else:
                 await emit(verdict)
 
         return stream(work)
 
     def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncGenerator[AgentEvent, None]:
-        """Preview a saved action; NeedsInput when values are missing. Raises MacroError, also for one that is not trusted."""
+        """Preview a macro. The event is NeedsInput if values are missing.
+
+        Raise `MacroError`, also for a macro that is not trusted.
+        """
 
         async def work(emit: Emit) -> None:
             macro = await asyncio.to_thread(self.saved.to_run, name)
-            await self._preview(macro.for_values(values), values, frozenset(), None, emit)
+            await self._preview(macro.for_values(values), values, PreviewOptions(), emit)
 
         return stream(work)
 
@@ -419,14 +420,9 @@ class Session:
         self,
         document: Mapping[str, Any],
         values: Mapping[str, Any],
-        disabled: frozenset[str],
-        instruction: str | None,
+        options: PreviewOptions,
         emit: Emit,
-        done: Mapping[str, Any] | None = None,
-        agent: str = "",
-        tried: Preview | None = None,
     ) -> None:
-        if await self.plans.preview(
-            document, values, disabled, instruction, emit, done, agent, tried
-        ):
-            self._open = _Open(instruction, ActionPlan.model_validate(document), values, agent)
+        if await self.plans.preview(document, values, options, emit):
+            plan = ActionPlan.model_validate(document)
+            self._open = _OpenQuestion(options.instruction, plan, values, options.agent)

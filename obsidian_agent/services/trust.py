@@ -1,4 +1,7 @@
-"""Which files of a vault this person trusts: by path and content, so that one that changes by a byte is a stranger again."""
+"""The files of a vault that the user trusts, by path and content.
+
+A file that changes by a single byte is no longer trusted.
+"""
 
 from __future__ import annotations
 
@@ -15,41 +18,44 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.privacy.record import AuditRecord
 
 Standing = Literal["trusted", "new", "changed"]
-"""`changed`: another content of the file was trusted once."""
+"""`changed`: different content of the file was trusted before."""
 
 
-def standing(known: str | None, sha256: str) -> Standing:
-    """How a file stands whose trusted content has the hash `known` (None: none was trusted)."""
-    return "trusted" if known == sha256 else "changed" if known is not None else "new"
+def standing(trusted_sha256: str | None, sha256: str) -> Standing:
+    """Return the standing of a file, given the hash of its trusted content, if there is any."""
+    if trusted_sha256 == sha256:
+        return "trusted"
+    return "new" if trusted_sha256 is None else "changed"
 
 
 @dataclass(frozen=True, slots=True)
 class TrustStore:
-    """The file, outside of the vault, that holds the hashes of trusted files by their paths; `record` takes down each change. Methods may block."""
+    """The file outside the vault that holds the hashes of trusted files by path.
+
+    Each change is noted in `record`. Methods may block.
+    """
 
     file: Path
     record: AuditRecord | None = None
 
     def hashes(self) -> dict[str, str]:
-        """What is trusted; nothing when the file is missing or damaged."""
+        """Return the trusted hashes by path; nothing if the file is missing or damaged."""
         try:
             document = json.loads(self.file.read_bytes())
         except (OSError, ValueError):
             return {}
-        return (
-            {str(path): value for path, value in document.items() if isinstance(value, str)}
-            if isinstance(document, dict)
-            else {}
-        )
+        if not isinstance(document, dict):
+            return {}
+        return {str(path): value for path, value in document.items() if isinstance(value, str)}
 
     def trust(self, path: str, sha256: str) -> None:
-        """Trust a file with exactly this content. Raises `ConfigError`."""
+        """Trust a file with exactly this content. Raise `ConfigError` if that cannot be saved."""
         self._write({**self.hashes(), path: sha256}, path, sha256)
 
     def distrust(self, path: str) -> None:
-        self._write(
-            {name: value for name, value in self.hashes().items() if name != path}, path, None
-        )
+        """Stop trusting a file. Raise `ConfigError` if that cannot be saved."""
+        hashes = {name: value for name, value in self.hashes().items() if name != path}
+        self._write(hashes, path, None)
 
     def _write(self, hashes: Mapping[str, str], path: str, sha256: str | None) -> None:
         try:
@@ -57,7 +63,8 @@ class TrustStore:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ConfigError(
-                f"What you trust cannot be written down in {self.file} ({reason}).", code="IO_ERROR"
+                f"The list of trusted files cannot be saved in {self.file} ({reason}).",
+                code="IO_ERROR",
             ) from error
         if self.record is not None:
             self.record.note("trust", path=path, sha256=sha256)

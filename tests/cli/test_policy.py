@@ -38,6 +38,7 @@ from obsidian_agent.providers.acp import AcpAgent
 from obsidian_agent.providers.base import Finished, TextChunk
 from obsidian_agent.providers.other_agent import Turn
 from obsidian_agent.services.macro import read_macro
+from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.services.session import Session
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import TOOLS
@@ -330,7 +331,7 @@ def by_other_agent(desk: Desk, plan: dict[str, Any]) -> str:
     except PlanError as error:
         return decided(error)
     with desk.session() as session:
-        return decided(session.plans.dry_run(plan, agent="client"))
+        return decided(session.plans.dry_run(plan, options=PreviewOptions(agent="client")))
 
 
 class InProcess(AcpAgent):
@@ -655,7 +656,7 @@ def test_another_agent_may_be_held_to_less_than_the_person(desk: Desk) -> None:
     plan = plan_of(WRITE, "Open/a.md")
     with desk.session() as session:
         decisions = [
-            decided(session.plans.dry_run(plan, agent=name))
+            decided(session.plans.dry_run(plan, options=PreviewOptions(agent=name)))
             for name in ("", "opencode", "Claude-Code")
         ]
     assert decisions == [ALLOW, ASK, DENY]

@@ -98,10 +98,10 @@ def test_what_happens_is_told_in_order_and_without_keys(
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (python(NO), "ended with 3: not today"),
+        (python(NO), "exited with 3: not today"),
         (["/not/there"], "cannot be started"),
-        (python(CHILD), "was ended after 2 s"),
-        (python("print('y' * 5_000_000); raise SystemExit(1)"), "ended with 1"),
+        (python(CHILD), "was killed after 2 s"),
+        (python("print('y' * 5_000_000); raise SystemExit(1)"), "exited with 1"),
     ],
 )
 def test_a_run_that_its_hook_does_not_agree_to_does_not_happen(
@@ -170,7 +170,7 @@ def test_functions_of_an_embedding_program_may_stop_a_run_and_change_nothing(
         session.plans.dry_run(plan("Other.md")), lambda event: None, threading.Event()
     )
     assert [each.message for each in refused.errors] == [
-        "Your hook before_run did not agree: not while I work"
+        "Your before_run hook refused the run: not while I work"
     ]
 
 
@@ -198,10 +198,10 @@ def test_on_the_command_line_output_goes_to_the_log_and_failures_are_reported(
     reported = [line for line in told.err.splitlines() if line.endswith("(HOOK_FAILED)")]
     written = log.read_text()
     assert len(reported) == 2
-    assert "before_plan failed: /not/there cannot be started" in reported[0]
-    assert "after_run failed" in reported[1]
-    assert "ended with 3: disk full" in reported[1]
-    for line in ("three notes counted", "disk full", "cannot be started", "ended with 3"):
+    assert "before_plan hook failed: /not/there cannot be started" in reported[0]
+    assert "after_run hook failed" in reported[1]
+    assert "exited with 3: disk full" in reported[1]
+    for line in ("three notes counted", "disk full", "cannot be started", "exited with 3"):
         assert line in written
 
 

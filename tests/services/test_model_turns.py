@@ -38,6 +38,7 @@ from obsidian_agent.services.model_turns import (
     preview_request,
     wish_of,
 )
+from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.services.session import Session
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -135,7 +136,7 @@ async def test_a_proposed_plan_is_dry_run_once_where_the_model_may_know_of_every
     assert isinstance(views[-1], DiskView)
     preview = events[-1]
     assert isinstance(preview, PreviewReady)
-    known = session.plans.dry_run(PLAN, instruction="Make a note")
+    known = session.plans.dry_run(PLAN, options=PreviewOptions(instruction="Make a note"))
     assert (preview.preview.plan_hash, preview.preview.flags) == (known.plan_hash, known.flags)
 
 

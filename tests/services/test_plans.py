@@ -11,6 +11,7 @@ import pytest
 from obsidian_agent.agent.events import AgentEvent, TurnFailed
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.dataclass import replace
+from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.tools.search import search
 from support import MakeVault
 
@@ -39,7 +40,7 @@ async def test_a_preview_ends_when_its_turn_is_cancelled(
     }
     plan = {"version": "1.0", "goal": "Wait", "riskLevel": "read-only", "steps": [step]}
     session = build_session(Wiring(make_vault({"a.md": "a" * 40 + "b"}), tmp_path / "state"))
-    turn = asyncio.create_task(session.plans.preview(plan, {}, frozenset(), None, emit))
+    turn = asyncio.create_task(session.plans.preview(plan, {}, PreviewOptions(), emit))
     assert await asyncio.to_thread(begun.wait, 60)
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -267,7 +267,7 @@ async def test_a_cleared_note_is_asked_for_instead_of_the_open_one(tmp_path: Pat
         await app.press("ctrl+s")
         await app.settle()
         assert isinstance(app.app.screen, ValuesForm)
-        assert "A value is needed." in app.screen()
+        assert "A value is required." in app.screen()
 
 
 async def test_the_open_note_of_a_form_is_the_one_that_it_displayed(tmp_path: Path) -> None:

@@ -238,12 +238,12 @@ async def test_what_did_not_come_out_can_be_repaired(
             driver.wait_out_grace()
             await driver.press("a")
             await driver.settle()
-            assert "Beans.md has another content" in driver.transcript()
+            assert "Beans.md has different content" in driver.transcript()
             driver.prompt.focus()
             driver.prompt.text = "/repair"
             await pilot.press("enter")
             await driver.until(lambda: "I would leave it." in driver.transcript())
-            assert "not everything came out as previewed" in driver.transcript()
+            assert "some results differ from the preview" in driver.transcript()
             assert "I would leave it." in driver.transcript()
             assert (vault / "Beans.md").read_text() == "Somebody was faster."
 

@@ -34,7 +34,7 @@ from obsidian_agent.threads.recorder import (
 from support import MakeVault, settings_with
 
 S = TurnState
-WRONG = (Problem("NOT_AS_PREVIEWED", "A.md has another content."),)
+WRONG = (Problem("NOT_AS_PREVIEWED", "A.md has different content."),)
 
 
 def result(status: Any) -> RunFinished:
@@ -124,7 +124,7 @@ async def test_a_run_of_a_thread_is_compared_with_its_preview(
     (root / "Projects" / "Diary.md").unlink()
     unlike = verify(approved, session.vault.view())
     assert sorted(str(problem.path) for problem in unlike) == ["New.md", "Projects/Diary.md"]
-    assert "New.md has another content" in repair_request(unlike)
+    assert "New.md has different content" in repair_request(unlike)
     chats.open(thread).machine.state = S.AWAITING_APPROVAL
     assert chats.record_run(thread, "Tidy", done, unlike) is S.RETRYING
     assert [said.data["unlike"] for said in chats.open(thread).state.entries if said.role == "run"][
