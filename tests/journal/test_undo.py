@@ -10,7 +10,7 @@ import pytest
 from faults import refused
 from obsidian_agent.journal.undo import UndoConflict, redo, undo, undo_content, undo_preview
 from obsidian_agent.vault.filesystem import dirhandles
-from obsidian_agent.vault.transaction.actions import SETS_BIRTH
+from obsidian_agent.vault.transaction.actions import CAN_SET_BIRTH_TIME
 from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class TestConflicts:
         (home.root / "one.md").write_bytes(b"another\n")
         result = undo(home.journal, home.store)
         assert [(one.path, one.reason) for one in result.conflicts] == [
-            (".trash/one.md", "its place one.md is taken")
+            (".trash/one.md", "its target one.md is in use")
         ]
         run = home.journal.history()[0].run_id
         assert undo(home.journal, home.store, run, force=["one.md"]).restored == ("one.md",)
@@ -269,13 +269,13 @@ class TestStamps:
         assert (home.root / "one.md").read_bytes() == b"edited later\n"
         assert (home.root / "one.md").stat().st_mtime_ns == 1_600_000_000_000_000_005
 
-    @pytest.mark.skipif(SETS_BIRTH, reason="the creation time comes back here")
+    @pytest.mark.skipif(CAN_SET_BIRTH_TIME, reason="the creation time comes back here")
     def test_it_is_told_that_the_creation_time_cannot_be_set(self, home: Home) -> None:
         home.run(*CHANGED)
         (warning,) = undo(home.journal, home.store).warnings
         assert (warning.code, warning.message) == (
             "NOT_RESTORED",
-            "2 notes that were written back have a new creation time: this system cannot set it.",
+            "2 restored notes have a new creation time: this system cannot set it.",
         )
         assert redo(home.journal, home.store).warnings == (), "once for a vault is enough"
         assert undo(home.journal, home.store).warnings == ()

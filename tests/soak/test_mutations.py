@@ -43,7 +43,7 @@ BUGS = (
     Bug(
         "writes keep the mode",
         "vault/transaction/apply.py",
-        "os.fchmod(fd, stat.S_IMODE(status.st_mode))",
+        "os.fchmod(fd, stat.S_IMODE(old.status.st_mode))",
         "os.fchmod(fd, 0o600)",
         "tests/vault/transaction/test_apply.py",
     ),

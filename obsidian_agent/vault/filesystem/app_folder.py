@@ -1,7 +1,9 @@
-"""What the program keeps in a vault, and what it asks of Obsidian's own folder.
+"""The program's own files in a vault, and the plugin folders of Obsidian.
 
-Small JSON files that a person may want to sync with the notes: `.obsidian-agent/<sub>/<name>.json`. Which community plugins a vault has: looked
-up by name, never read, never changed. And the folder of one plugin, this program's own, which is written when the person asks for it.
+`AppFolder` stores small JSON files that users may want to sync with their notes:
+`.obsidian-agent/<sub>/<name>.json`. `VaultPlugins` lists a vault's community plugins, which are
+neither read nor changed. `PluginFolder` is the folder of one plugin, this program's own, and is
+written when the user requests it.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from obsidian_agent.vault.paths.path import (
 )
 
 FILE_LIMIT: Final = 4 * 1024 * 1024
-"""Largest file that is read, in bytes."""
+"""Size of the largest file that is read, in bytes."""
 
 _SUFFIX = ".json"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON value as it is in its file; `sha256` is of the file's bytes."""
+    """A JSON value with its file. `sha256` is the hash of the file's bytes."""
 
     path: VaultPath
     value: object
@@ -38,18 +40,21 @@ class Document:
 
 
 class AppFolder:
-    """One sub-folder of `.obsidian-agent/`. Names are cleaned to legal file names; links on the way are refused, never followed."""
+    """A sub-folder of `.obsidian-agent/`.
+
+    Names are cleaned to legal file names. Links on the path are refused, never followed.
+    """
 
     def __init__(self, store: VaultStore, sub: str) -> None:
         self._store = store
         self._sub = clean_component(sub)
 
     def path(self, name: str) -> VaultPath:
-        """Where the file of a name is."""
+        """Return the path of a document's file."""
         return app_path(self._sub, clean_component(name) + _SUFFIX)
 
     def list(self) -> list[str]:
-        """The names of the files, sorted, without `.json`; [] while the folder does not exist."""
+        """Return the names of the documents, sorted, or [] if the folder does not exist."""
         try:
             entries = self._store.scan(app_path(self._sub))
         except VaultError as error:
@@ -64,21 +69,21 @@ class AppFolder:
         return sorted(stem for stem in stems if clean_component(stem) == stem)
 
     def read(self, name: str) -> Document:
-        """The document of a name. FILE_NOT_FOUND, or NOT_TEXT when it is no JSON."""
+        """Read a document. Raises FILE_NOT_FOUND, or NOT_TEXT if the file is not JSON."""
         path = self.path(name)
         data = self._store.read(path, FILE_LIMIT)
         try:
             value: object = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise VaultError(
-                f"{path.text} is not valid JSON ({error}); put it right or delete it.",
+                f"{path.text} is not valid JSON ({error}); correct it or delete it.",
                 code="NOT_TEXT",
                 path=path.text,
             ) from error
         return Document(path, value, hashlib.sha256(data).hexdigest())
 
     def write(self, name: str, value: object) -> Document:
-        """Write a document, all or nothing and durable. The folders are made when missing."""
+        """Write a document atomically and durably. Missing folders are created."""
         path = self.path(name)
         data = (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
         self._store.make_folder(path.parent)
@@ -86,26 +91,28 @@ class AppFolder:
         return Document(path, value, hashlib.sha256(data).hexdigest())
 
     def delete(self, name: str) -> bool:
-        """Remove the file of a name; False when there was none."""
+        """Delete a document. Return False if it did not exist."""
         return self._store.remove(self.path(name))
 
 
 @dataclass(frozen=True, slots=True)
 class VaultPlugins:
-    """Ids of plugins: those with a folder in `.obsidian/plugins`, and those that are switched on."""
+    """The ids of a vault's community plugins.
+
+    `installed` plugins have a folder in `.obsidian/plugins` or are enabled. Where plugins are not
+    synced, an enabled one has no folder.
+    """
 
     installed: frozenset[str] = frozenset()
     enabled: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, store: VaultStore) -> VaultPlugins:
-        """As they are now. A plugin that is switched on counts as installed where its folder is not synced."""
+        """Read the current plugins of a vault."""
         listed = store.obsidian_config("community-plugins")
-        enabled = (
-            frozenset(name for name in listed if isinstance(name, str))
-            if isinstance(listed, list)
-            else frozenset()
-        )
+        enabled: frozenset[str] = frozenset()
+        if isinstance(listed, list):
+            enabled = frozenset(name for name in listed if isinstance(name, str))
         return cls(_folders(store) | enabled, enabled)
 
 
@@ -118,14 +125,18 @@ def _folders(store: VaultStore) -> frozenset[str]:
 
 
 class PluginFolder:
-    """The folder of a plugin in the vault. `config_folder` is the name of Obsidian's own folder (None: the one that is found)."""
+    """The folder of a plugin in the vault.
+
+    `config_folder` is the name of Obsidian's configuration folder; None stands for the one that the
+    vault has.
+    """
 
     def __init__(self, store: VaultStore, id: str, config_folder: str | None = None) -> None:
         self._store = store
         self.path = config_path("plugins", id, folder=config_folder or store.config_folder)
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None when there is none."""
+        """Return the content of a file, or None if it does not exist."""
         try:
             return self._store.read(from_disk(self.path, name), FILE_LIMIT)
         except VaultError as error:
@@ -134,13 +145,16 @@ class PluginFolder:
             raise
 
     def write(self, files: Mapping[str, bytes]) -> None:
-        """Write these files, each all or nothing. What else is in the folder, as the plugin's settings, stays."""
+        """Write these files, each atomically. Other files, such as the settings, stay."""
         self._store.make_folder(self.path)
         for name, data in files.items():
             self._store.write_atomic(from_disk(self.path, name), data)
 
     def remove(self) -> bool:
-        """Remove the folder with the files in it; False when there was none. A folder in it stays, with what holds it."""
+        """Remove the folder and the files in it. Return False if it did not exist.
+
+        A sub-folder stays, and with it the folder itself.
+        """
         try:
             entries = self._store.scan(self.path)
         except VaultError as error:

@@ -1,4 +1,4 @@
-"""Short-lived handles of the vault's folders, so that ten thousand files in one folder don't mean ten thousand walks to it."""
+"""Short-lived handles of the vault's folders, so that a folder is not reopened for every file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk, trash_pa
 T = TypeVar("T")
 
 MAX_AGE: Final = 0.1
-"""Seconds after which a folder is walked to anew: one that another program has moved away is not written to for longer."""
+"""Seconds after which a folder is opened again, in case another program has moved it."""
 
 MAX_OPEN: Final = 32
-"""Folders that are held open at once: a process may have 256 files on macOS."""
+"""Folders that are open at the same time. On macOS a process may have 256 open files."""
+
 READ_FLAGS: Final = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
@@ -36,7 +37,7 @@ READ_FLAGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file held when it was read, and its status then."""
+    """The content and status of a file at the time it was read."""
 
     data: bytes
     hash: str
@@ -44,7 +45,7 @@ class Content:
 
 
 class FolderHandles:
-    """Open folders of one vault, found by path. Everything read or written during a run goes through one of these."""
+    """Open folders of a vault by path. A run reads and writes only through one of these."""
 
     def __init__(self, store: VaultStore) -> None:
         self.store = store
@@ -62,16 +63,19 @@ class FolderHandles:
         self.forget()
 
     def get(self, folder: VaultPath) -> int:
-        """The handle of a folder, owned by this object. Errors as `VaultStore.open_folder`."""
-        known = self._open.get(folder.text)
+        """Return the handle of a folder, which remains owned by this object.
+
+        Raises the same errors as `VaultStore.open_folder`.
+        """
+        cached = self._open.get(folder.text)
         now = monotonic()
-        if known is not None:
-            # Newest last: the handle given out just before is never the one that is closed next.
+        if cached is not None:
+            # The most recently used handle is last, so it is not the next one to be evicted.
             del self._open[folder.text]
-            if now - known[1] < MAX_AGE:
-                self._open[folder.text] = known
-                return known[0]
-            close_quietly(known[0])
+            if now - cached[1] < MAX_AGE:
+                self._open[folder.text] = cached
+                return cached[0]
+            close_quietly(cached[0])
         elif len(self._open) >= MAX_OPEN:
             close_quietly(self._open.pop(next(iter(self._open)))[0])
         fd = self.store.open_folder(folder)
@@ -79,21 +83,22 @@ class FolderHandles:
         return fd
 
     def forget(self) -> None:
-        """Close every handle: after a folder has moved, paths mean other folders."""
+        """Close every handle. After a folder was moved, paths refer to other folders."""
         for fd, _ in self._open.values():
             close_quietly(fd)
         self._open.clear()
 
     def drop(self, folder: VaultPath) -> None:
-        """Close the handle of one folder that is about to go."""
-        known = self._open.pop(folder.text, None)
-        if known is not None:
-            close_quietly(known[0])
+        """Close the handle of one folder, which is about to be removed."""
+        cached = self._open.pop(folder.text, None)
+        if cached is not None:
+            close_quietly(cached[0])
 
     def entries(self) -> Iterator[tuple[VaultPath, os.DirEntry[str]]]:
-        """Everything in the vault with the folder it lies in, hidden files too; not what is in hidden folders or behind links.
+        """Yield every entry of the vault with its folder, hidden entries included.
 
-        Folders that are gone by now, or may not be read, are left out. VaultError when the disk fails.
+        Links, and hidden folders other than the trash, are not entered. Folders that are gone or
+        unreadable are skipped. Raises `VaultError` if the disk fails.
         """
         pending = [ROOT]
         while pending:
@@ -117,22 +122,28 @@ class FolderHandles:
                 yield folder, entry
                 if entry.is_dir(follow_symlinks=False):
                     with suppress(PathRefused):
-                        trash = folder.is_root and entry.name == trash_path().name
-                        pending.append(trash_path() if trash else from_disk(folder, entry.name))
+                        is_trash = folder.is_root and entry.name == trash_path().name
+                        pending.append(trash_path() if is_trash else from_disk(folder, entry.name))
 
     def status(self, path: VaultPath) -> os.stat_result | None:
-        """The status of the entry at `path` itself (of a link, not its target); None when it or its folder is missing."""
-        return self._asked(
+        """Return the status of an entry, or None if the entry or its folder is missing.
+
+        Links are not followed.
+        """
+        return self._query(
             path, lambda folder: os.stat(path.name, dir_fd=folder, follow_symlinks=False)
         )
 
     def read(self, path: VaultPath) -> Content | None:
-        """The content of the regular file at `path`, or None for anything else (missing, folder, link, device)."""
-        return self._asked(path, lambda folder: content_of(folder, path.name))
+        """Return the content of a regular file, or None for anything else.
 
-    def _asked(self, path: VaultPath, ask: Callable[[int], T]) -> T | None:
+        None stands for a missing file, a folder, a link or a device.
+        """
+        return self._query(path, lambda folder: content_of(folder, path.name))
+
+    def _query(self, path: VaultPath, query: Callable[[int], T]) -> T | None:
         try:
-            return ask(self.get(path.parent))
+            return query(self.get(path.parent))
         except FileNotFoundError:
             return None
         except VaultError as error:
@@ -143,19 +154,25 @@ class FolderHandles:
             raise io_error(error, path) from error
 
     def read_through(self, path: VaultPath) -> tuple[Content | None, VaultPath | None]:
-        """As `read`; for a link that stays in the vault the content of its target, with the target's path."""
+        """Read like `read`, but follow a link that stays in the vault.
+
+        For a link, return the content of its target and the target's path.
+        """
         content = self.read(path)
         if content is not None:
             return content, None
         status = self.status(path)
         if status is None or not stat.S_ISLNK(status.st_mode):
             return None, None
-        real = self.store.resolve(path)
-        return self.read(real), real
+        target = self.store.resolve(path)
+        return self.read(target), target
 
 
 def content_of(folder: int, name: str) -> Content | None:
-    """The content of a regular file in an open folder, or None for anything else. Never blocks on a FIFO, never follows a link."""
+    """Return the content of a regular file in an open folder, or None for anything else.
+
+    Never blocks on a FIFO and never follows a link.
+    """
     try:
         fd = os.open(name, READ_FLAGS, dir_fd=folder)
     except OSError as error:

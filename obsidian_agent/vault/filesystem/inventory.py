@@ -1,10 +1,12 @@
-"""What goes along when a folder is moved or trashed: what a preview saw in it, to be compared with the disk before anything happens.
+"""The inventory of a folder that is moved or trashed.
 
-Looking at a big folder must not mean reading it. Where all files together hold at most `HASHED_BYTES`, each is known by its hash, and
-only a change of content counts. In a bigger folder a file is known by its size, its modification time and its change time, which no
-program can set; as clocks tick coarsely, one that was touched within the last moments is hashed besides, as Git does with its index.
-Files over `HASHED_FILE` are never read. Protected names (`.git`, `.DS_Store`) are not shown, so they are not bound either; what lies
-behind a link stays where it is, so only the link is.
+It records what a preview found in the folder, to be compared with the disk before the run. A big
+folder is not read for that. If all files together have at most `HASHED_BYTES`, each is identified
+by its hash, and only a change of content counts. In a bigger folder a file is identified by its
+size, its modification time and its change time, which no program can set. Clocks are coarse, so a
+file that was changed in the last moments is hashed as well, as Git does with its index. Files over
+`HASHED_FILE` are never read. Protected names (`.git`, `.DS_Store`) are not previewed and therefore
+not recorded. Of a link only the link itself is recorded, because its target is not moved.
 """
 
 from __future__ import annotations
@@ -25,43 +27,63 @@ from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of
 from obsidian_agent.vault.paths.path import VaultPath
 
 HASHED_FILE: Final = 16 * 1024 * 1024
-"""Larger files are known by size and times: reading them would make the preview wait."""
+"""Larger files are identified by size and times: reading them would delay the preview."""
 
 HASHED_BYTES: Final = 8 * 1024 * 1024
-"""A folder with more than this in its files is known by sizes and times."""
+"""A folder whose files are larger in total is identified by sizes and times."""
 
 _RECENT_NS: Final = 3_000_000_000
-"""The coarsest clock of a file system in use (FAT) ticks every two seconds."""
+"""More than the coarsest clock of a file system in use: that of FAT ticks every two seconds."""
+
+Listing = Iterable[tuple[VaultPath, Iterable[str]]]
+"""Folders, each with names in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryItem:
-    """An entry, by its name below the folder. `times` are modification and change time in nanoseconds.
-
-    `hash` is that of a file's content, or a link's target. A file without times is known by its hash alone; one with both must have both.
-    """
+    """An entry of an inventory."""
 
     name: str
+    """The path below the folder."""
     kind: ScanKind
     link: bool = False
     size: int = 0
     times: tuple[int, int] | None = None
+    """The modification time and the change time, in nanoseconds."""
     hash: str | None = None
+    """The hash of the content of a file, or the target of a link.
+
+    A file without times is identified by its hash alone. If it has both, both must be the same.
+    """
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """Everything below the folder at `path`, sorted by name; for a file at `path` that file, under the name ""."""
+    """Everything below a folder, sorted by name.
+
+    If `path` is a file, the only item is that file, with the name "".
+    """
 
     path: VaultPath
     items: tuple[InventoryItem, ...]
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what it says; the hashes that only coarse clocks ask for do not count, so it stays the same while nothing changes."""
+        """The SHA-256 of the inventory.
+
+        It excludes hashes of recently changed files in a big folder, so it is the same for every
+        inventory of an unchanged folder.
+        """
         facts = [
-            [i.name, i.kind, i.link, i.size, i.times, None if i.times else i.hash]
-            for i in self.items
+            [
+                item.name,
+                item.kind,
+                item.link,
+                item.size,
+                item.times,
+                None if item.times else item.hash,
+            ]
+            for item in self.items
         ]
         return hashlib.sha256(
             json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode(
@@ -70,56 +92,64 @@ class Inventory:
         ).hexdigest()
 
 
-Listed = Iterable[tuple[VaultPath, Iterable[str]]]
-"""Folders, each with names in it."""
-
-
-def inventory_of(store: VaultStore, path: VaultPath, listed: Listed) -> Inventory:
-    """The inventory of what is at `path`, which is `listed`. VaultError where a folder cannot be opened."""
+def inventory_of(store: VaultStore, path: VaultPath, listing: Listing) -> Inventory:
+    """Return the inventory of `path`. Raises `VaultError` if a folder cannot be opened."""
     recent = time.time_ns() - _RECENT_NS
     with FolderHandles(store) as handles:
-        found = list(_entries(handles, path, listed))
-        small = sum(item.size for *_, item in found) <= HASHED_BYTES
-        items = [_known(handles, folder, name, item, small, recent) for folder, name, item in found]
+        entries = list(_entries(handles, path, listing))
+        is_small = sum(item.size for *_, item in entries) <= HASHED_BYTES
+        items: list[InventoryItem] = []
+        for folder, name, item in entries:
+            times = item.times
+            if times is not None and item.size <= HASHED_FILE:
+                if is_small:
+                    hash = _hash(handles, folder, name)
+                    item = replace(item, hash=hash, times=None if hash is not None else times)
+                elif max(times) >= recent:
+                    item = replace(item, hash=_hash(handles, folder, name))
+            items.append(item)
     return Inventory(path, tuple(sorted(items, key=attrgetter("name"))))
 
 
-def differences(store: VaultStore, before: Inventory, listed: Listed) -> Iterator[tuple[str, str]]:
-    """What is not as it was, as the path of an entry and what became of it. Reads the files that are known by their hash."""
+def differences(
+    store: VaultStore, before: Inventory, listing: Listing
+) -> Iterator[tuple[str, str]]:
+    """Yield the path of each changed entry and its change. Reads files that have a hash."""
     old = {item.name: item for item in before.items}
     with FolderHandles(store) as handles:
-        for folder, name, item in _entries(handles, before.path, listed):
-            known = old.pop(item.name, None)
-            if known is None:
-                yield _full(before.path, item.name), "is new"
-            elif _differs(known, item) or (
+        for folder, name, item in _entries(handles, before.path, listing):
+            previous = old.pop(item.name, None)
+            if previous is None:
+                yield _full_path(before.path, item.name), "is new"
+            elif _differs(previous, item) or (
                 not item.link
-                and known.hash is not None
-                and known.hash != _hash(handles, folder, name)
+                and previous.hash is not None
+                and previous.hash != _hash(handles, folder, name)
             ):
-                yield _full(before.path, item.name), "has changed"
+                yield _full_path(before.path, item.name), "has changed"
     for name in old:
-        yield _full(before.path, name), "is gone"
+        yield _full_path(before.path, name), "is gone"
 
 
 def file_stamps(store: VaultStore) -> dict[str, tuple[int, ...]]:
-    """Every file, link and folder of the vault by its path, hidden ones too, with what tells that it is another one: size, times, inode, mode.
+    """Return size, times, inode and mode of every file and link of the vault, by path.
 
-    Of a folder only that it is there. Nothing is read; what cannot be looked at is left out.
+    Hidden files are included. Folders have an empty tuple. No file is read, and entries without
+    access are skipped.
     """
-    found: dict[str, tuple[int, ...]] = {}
-    waiting = [""]
-    while waiting:
-        folder = waiting.pop()
+    stamps: dict[str, tuple[int, ...]] = {}
+    pending = [""]
+    while pending:
+        folder = pending.pop()
         try:
             with os.scandir(os.path.join(store.real_path, folder)) as entries:
                 for entry in entries:
                     status, path = entry.stat(follow_symlinks=False), f"{folder}{entry.name}"
                     if stat.S_ISDIR(status.st_mode):
-                        waiting.append(f"{path}/")
-                        found[path] = ()
+                        pending.append(f"{path}/")
+                        stamps[path] = ()
                     else:
-                        found[path] = (
+                        stamps[path] = (
                             status.st_size,
                             status.st_mtime_ns,
                             status.st_ctime_ns,
@@ -128,69 +158,49 @@ def file_stamps(store: VaultStore) -> dict[str, tuple[int, ...]]:
                         )
         except OSError:
             continue
-    return found
+    return stamps
 
 
 def _entries(
-    handles: FolderHandles, path: VaultPath, listed: Listed
+    handles: FolderHandles, path: VaultPath, listing: Listing
 ) -> Iterator[tuple[VaultPath, str, InventoryItem]]:
-    """The entries, not read yet. What is gone by now is left out."""
-    for folder, names in listed:
-        prefix = (
-            ""
-            if folder.text == path.text
-            else f"{folder.text[len(path.text) + 1 :]}/"
-            if folder.within(path)
-            else None
-        )
+    """Yield the entries, without their content. Entries that are gone by now are skipped."""
+    for folder, names in listing:
         for name in names:
             try:
                 status = os.stat(name, dir_fd=handles.get(folder), follow_symlinks=False)
-                target = (
-                    os.readlink(name, dir_fd=handles.get(folder))
-                    if stat.S_ISLNK(status.st_mode)
-                    else None
-                )
+                target = None
+                if stat.S_ISLNK(status.st_mode):
+                    target = os.readlink(name, dir_fd=handles.get(folder))
             except OSError:
                 continue
-            below = "" if prefix is None else prefix + name
+            below = _path_below(path, folder, name)
             if target is not None:
-                yield folder, name, InventoryItem(below, "other", link=True, hash=target)
+                item = InventoryItem(name=below, kind="other", link=True, hash=target)
             elif stat.S_ISREG(status.st_mode):
-                yield (
-                    folder,
-                    name,
-                    InventoryItem(
-                        below,
-                        "file",
-                        size=status.st_size,
-                        times=(status.st_mtime_ns, status.st_ctime_ns),
-                    ),
-                )
+                times = (status.st_mtime_ns, status.st_ctime_ns)
+                item = InventoryItem(name=below, kind="file", size=status.st_size, times=times)
             else:
-                yield folder, name, InventoryItem(below, kind_of(status.st_mode))
+                item = InventoryItem(name=below, kind=kind_of(status.st_mode))
+            yield folder, name, item
 
 
-def _known(
-    handles: FolderHandles,
-    folder: VaultPath,
-    name: str,
-    item: InventoryItem,
-    small: bool,
-    recent: int,
-) -> InventoryItem:
-    """The item with what it is to be known by."""
-    if item.times is None or item.size > HASHED_FILE or not (small or max(item.times) >= recent):
-        return item
-    found = _hash(handles, folder, name)
-    return replace(item, hash=found, times=None if small and found is not None else item.times)
+def _path_below(path: VaultPath, folder: VaultPath, name: str) -> str:
+    """Return the path of a name in `folder`, relative to `path`; "" for `path` itself."""
+    if folder.text == path.text:
+        return name
+    if folder.within(path):
+        return f"{folder.text[len(path.text) + 1 :]}/{name}"
+    return ""
 
 
 def _differs(old: InventoryItem, new: InventoryItem) -> bool:
-    """Whether an entry is another one, as far as that is known without reading a file."""
+    """Return True if an entry is known to be different without reading it."""
     if (old.kind, old.link, old.size) != (new.kind, new.link, new.size):
         return True
-    return old.hash != new.hash if new.link else old.times is not None and old.times != new.times
+    if new.link:
+        return old.hash != new.hash
+    return old.times is not None and old.times != new.times
 
 
 def _hash(handles: FolderHandles, folder: VaultPath, name: str) -> str | None:
@@ -201,5 +211,5 @@ def _hash(handles: FolderHandles, folder: VaultPath, name: str) -> str | None:
     return None if content is None else content.hash
 
 
-def _full(path: VaultPath, name: str) -> str:
+def _full_path(path: VaultPath, name: str) -> str:
     return f"{path.text}/{name}" if name else path.text

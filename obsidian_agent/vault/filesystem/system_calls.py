@@ -1,20 +1,23 @@
-"""System calls that Python does not offer, or offers too late: renames that never lose a file, flushes of a whole disk, birth times.
+"""System calls that Python lacks: renames that never overwrite, flushes of a disk, birth times.
 
-Renames go onto a free name only, or exchange two names. Linux has both as `renameat2`, macOS as `renameatx_np`. Where the kernel or the file
-system lacks them, `rename_to_free` falls back to a hard link (files), or to a look before a plain rename (folders), and `exchange` answers
-False so that the caller can do without.
+A rename either requires a free name or exchanges two names: `renameat2` on Linux, `renameatx_np`
+on macOS. If the kernel or file system has no such call, `rename_to_free` creates a hard link
+(files) or checks the name before a plain rename (folders), and `exchange` returns False so that its
+caller can use another method.
 
-What was written survives a power loss with as few flushes as the system allows: Linux flushes a whole file system in one call (`syncfs`), which
-costs about as much as one `fsync`. Elsewhere each file and folder is flushed by itself; on macOS `F_FULLFSYNC` is the call that reaches the
-disk.
+Written data must survive a power loss with as few flushes as possible. Linux flushes a whole file
+system in one call (`syncfs`), which costs about as much as one `fsync`. Elsewhere each file and
+folder is flushed separately; on macOS only `F_FULLFSYNC` reaches the disk itself.
 
-When a file was made Linux tells by `statx`. The change time is no substitute where the birth time is to be had: every edit in place moves it.
+Linux reports a file's birth time by `statx`. The change time is no substitute where the birth time
+is known: every edit in place changes it.
 
-Only a start of the machine can tell a file that a power cut has torn from one that somebody has shortened: what a process wrote before it was
-killed is whole.
+Data that a killed process wrote is complete. Only a restart of the machine therefore distinguishes
+a file torn by a power loss from one that another program shortened.
 
-Sources: renameat2(2), syncfs(2), fsync(2), statx(2), proc_sys_kernel(5) on `random/boot_id`, clock_gettime(2) on `CLOCK_BOOTTIME`; Apple's
-renameatx_np(2), sysctl(3) on `kern.bootsessionuuid`, and fsync(2) on F_FULLFSYNC.
+Sources: renameat2(2), syncfs(2), fsync(2), statx(2), proc_sys_kernel(5) on `random/boot_id`,
+clock_gettime(2) on `CLOCK_BOOTTIME`; Apple's renameatx_np(2), sysctl(3) on `kern.bootsessionuuid`,
+and fsync(2) on F_FULLFSYNC.
 """
 
 from __future__ import annotations
@@ -35,46 +38,78 @@ from typing import Final
 
 from obsidian_agent.vault.paths.rules import marked
 
-_LACKING = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
-_LINKLESS = _LACKING | {errno.EPERM, errno.EMLINK, errno.EXDEV}
-_ARGUMENTS = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+PATH_FLAGS: Final = getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Flags of a handle for queries only: it needs no read permission and wakes no FIFO or device."""
+
+CAN_OPEN_FOLDERS = os.name == "posix"
+"""True if a folder can be opened, and therefore flushed."""
+
+_UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+_NO_HARD_LINKS = _UNSUPPORTED | {errno.EPERM, errno.EMLINK, errno.EXDEV}
+_NO_FLUSH = _UNSUPPORTED | {errno.EPERM}
+
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
+_syncfs = getattr(_libc, "syncfs", None)
+_statx = getattr(_libc, "statx", None)
+if _statx is not None:
+    _statx.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p)
+
+HAS_STATX: Final = _statx is not None and PATH_FLAGS != 0
+"""True if `birth_time_ns` can get more from a handle than `os.fstat` returns."""
+
+_STATX_BTIME = 0x800
+_AT_EMPTY_PATH = 0x1000
+_STATX_SIZE = 256
+_BTIME = struct.Struct("=qI")
+_BTIME_OFFSET = 80
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_ID_SIZE: Final = 64
+
+_RENAME_ARGUMENTS = (
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.c_uint,
+)
 
 Rename = Callable[[int, bytes, int, bytes, int], int]
 
 
-def _system_call() -> tuple[Rename | None, int, int]:
-    """The call with its flags for "free name only" and "exchange"."""
+def _load_rename() -> tuple[Rename | None, int, int]:
+    """Return the system call and its flags for "no replace" and "exchange"."""
     if sys.platform.startswith("linux"):
-        name, free, exchange = "renameat2", 1, 2
+        name, no_replace, exchange = "renameat2", 1, 2
     elif sys.platform == "darwin":
-        name, free, exchange = "renameatx_np", 4, 2
+        name, no_replace, exchange = "renameatx_np", 4, 2
     else:
         return None, 0, 0
     call = getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if call is not None:
-        call.argtypes = _ARGUMENTS
+        call.argtypes = _RENAME_ARGUMENTS
         call.restype = ctypes.c_int
-    return call, free, exchange
+    return call, no_replace, exchange
 
 
-_rename, _FREE, _EXCHANGE = _system_call()
+_rename, _NO_REPLACE, _EXCHANGE = _load_rename()
 
 
-def _called(flag: int, folder_fd: int, name: str, new_folder_fd: int, new_name: str) -> bool:
-    """Make the call; False when the system cannot do it, OSError when it refused."""
+def _try_rename(flag: int, folder_fd: int, name: str, new_folder_fd: int, new_name: str) -> bool:
+    """Make the system call. Return False if it is not supported, raise OSError if it fails."""
     if _rename is None:
         return False
     if _rename(folder_fd, os.fsencode(name), new_folder_fd, os.fsencode(new_name), flag) == 0:
         return True
     number = ctypes.get_errno()
-    if number in _LACKING:
+    if number in _UNSUPPORTED:
         return False
     raise OSError(number, os.strerror(number), name, None, new_name)
 
 
 def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str) -> None:
-    """Rename a file or folder onto a name that is free; FileExistsError when it is not."""
-    if _called(_FREE, folder_fd, name, new_folder_fd, new_name):
+    """Rename a file or folder to a free name. Raise FileExistsError if the name is in use."""
+    if _try_rename(_NO_REPLACE, folder_fd, name, new_folder_fd, new_name):
         return
     if stat.S_ISREG(os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_mode):
         try:
@@ -86,7 +121,7 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
                 follow_symlinks=False,
             )
         except OSError as error:
-            if error.errno not in _LINKLESS:
+            if error.errno not in _NO_HARD_LINKS:
                 raise
         else:
             try:
@@ -104,7 +139,7 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
 
 
 def rename_as_recovered(folder_fd: int, name: str, target: str) -> str:
-    """Rename a file to the first free name like `target` that says where it comes from. Return that name."""
+    """Rename a file to the first free name of the form `<target> (recovered)`. Return that name."""
     for count in itertools.count(1):
         free = marked(target, f" (recovered{'' if count == 1 else f' {count}'})")
         try:
@@ -116,39 +151,37 @@ def rename_as_recovered(folder_fd: int, name: str, target: str) -> str:
 
 
 def exchange(folder_fd: int, name: str, new_name: str) -> bool:
-    """Let two names of one folder change places in one step. False when the system cannot; OSError when one of them is missing."""
-    return _called(_EXCHANGE, folder_fd, name, folder_fd, new_name)
+    """Exchange two names of one folder atomically.
+
+    Return False if the system cannot do that. Raise OSError if a name is missing.
+    """
+    return _try_rename(_EXCHANGE, folder_fd, name, folder_fd, new_name)
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write everything, however often the system takes only a part."""
+    """Write all of `data`, also if the system accepts only a part at a time."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
-CAN_OPEN_FOLDERS = os.name == "posix"
-"""Whether a folder can be opened, and so flushed."""
-
-_MISSING = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
-_libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
-_syncfs = getattr(_libc, "syncfs", None)
-
-
 def flush_file_system(fd: int) -> bool:
-    """Flush the file system that `fd` is on. False where the call is missing (nothing was flushed then); OSError when a write was lost."""
+    """Flush the file system that contains `fd`.
+
+    Return False, with nothing flushed, if the call is missing. Raise OSError if a write was lost.
+    """
     if _syncfs is None:
         return False
     if _syncfs(fd) == 0:
         return True
     number = ctypes.get_errno()
-    if number in _MISSING:
+    if number in _NO_FLUSH:
         return False
     raise OSError(number, os.strerror(number))
 
 
 def flush_disk(fd: int) -> None:
-    """Empty the disk's own cache where `fsync` stops short of that (macOS); call it after the last `fsync`."""
+    """Flush the disk's own cache after the last `fsync`, which on macOS does not do that."""
     if sys.platform == "darwin":
         import fcntl
 
@@ -157,52 +190,34 @@ def flush_disk(fd: int) -> None:
 
 
 def flush_folder(fd: int) -> None:
-    """Flush the names in an open folder. Some file systems know no such thing, which is no error."""
+    """Flush the names in an open folder. File systems that do not support this are ignored."""
     try:
         os.fsync(fd)
     except OSError as error:
-        if error.errno not in _MISSING and error.errno != errno.EBADF:
+        if error.errno not in _NO_FLUSH and error.errno != errno.EBADF:
             raise
 
 
-PATH_FLAGS: Final = getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Flags of a handle that is good for asking only: it needs no permission to read and wakes no FIFO or device."""
+def birth_time_ns(info: os.stat_result, fd: int | None = None) -> int:
+    """Return a file's birth time in nanoseconds since the epoch, or else its change time.
 
-_STATX_BTIME = 0x800
-_AT_EMPTY_PATH = 0x1000
-_SIZE = 256
-_BTIME = struct.Struct("=qI")
-_BTIME_OFFSET = 80
-
-_statx = getattr(_libc, "statx", None)
-if _statx is not None:
-    _statx.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p)
-
-KNOWN_BY_HANDLE: Final = _statx is not None and PATH_FLAGS != 0
-"""Whether `born_ns` can learn more from a handle than `os.fstat` says."""
-
-
-def born_ns(info: os.stat_result, fd: int | None = None) -> int:
-    """The birth time in nanoseconds since the epoch, of the file behind `fd` too where that helps; else the change time."""
+    `info` is the status of the file, `fd` a handle of it: Linux gives the birth time only for one.
+    """
     if fd is not None and _statx is not None:
-        buffer = ctypes.create_string_buffer(_SIZE)
+        buffer = ctypes.create_string_buffer(_STATX_SIZE)
         if (
             _statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME, buffer) == 0
             and struct.unpack_from("=I", buffer)[0] & _STATX_BTIME
         ):
             seconds, nanoseconds = _BTIME.unpack_from(buffer, _BTIME_OFFSET)
             return int(seconds * 1_000_000_000 + nanoseconds)
-    born: float | None = getattr(info, "st_birthtime", None)
-    return info.st_ctime_ns if born is None else int(born * 1_000_000_000)
-
-
-_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-_BOOT_NAME_SIZE: Final = 64
+    birth_time: float | None = getattr(info, "st_birthtime", None)
+    return info.st_ctime_ns if birth_time is None else int(birth_time * 1_000_000_000)
 
 
 @cache
 def boot_id() -> str | None:
-    """A name for the time since the machine's last start; None where the system gives none."""
+    """Return the identifier of the machine's current boot, or None if the system has none."""
     try:
         if sys.platform == "darwin":
             return _darwin_boot_id()
@@ -212,7 +227,7 @@ def boot_id() -> str | None:
 
 
 def _darwin_boot_id() -> str | None:
-    buffer, size = ctypes.create_string_buffer(_BOOT_NAME_SIZE), ctypes.c_size_t(_BOOT_NAME_SIZE)
+    buffer, size = ctypes.create_string_buffer(_BOOT_ID_SIZE), ctypes.c_size_t(_BOOT_ID_SIZE)
     failed = ctypes.CDLL(None).sysctlbyname(
         b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, ctypes.c_size_t(0)
     )
@@ -220,10 +235,13 @@ def _darwin_boot_id() -> str | None:
 
 
 def started_since(boot: str | None) -> int | None:
-    """When the machine was started, in nanoseconds since the epoch, if that was after the start with this name; None if not, or unknown."""
-    now = boot_id()
-    if boot is None or now is None or boot == now:
+    """Return the time of the last boot, in nanoseconds since the epoch, if it is not `boot`.
+
+    Return None if the machine was not restarted since `boot`, or if that is unknown.
+    """
+    current = boot_id()
+    if boot is None or current is None or boot == current:
         return None
     clock = getattr(time, "CLOCK_BOOTTIME", None)
-    running = time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
-    return time.time_ns() - running
+    uptime = time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
+    return time.time_ns() - uptime

@@ -1,9 +1,11 @@
-"""What lies under temporary names during a run: the run's own goes at once, what it displaced goes when nobody writes to it any more.
+"""The temporary files of a run, and their removal.
 
-A program that opened a note before it was replaced writes to what the note was, also after that was looked at for the last time. So the
-system is asked whether somebody has the displaced file open for writing (Linux knows: a lease is granted only on a file that nobody writes).
-If so, or where nobody knows, it is looked at again after a moment. What was written meanwhile, and what somebody still has open then, is put
-beside the note under a name that people see.
+A run's own temporary files are deleted at once. A file that it displaced is deleted when no program
+can write to it any more: a program that opened a note before it was replaced still writes to the
+old file, even after that was last checked. Linux can report whether any program has the displaced
+file open for writing, because it grants a lease only on a file that is not. If a program has it
+open, or if that is unknown, the file is checked again after a moment. A file that was changed
+meanwhile, or is still open then, is put beside the note under a visible name.
 
 Source: fcntl(2), "Leases".
 """
@@ -26,121 +28,133 @@ from obsidian_agent.vault.filesystem.system_calls import rename_as_recovered
 from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
 from obsidian_agent.vault.paths.path import VaultPath
 
-MOMENT: Final = 0.1
-"""Seconds until a displaced file is looked at again."""
+RECHECK_SECONDS: Final = 0.1
+"""Seconds until a displaced file is checked again."""
 
-PATIENCE: Final = 2.0
-"""Seconds that one run waits in all for files in folders that it is about to remove."""
+MAX_WAIT_SECONDS: Final = 2.0
+"""Seconds that a run waits in total for files in folders that it is about to remove."""
 
 
-@dataclass(slots=True)
-class _Temporary:
-    """A file under a temporary name in `folder`; `path` is the note it is about.
-
-    `hash` is what it must still hold to be let go, None for what is thrown away whatever it holds.
-    """
+@dataclass(slots=True, kw_only=True)
+class _TempFile:
+    """A file with a temporary name."""
 
     folder: VaultPath
     name: str
     path: VaultPath
-    hash: str | None
+    """The note that the file belongs to."""
+    hash: str | None = None
+    """The hash that the file must still have to be deleted; None if any content is deleted."""
     due: float = 0.0
+    """The time, on the monotonic clock, at which the file is checked."""
 
 
 class TempFiles:
-    """The temporary files of one run."""
+    """The temporary files of a run."""
 
     def __init__(self, handles: FolderHandles) -> None:
         self._handles = handles
-        self._displaced: deque[_Temporary] = deque()
-        self._left: list[_Temporary] = []
-        self._patience = PATIENCE
+        self._displaced: deque[_TempFile] = deque()
+        self._failed: list[_TempFile] = []
+        """Files that the disk did not delete. They are tried again at the end."""
+        self._remaining_wait = MAX_WAIT_SECONDS
         self.warnings: list[Problem] = []
-        """What was put beside a note, for people."""
+        """A warning for each file that was put beside a note."""
 
     def discard(self, path: VaultPath, folder: int, name: str) -> None:
-        """Throw a file away; one that the disk does not let go is tried again at the end."""
+        """Delete a file. If the disk refuses, try again at the end."""
         try:
             _remove(folder, name)
         except OSError:
-            self._left.append(_Temporary(path.parent, name, path, None))
+            self._failed.append(_TempFile(folder=path.parent, name=name, path=path))
 
-    def let_go(
+    def discard_displaced(
         self, path: VaultPath, folder: int, name: str, hash: str, *, written: bool | None
     ) -> None:
-        """Throw away what had this content when it was looked at; `written`: whether somebody had it open then (None: not known)."""
+        """Delete a displaced file, which had this hash when it was checked.
+
+        `written` is True if a program had it open for writing then, None if that is unknown. In
+        both cases the file is checked again first.
+        """
         if written is False:
             self.discard(path, folder, name)
         else:
-            self._displaced.append(
-                _Temporary(path.parent, name, path, hash, time.monotonic() + MOMENT)
-            )
+            due = time.monotonic() + RECHECK_SECONDS
+            file = _TempFile(folder=path.parent, name=name, path=path, hash=hash, due=due)
+            self._displaced.append(file)
 
     def moved(self, old: VaultPath, new: VaultPath) -> None:
-        """A folder has moved, with everything in it."""
-        for one in (*self._displaced, *self._left):
-            if one.folder == old or one.folder.within(old):
-                one.folder, one.path = one.folder.rebased(old, new), one.path.rebased(old, new)
+        """Update the paths of files in a folder that was moved."""
+        for file in (*self._displaced, *self._failed):
+            if file.folder == old or file.folder.within(old):
+                file.folder = file.folder.rebased(old, new)
+                file.path = file.path.rebased(old, new)
 
     def clear(self, folder: VaultPath) -> None:
-        """Empty a folder that is about to go of what waits in it, and of what the disk would not let go before."""
-        for one in [one for one in self._displaced if one.folder == folder]:
-            pause = min(self._patience, max(0.0, one.due - time.monotonic()))
-            self._patience -= pause
+        """Delete the temporary files in a folder that is about to be removed."""
+        for file in [file for file in self._displaced if file.folder == folder]:
+            pause = min(self._remaining_wait, max(0.0, file.due - time.monotonic()))
+            self._remaining_wait -= pause
             time.sleep(pause)
-            self._displaced.remove(one)
-            self._settle(one)
-        for one in [one for one in self._left if one.folder == folder]:
-            self._left.remove(one)
-            self._settle(one)
+            self._displaced.remove(file)
+            self._finish(file)
+        for file in [file for file in self._failed if file.folder == folder]:
+            self._failed.remove(file)
+            self._finish(file)
 
-    def settle(self, *, wait: bool = False) -> bool:
-        """Deal with everything whose time has come; with `wait` with everything. False when something could not be dealt with."""
-        while self._displaced and (wait or self._displaced[0].due <= time.monotonic()):
-            one = self._displaced.popleft()
-            time.sleep(max(0.0, one.due - time.monotonic()))
-            self._settle(one)
-        if wait:
-            left, self._left = self._left, []
-            for one in left:
-                self._settle(one)
-        return not self._left
+    def finish_due(self) -> None:
+        """Check and delete the displaced files that are due."""
+        while self._displaced and self._displaced[0].due <= time.monotonic():
+            self._finish_next()
 
-    def _settle(self, one: _Temporary) -> None:
+    def finish_all(self) -> bool:
+        """Check and delete all files, and wait for those that are not due yet.
+
+        Return False if one could not be deleted.
+        """
+        while self._displaced:
+            self._finish_next()
+        failed, self._failed = self._failed, []
+        for file in failed:
+            self._finish(file)
+        return not self._failed
+
+    def _finish_next(self) -> None:
+        file = self._displaced.popleft()
+        time.sleep(max(0.0, file.due - time.monotonic()))
+        self._finish(file)
+
+    def _finish(self, file: _TempFile) -> None:
         try:
-            folder = self._handles.get(one.folder)
-            if one.hash is None or _unchanged(folder, one.name, one.hash):
-                _remove(folder, one.name)
+            folder = self._handles.get(file.folder)
+            if file.hash is None or _is_unchanged(folder, file.name, file.hash):
+                _remove(folder, file.name)
                 return
-            beside = rename_as_recovered(folder, one.name, one.path.name)
+            recovered = rename_as_recovered(folder, file.name, file.path.name)
         except FileNotFoundError:
             return
         except (OSError, VaultError):
-            self._left.append(one)
+            self._failed.append(file)
             return
-        place = f"{one.folder.text}/{beside}" if one.folder.text else beside
-        message = f"Another program had {one.path.text} open while it was changed; what it wrote is in {place}."
-        self.warnings.append(Problem("CONFLICT", message, path=one.path.text))
-
-
-def _remove(folder: int, name: str) -> None:
-    """Remove a file if it is there. A disk that is mounted read-only refuses even to remove what is not."""
-    try:
-        os.unlink(name, dir_fd=folder)
-    except OSError as error:
-        with contextlib.suppress(FileNotFoundError):
-            os.stat(name, dir_fd=folder, follow_symlinks=False)
-            raise error
+        location = f"{file.folder.text}/{recovered}" if file.folder.text else recovered
+        message = (
+            f"Another program had {file.path.text} open while it was changed. "
+            f"What that program wrote is in {location}."
+        )
+        self.warnings.append(Problem("CONFLICT", message, path=file.path.text))
 
 
 def is_open_for_writing(fd: int) -> bool | None:
-    """Whether any program has the file behind a handle, which was opened for reading only, open for writing; None where nobody knows."""
+    """Return True if a program has the file open for writing, None if that is unknown.
+
+    `fd` must have been opened for reading only.
+    """
     if sys.platform != "linux":
         return None
     import fcntl
 
     try:
-        # Should somebody open the file just now, the system tells us by a signal; this one is ignored unless asked for.
+        # If a program opens the file now, the system sends a signal. SIGURG is ignored by default.
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -151,8 +165,18 @@ def is_open_for_writing(fd: int) -> bool | None:
     return False
 
 
-def _unchanged(folder: int, name: str, hash: str) -> bool:
-    """Whether a file still has its content and, as far as is known, nobody can still write to it."""
+def _remove(folder: int, name: str) -> None:
+    """Delete a file if it exists. A read-only disk refuses to delete even a missing file."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except OSError as error:
+        with contextlib.suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            raise error
+
+
+def _is_unchanged(folder: int, name: str, hash: str) -> bool:
+    """Return True if a file has this hash and, as far as is known, is not open for writing."""
     fd = os.open(name, READ_FLAGS, dir_fd=folder)
     try:
         if is_open_for_writing(fd):

@@ -1,12 +1,15 @@
 """Opening files and folders of the vault without ever leaving it.
 
-Two ways over directory handles, one promise. Where the kernel has `openat2` a path without links is opened by one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`).
-Everywhere else, and for every path with a link in it, the walk goes component by component with `O_NOFOLLOW` and follows links itself:
-each name that a link brings in is judged by the same rule of protected names, `..` never climbs above the root, and absolute links are
-refused as `RESOLVE_BENEATH` refuses them. Nothing is checked first and opened afterwards by name, so there is no race to lose.
+There are two methods with the same guarantees. Where the kernel has `openat2`, a path without links
+is opened by one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`). Otherwise, and for every path that
+contains a link, the walk opens one component after the other with `O_NOFOLLOW` and follows links
+itself: every name in a link's target must pass the rule for protected names, `..` never climbs
+above the root, and absolute targets are refused, as `RESOLVE_BENEATH` does. Nothing is checked
+first and then opened by name, so there is no race.
 
-A platform without directory handles (Windows) is walked by path, with the same rules: every component is looked at before the next one is.
-A program that swaps a folder for a link between the look and the use could win there, so nothing of a run is written there.
+A platform without directory handles (Windows) is walked by path under the same rules, with each
+component checked before the next one. Another program could replace a folder by a link between the
+check and the use, so runs write nothing on such a platform.
 
 Sources: openat2(2), path_resolution(7).
 """
@@ -30,10 +33,10 @@ from obsidian_agent.vault.paths.path import VaultPath, is_reserved, protected
 HAS_HANDLES: Final = (
     os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
 )
-"""Whether the platform can open relative to a directory handle (Linux, macOS and the BSDs can, Windows cannot)."""
+"""True if the platform can open files relative to a directory handle. Windows cannot."""
 
 MAX_LINKS: Final = 40
-"""As many links on one path as Linux follows."""
+"""Links that are followed on one path, as on Linux."""
 
 FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 FILE_FLAGS: Final = (
@@ -50,16 +53,6 @@ _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 _SYS_OPENAT2 = 437
 _RESOLVE = 0x02 | 0x04 | 0x08  # RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
 
-
-class _OpenHow(ctypes.Structure):
-    """`struct open_how` of linux/openat2.h."""
-
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
-_HOW = {flags: _OpenHow(flags, 0, _RESOLVE) for flags in (FOLDER_FLAGS, FILE_FLAGS, PATH_FLAGS)}
-_HOW_ADDRESS = {flags: ctypes.addressof(how) for flags, how in _HOW.items()}
-_HOW_SIZE = ctypes.sizeof(_OpenHow)
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
 if _libc is not None:
     _libc.syscall.restype = ctypes.c_long
@@ -72,8 +65,19 @@ if _libc is not None:
     )
 
 
+class _OpenHow(ctypes.Structure):
+    """`struct open_how` of linux/openat2.h."""
+
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_HOW = {flags: _OpenHow(flags, 0, _RESOLVE) for flags in (FOLDER_FLAGS, FILE_FLAGS, PATH_FLAGS)}
+_HOW_ADDRESS = {flags: ctypes.addressof(how) for flags, how in _HOW.items()}
+_HOW_SIZE = ctypes.sizeof(_OpenHow)
+
+
 def close_quietly(fd: int) -> None:
-    """Close a handle that was only read from: an error then says nothing about the data."""
+    """Close a handle that was only read from, and ignore errors: they concern no data."""
     try:  # noqa: SIM105 - called for every file that is read, and this costs nothing
         os.close(fd)
     except OSError:
@@ -81,7 +85,11 @@ def close_quietly(fd: int) -> None:
 
 
 def read_all(fd: int, size: int, limit: int = sys.maxsize) -> bytes:
-    """Everything from the handle's place to the end of the file, or more than `limit`; `size` is a guess that makes one read enough."""
+    """Read from the current position to the end of the file.
+
+    `size` is the expected size: if it is right, one read is enough. Reading stops after more than
+    `limit` bytes.
+    """
     data = os.read(fd, min(size, limit) + 1)
     if len(data) == size:
         return data
@@ -93,7 +101,10 @@ def read_all(fd: int, size: int, limit: int = sys.maxsize) -> bytes:
 
 
 def open_without_links(root_fd: int, text: str, flags: int) -> int:
-    """One `openat2` call for a path that has no link in it. OSError: ELOOP for a link, ENOSYS where the call is missing."""
+    """Open a path that contains no link by one `openat2` call.
+
+    Raises OSError: ELOOP for a link, ENOSYS if the call is missing.
+    """
     if _libc is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), text)
     fd: int = _libc.syscall(
@@ -106,7 +117,7 @@ def open_without_links(root_fd: int, text: str, flags: int) -> int:
 
 
 def has_openat2(root_fd: int) -> bool:
-    """Whether the kernel has the call and lets us use it (old kernels and some sandboxes do not)."""
+    """Return True if `openat2` works. Old kernels lack it and some sandboxes forbid it."""
     try:
         os.close(open_without_links(root_fd, ".", FOLDER_FLAGS))
     except OSError:
@@ -115,25 +126,35 @@ def has_openat2(root_fd: int) -> bool:
 
 
 class _Walk:
-    """One walk: the components still to go (next one last), and the real ones behind us. `root` is a handle, or a path without handles."""
+    """A walk along one path, component by component."""
 
     def __init__(self, root: int | str, path: VaultPath) -> None:
         self.root = root
+        """The root's handle, or its path on a platform without directory handles."""
         self.path = path
         self.pending = list(reversed(path.parts))
+        """The components to be visited, the next one last."""
         self.names: list[str] = []
+        """The real components of the current folder."""
         self.handles: list[int] = []
+        """The handles of the visited folders."""
         self.links = 0
 
-    def at(self, name: str) -> tuple[str, int | None]:
-        """What to give to the system for a name in the folder we are in, and the handle it is relative to."""
+    def locate(self, name: str) -> tuple[str, int | None]:
+        """Return the arguments for a system call on a name in the current folder.
+
+        These are the native name and the handle that it is relative to.
+        """
         if isinstance(self.root, str):
             return os.path.join(self.root, *self.names, name), None
         return name, self.handles[-1] if self.handles else self.root
 
     def enter(self, name: str) -> str | None:
-        """Go into a folder, never through a link: the target when it is one. OSError when it is missing or no folder."""
-        native, folder = self.at(name)
+        """Enter a folder. If it is a link, return the link's target instead.
+
+        Raises OSError if the folder is missing or not a folder.
+        """
+        native, folder = self.locate(name)
         if folder is None:
             if (target := self.link(name)) is None and not stat.S_ISDIR(os.lstat(native).st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name)
@@ -148,8 +169,8 @@ class _Walk:
         return None
 
     def link(self, name: str) -> str | None:
-        """The target of a link here, None for everything else and for what is missing."""
-        native, folder = self.at(name)
+        """Return the target of a link, or None for any other entry and for a missing one."""
+        native, folder = self.locate(name)
         try:
             return os.readlink(native, dir_fd=folder)
         except (OSError, ValueError) as error:
@@ -160,14 +181,17 @@ class _Walk:
             raise
 
     def run(self) -> str:
-        """Walk to the folder of the last component; the name of that, which is no link. It may be missing."""
+        """Walk to the folder of the last component, and return that component.
+
+        It is not a link, and may be missing.
+        """
         while self.pending:
             name = self.pending.pop()
             if name == "..":
                 self.climb()
             elif name not in ("", "."):
                 if self.links and protected(name):
-                    raise self.refused(f"leads to {name!r}, which is protected", "PATH_NOT_ALLOWED")
+                    raise self.refusal(f"leads to {name!r}, which is protected", "PATH_NOT_ALLOWED")
                 target = self.enter(name) if self.pending else self.link(name)
                 if target is not None:
                     self.follow(target)
@@ -175,33 +199,36 @@ class _Walk:
                     return name
                 else:
                     self.names.append(name)
-        # A link that ends in "." or "..": the folder we are in is what the path names.
+        # A link's target ended in "." or "..": the path names the current folder.
         return self.climb()
 
     def climb(self) -> str:
-        """Back to the folder above; the name of the one left. All were entered from the root downwards, so this stays below it."""
+        """Return to the parent folder, and return the name of the folder that was left.
+
+        Folders were entered from the root downwards, so this never leaves the root.
+        """
         if not self.names:
-            raise self.refused("leads out of the vault or to the vault itself")
+            raise self.refusal("leads out of the vault or to the vault itself")
         if self.handles:
             close_quietly(self.handles.pop())
         return self.names.pop()
 
     def follow(self, target: str) -> None:
-        """Put the components of a link's target in the place of its name."""
+        """Replace the name of a link by the components of its target."""
         self.links += 1
         if self.links > MAX_LINKS:
-            raise self.refused("goes in circles")
+            raise self.refusal("goes in circles")
         if is_reserved(self.path):
-            raise self.refused("must be a real folder", "PATH_NOT_ALLOWED")
+            raise self.refusal("must be a real folder", "PATH_NOT_ALLOWED")
         target = target.replace(os.sep, "/")
         if target.startswith("/") or os.path.splitdrive(target)[0]:
-            raise self.refused("leads to an absolute path")
+            raise self.refusal("leads to an absolute path")
         self.pending.extend(reversed(target.split("/")))
 
-    def refused(self, why: str, code: str = "PATH_OUTSIDE_VAULT") -> PathRefused:
-        """The refusal of the path because of a link on it."""
+    def refusal(self, reason: str, code: str = "PATH_OUTSIDE_VAULT") -> PathRefused:
+        """Return the error for a link on the path."""
         return PathRefused(
-            f"{self.path.text} is a link, or goes through one, that {why}; it is not followed.",
+            f"{self.path.text} is a link, or goes through one, that {reason}; it is not followed.",
             code=code,
             path=self.path.text,
         )
@@ -209,25 +236,29 @@ class _Walk:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPath:
-    """Where a path ends after its links: the name to give to the system, the handle of the folder it is relative to (None: it is a
-    whole path), and all components of the real path."""
+    """The location of a path after its links were followed."""
 
     name: str
+    """The name for system calls."""
     folder_fd: int | None
+    """The handle that `name` is relative to; None if `name` is a complete path."""
     parts: tuple[str, ...]
+    """The components of the real path in the vault."""
 
 
 @contextmanager
 def find(root: int | str, path: VaultPath) -> Iterator[ResolvedPath]:
-    """Follow `path` (not the vault's root) from a handle or path of the root to its last component, through links that stay inside.
+    """Resolve a path to its last component, through links that stay inside the vault.
 
-    The last name is no link, and may be missing. The handle is closed behind the block. OSError for a folder that is missing or none,
-    PathRefused for a link that leaves the vault, leads to a protected name or goes in circles.
+    `root` is the handle or the path of the vault's root; `path` must not be the root itself. The
+    last component is not a link and may be missing. The folder's handle is closed after the block.
+    Raises OSError for a missing folder or a file in its place, and `PathRefused` for a link that
+    leaves the vault, leads to a protected name or goes in circles.
     """
     walk = _Walk(root, path)
     try:
         name = walk.run()
-        yield ResolvedPath(*walk.at(name), (*walk.names, name))
+        yield ResolvedPath(*walk.locate(name), (*walk.names, name))
     finally:
         for handle in walk.handles:
             close_quietly(handle)

@@ -1,8 +1,9 @@
 """The properties of a note: finding their block, reading it, and edits that change nothing else.
 
-The block starts on the first line, after an optional byte order mark, with ``---`` and ends with the
-next line that is ``---``. Both lines may end in blanks. If the first line is ``---`` and there is no
-second one, the note has no properties and none are written: a new block would hide the intended one.
+The block starts on the first line, after an optional byte order mark, with ``---`` and ends with
+the next line that is ``---``. Both lines may end in blanks. If the first line is ``---`` and there
+is no second one, the note has no properties and none are written: a new block would hide the
+intended one.
 
 An edit splices the text of single values (yaml_splice.py) and is then verified: the new block is
 parsed, and unless every property has its expected value the edit is refused with
@@ -36,8 +37,9 @@ _MAX_KEY_LENGTH = 200
 _MAX_VALUE_DEPTH = 30
 _MISSING: Any = object()
 
-PROPERTY = "tags"
+_TAGS = "tags"
 """The only property that holds tags. Obsidian no longer reads the singular."""
+
 _SEPARATORS = expression(r"[,\s]+")
 _NOT_IN_TAGS = expression(r"[\s,#\x00-\x1f\x7f]")
 
@@ -185,7 +187,7 @@ class EditRequest:
     @property
     def keys(self) -> frozenset[str]:
         """Every property that the edit concerns."""
-        tags = (PROPERTY,) if self.add_tags or self.remove_tags else ()
+        tags = (_TAGS,) if self.add_tags or self.remove_tags else ()
         return self.remove.union(self.set, tags)
 
     def targets(self, current: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,15 +197,14 @@ class EditRequest:
             for key, value in self.set.items()
             if not same(current.get(key, _MISSING), value)
         }
-        name = PROPERTY
-        if (self.add_tags or self.remove_tags) and name not in self.remove:
+        if (self.add_tags or self.remove_tags) and _TAGS not in self.remove:
             tags = changed_tags(
-                self.set.get(name, current.get(name)), self.add_tags, self.remove_tags
+                self.set.get(_TAGS, current.get(_TAGS)), self.add_tags, self.remove_tags
             )
             if tags is not None:
-                targets.pop(name, None)
-                if not same(current.get(name, _MISSING), tags):
-                    targets[name] = tags
+                targets.pop(_TAGS, None)
+                if not same(current.get(_TAGS, _MISSING), tags):
+                    targets[_TAGS] = tags
         return targets
 
     def _check_contradictions(self) -> None:
@@ -212,7 +213,7 @@ class EditRequest:
             raise ToolError(
                 f"The property “{both[0]}” is both set and removed; leave out one of the two."
             )
-        if self.add_tags and PROPERTY in self.remove:
+        if self.add_tags and _TAGS in self.remove:
             raise ToolError(
                 "The property “tags” is removed and gets tags; leave out one of the two."
             )
@@ -418,7 +419,7 @@ def changed_tags(current: Any, add: Sequence[str], remove: Sequence[str]) -> lis
     property holds a map.
     """
     if isinstance(current, dict):
-        raise invalid(f"The property “{PROPERTY}” holds a map, not tags.")
+        raise invalid(f"The property “{_TAGS}” holds a map, not tags.")
     old = _tags_in(current)
     removed = {folded_tag(tag) for tag in remove}
     remaining = [tag for tag in old if folded_tag(tag) not in removed]

@@ -1,9 +1,9 @@
 """Parsing of YAML blocks to properties with their positions, from libyaml's events.
 
-Offsets count characters of the block. Nothing is constructed from tags, merge keys are not expanded,
-and aliases may not expand the values beyond `_MAX_NODES`. This module is imported on demand: most
-blocks are simple (yaml_scalars.py), and importing the library takes as long as everything else that
-reading needs.
+Offsets count characters of the block. Nothing is constructed from tags, merge keys are not
+expanded, and aliases may not expand the values beyond `_MAX_NODES`. This module is imported on
+demand: most blocks are simple (yaml_scalars.py), and importing the library takes as long as
+everything else that reading needs.
 """
 
 from __future__ import annotations

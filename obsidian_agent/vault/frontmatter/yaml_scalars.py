@@ -147,8 +147,8 @@ def is_plain(text: str, *, flow: bool = False) -> bool:
 def write_text(text: str, *, flow: bool = False, quote: Quote = "", dates: bool = False) -> str:
     """Return text as a scalar on one line.
 
-    `quote` is the style to use even where no quotes are needed. `dates` leaves dates unquoted, which
-    YAML 1.1 reads as dates and Obsidian as text.
+    `quote` is the style to use even where no quotes are needed. `dates` leaves dates unquoted,
+    which YAML 1.1 reads as dates and Obsidian as text.
     """
     if not quote and (is_plain(text, flow=flow) or (dates and is_date(text))):
         return text

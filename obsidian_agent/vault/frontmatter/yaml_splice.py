@@ -1,9 +1,9 @@
 """Minimal edits of a YAML block that change properties and preserve everything else.
 
-Comments, spacing, order and quotes of all other properties stay. The functions return splices of the
-block's text, which do not overlap within a property. The caller must parse the result to verify it,
-as properties.py does. A block that is a single mapping in braces, as in JSON, is edited one property
-at a time, and new text gets double quotes.
+Comments, spacing, order and quotes of all other properties stay. The functions return splices of
+the block's text, which do not overlap within a property. The caller must parse the result to verify
+it, as properties.py does. A block that is a single mapping in braces, as in JSON, is edited one
+property at a time, and new text gets double quotes.
 """
 
 from __future__ import annotations

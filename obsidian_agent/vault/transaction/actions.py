@@ -1,12 +1,13 @@
-"""Operations in a form that can be turned around: what the executor carries out, the journal remembers, and undo reverses.
+"""Reversible operations: the executor applies them, the journal stores them, undo reverses them.
 
-An `Action` says what one place of the vault is before and after. Forward runs, undo, redo and recovery all carry out actions; the
-reverse of an action is an action.
+An `Action` describes the state of one path before and after. Runs, undo, redo and recovery all
+apply actions, and the reverse of an action is an action.
 
-A file that is replaced becomes another file to the system, with times of its own and none of the other names; what it was besides its content
-is its stamp, taken before a run and given back by undo. The time of the last change can be set everywhere. The time of its making can be set
-where setting an earlier time of change moves it along (macOS, FreeBSD), and not on Linux. Other names come back by linking the file again to
-one of them.
+To the system, a file that replaces another one is a new file, with its own times and none of the
+other names (hard links). A run therefore records the metadata of the files that it replaces, and
+undo restores it. The modification time can be set on every system. The birth time can be set on
+macOS and FreeBSD, where setting an earlier modification time moves it along, but not on Linux.
+Other names are restored by linking the file to one of them.
 
 Sources: utimensat(2) of FreeBSD and Apple on birth times; inode(7).
 """
@@ -23,51 +24,52 @@ from obsidian_agent.vault.filesystem.store import OpenFiles, VaultStore
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import MakeDir, Move, Operation, WriteFile
 
-SETS_BIRTH: Final = sys.platform == "darwin" or sys.platform.startswith("freebsd")
-"""Whether the time when a file was made can be given to another file."""
+CAN_SET_BIRTH_TIME: Final = sys.platform == "darwin" or sys.platform.startswith("freebsd")
+"""True if the system can give a file an earlier birth time."""
+
+Siblings = dict[tuple[int, int], list[VaultPath]]
+"""Paths of files that were one file with several names, by the (device, inode) it had."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileMetadata:
-    """Times in nanoseconds since the epoch; `born_ns` is None where it could not be set anyway.
-
-    `inode` is the (device, inode) of a file that has other names too.
-    """
+    """The metadata of a file that undo restores. Times are in nanoseconds since the epoch."""
 
     modified_ns: int
     born_ns: int | None = None
+    """The birth time; None if it could not be restored anyway."""
     inode: tuple[int, int] | None = None
+    """The (device, inode) of a file with several names."""
 
 
 def metadata_of(status: os.stat_result) -> FileMetadata:
-    """The stamp of a file with this status."""
-    born: float | None = getattr(status, "st_birthtime", None) if SETS_BIRTH else None
+    """Return the metadata of a file with this status."""
+    born: float | None = getattr(status, "st_birthtime", None) if CAN_SET_BIRTH_TIME else None
     inode = (status.st_dev, status.st_ino) if status.st_nlink > 1 else None
-    return FileMetadata(
-        status.st_mtime_ns, None if born is None else int(born * 1_000_000_000), inode
-    )
+    born_ns = None if born is None else int(born * 1_000_000_000)
+    return FileMetadata(status.st_mtime_ns, born_ns, inode)
 
 
 @dataclass(frozen=True, slots=True)
 class PutFile:
-    """The content of a file goes from hash `before` to hash `after`; None stands for "no file".
-
-    `mode` holds the permission bits of a file that comes (back) into being; None gives it the usual ones. `was` is the stamp of the file
-    that is replaced, where known, and `becomes` the one that the new file gets (None: that of a file just written).
-    """
+    """The content of a file changes. `before` and `after` are hashes; None stands for no file."""
 
     path: VaultPath
     before: str | None
     after: str | None
     mode: int | None = None
+    """The permission bits of a created or restored file; None stands for the default."""
     was: FileMetadata | None = None
+    """The metadata of the replaced file, if known."""
     becomes: FileMetadata | None = None
+    """The metadata that the file gets; None stands for that of a new file."""
     held: bool = False
+    """True if the editor has the file open and changes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PutFolder:
-    """A folder comes into being (`created`), or goes if it is empty."""
+    """A folder is created, or removed if it is empty."""
 
     path: VaultPath
     created: bool
@@ -75,35 +77,31 @@ class PutFolder:
 
 @dataclass(frozen=True, slots=True)
 class MoveEntry:
-    """A file or folder goes from `path` to `new_path`, which is free.
-
-    `hash` is the content hash of a file whose content was looked at, `inode` the (device, inode) of the entry where known.
-    """
+    """A file or folder moves to `new_path`, which is free."""
 
     path: VaultPath
     new_path: VaultPath
     folder: bool
     hash: str | None = None
+    """The hash of a file whose content the preview read."""
     inode: tuple[int, int] | None = None
+    """The (device, inode) of the entry, if known."""
 
 
 Action = PutFile | PutFolder | MoveEntry
 
-Siblings = dict[tuple[int, int], list[VaultPath]]
-"""Paths of files that were one file, by the (device, inode) it had."""
-
 
 def siblings_among(actions: Iterable[Action]) -> Siblings:
-    """Return the paths of the files that these actions write back, where several of them were one file."""
+    """Return the paths of restored files that were one file with several names."""
     siblings: Siblings = {}
     for action in actions:
-        if isinstance(action, PutFile) and (stamp := action.becomes) and stamp.inode is not None:
-            siblings.setdefault(stamp.inode, []).append(action.path)
+        if isinstance(action, PutFile) and (old := action.becomes) and old.inode is not None:
+            siblings.setdefault(old.inode, []).append(action.path)
     return {inode: paths for inode, paths in siblings.items() if len(paths) > 1}
 
 
 def action_of(operation: Operation) -> Action:
-    """The action that an operation of a change set asks for."""
+    """Return the action for an operation of a change set."""
     match operation:
         case MakeDir(path):
             return PutFolder(path, created=True)
@@ -120,58 +118,58 @@ def action_of(operation: Operation) -> Action:
 def save_open_files(
     store: VaultStore, actions: Iterable[Action], *, require_answer: bool = False
 ) -> OpenFiles | None:
-    """Have an editor beside this program write to the disk what is typed in files that these actions are about. Errors as `Editor.save`."""
+    """Have the editor save unsaved text of the files that the actions change.
+
+    Raises the same errors as `Editor.save`.
+    """
     if store.editor is None:
         return None
-    paths = {
-        path.text
-        for action in actions
-        for path in (
-            (action.path, action.new_path) if isinstance(action, MoveEntry) else (action.path,)
-        )
-    }
+    paths: set[str] = set()
+    for action in actions:
+        paths.add(action.path.text)
+        if isinstance(action, MoveEntry):
+            paths.add(action.new_path.text)
     return store.editor.save(paths, require_answer=require_answer)
 
 
-def mark_held(editing: OpenFiles | None, action: Action) -> Action:
-    """The action with whether an editor has its file open, and is to change it."""
+def mark_held(open_files: OpenFiles | None, action: Action) -> Action:
+    """Return the action with `held` set if the editor has its file open and can change it."""
     if not isinstance(action, PutFile):
         return action
     held = (
-        editing is not None
+        open_files is not None
         and None not in (action.before, action.after)
-        and editing.is_open(action.path.text)
+        and open_files.is_open(action.path.text)
     )
     return action if held == action.held else replace(action, held=held)
 
 
 def after_move(action: Action, move: MoveEntry) -> Action:
-    """The action at the place where its entry is after a move of that, or of a folder around it."""
-
-    def after(path: VaultPath) -> VaultPath:
-        return (
-            path.rebased(move.path, move.new_path)
-            if path == move.path or path.within(move.path)
-            else path
-        )
-
+    """Return the action with the paths that its entries have after a move."""
+    path = rebased(action.path, move.path, move.new_path)
     if isinstance(action, MoveEntry):
-        return replace(action, path=after(action.path), new_path=after(action.new_path))
-    return replace(action, path=after(action.path))
+        new_path = rebased(action.new_path, move.path, move.new_path)
+        return replace(action, path=path, new_path=new_path)
+    return replace(action, path=path)
+
+
+def rebased(path: VaultPath, old: VaultPath, new: VaultPath) -> VaultPath:
+    """Return a path after `old`, a file or folder, became `new`."""
+    return path.rebased(old, new) if path == old or path.within(old) else path
 
 
 def reverse(action: Action) -> Action:
-    """The action that takes this one back."""
+    """Return the action that reverses this one."""
     match action:
         case PutFile():
             return PutFile(
                 action.path,
-                action.after,
-                action.before,
-                action.mode,
-                action.becomes,
-                action.was,
-                action.held,
+                before=action.after,
+                after=action.before,
+                mode=action.mode,
+                was=action.becomes,
+                becomes=action.was,
+                held=action.held,
             )
         case PutFolder():
             return PutFolder(action.path, not action.created)

@@ -1,8 +1,10 @@
-"""Carrying out one action on the disk: all of it or none, and never over content that nobody has agreed to lose.
+"""Applying one action to the disk: completely or not at all, and never over unexpected content.
 
-A file's new content is written under a temporary name in the target's own folder. It then takes a free name, or changes places with the old
-file; what was displaced is hashed before it is thrown away (`temp_files.py`), and put back if it is somebody else's. Temporary names are
-`.<token>.<number>.<attempt>`, so that after a crash they can be found and told apart. Nothing is flushed before `flush`, once for all.
+A file's new content is written under a temporary name in the target's own folder. It is then
+renamed to a free name, or exchanged with the old file. The displaced file is hashed before it is
+deleted (`temp_files.py`), and put back if its content is not what the action expects. Temporary
+names have the form `.<token>.<number>.<attempt>`, so that they can be identified after a crash.
+Nothing is flushed before `complete`, which flushes everything at once.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self, assert_never
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Conflict, ObsidianError, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of
@@ -28,13 +31,14 @@ from obsidian_agent.vault.filesystem.temp_files import TempFiles, is_open_for_wr
 from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
 from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
 from obsidian_agent.vault.transaction.actions import (
-    SETS_BIRTH,
+    CAN_SET_BIRTH_TIME,
     Action,
     FileMetadata,
     MoveEntry,
     PutFile,
     PutFolder,
     Siblings,
+    rebased,
 )
 
 WRITE_FLAGS: Final = (
@@ -45,9 +49,12 @@ WRITE_FLAGS: Final = (
     | getattr(os, "O_CLOEXEC", 0)
 )
 INCOMPLETE_MODE: Final = 0o200
-"""Mode of a file that is to replace another while it is written: after a crash it tells what is half written from what was displaced."""
+"""The mode of a file while it is written to replace another one.
 
-_USUAL_MODE: Final = 0o666
+After a crash it distinguishes an incomplete file from a displaced one.
+"""
+
+_DEFAULT_MODE: Final = 0o666
 _NOT_A_FILE: Final = frozenset(
     {errno.ENOENT, errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENOTDIR}
 )
@@ -55,34 +62,45 @@ _HAS_ATTRIBUTES: Final = hasattr(os, "listxattr")
 _RECOVER: Final = "Run `obsidian-agent recover` when the disk works again."
 
 
+@dataclass(frozen=True, slots=True)
+class _OldFile:
+    """An open file that is about to be replaced."""
+
+    fd: int
+    status: os.stat_result
+
+
 class HalfDone(VaultError):
-    """The disk failed twice: doing an action and taking it back. Nothing is lost, and recovery sorts it out."""
+    """A failure both to apply an action and to reverse it.
+
+    Nothing is lost, and recovery repairs it.
+    """
 
 
 class Applier:
-    """Carries out actions in one vault. `token` is unlike that of any other run; numbers are those of the actions in their record.
+    """An applier of actions to one vault.
 
-    Files that `editing` holds open are changed there.
+    `token` is unique to the run. Files in `open_files` are changed in the editor. A restored file
+    is linked to a name of its old inode or, if all of those were replaced, to one of its
+    `siblings`. With `report_creation`, there is a warning if creation times of restored files are
+    lost.
 
-    `report_creation`: warn where creation times of files that were written back are lost.
-
-    A file that is written back is linked to a name of its old inode or, once all of those were replaced, to one of its `siblings`.
-
-    Only in recovery a note that has its new name already, beside the old one, is a move that was cut off; else somebody linked it.
+    If a moved note has its old and its new name at the same time, then with `recovering` this is an
+    interrupted move. Otherwise another program linked the note.
     """
 
     def __init__(
         self,
         handles: FolderHandles,
         token: str,
-        editing: OpenFiles | None = None,
+        open_files: OpenFiles | None = None,
         *,
         recovering: bool = False,
         report_creation: bool = True,
         siblings: Siblings | None = None,
     ) -> None:
         self._handles = handles
-        self._editing = editing
+        self._open_files = open_files
         self._recovering = recovering
         self._report_creation = report_creation
         self._token = token
@@ -90,30 +108,24 @@ class Applier:
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else None
         self._touched: dict[str, tuple[VaultPath, set[str]]] = {}
         self._devices: dict[int, int] = {}
-        self._temporaries = TempFiles(handles)
-        self._others = OtherNames(handles)
+        self._temp_files = TempFiles(handles)
+        self._other_names = OtherNames(handles)
         self._siblings = siblings or {}
-        self._alone: dict[VaultPath, tuple[int, int]] = {}
-        """Files written back without another name so far, and the inode they had."""
-        self._reborn = 0
+        self._unlinked: dict[VaultPath, tuple[int, int]] = {}
+        """Restored files without another name so far, and the inode they had."""
+        self._lost_birth_times = 0
 
     @property
     def warnings(self) -> list[Problem]:
-        """What people should know of what was done: what was put beside a note, and what could not be given back to one."""
-        warnings = [
-            *self._temporaries.warnings,
-            *map(_left_alone, self._alone),
-            *(self._editing.warnings if self._editing is not None else ()),
-        ]
-        if self._reborn and self._report_creation:
-            count = (
-                "One note that was written back has"
-                if self._reborn == 1
-                else f"{self._reborn:,} notes that were written back have"
-            )
-            warnings.append(
-                Problem("NOT_RESTORED", f"{count} a new creation time: this system cannot set it.")
-            )
+        """Warnings on files put beside a note and on metadata that could not be restored."""
+        warnings = [*self._temp_files.warnings, *map(_not_linked, self._unlinked)]
+        if self._open_files is not None:
+            warnings += self._open_files.warnings
+        if self._lost_birth_times and self._report_creation:
+            count = self._lost_birth_times
+            subject = f"{count:,} restored notes have" if count > 1 else "One restored note has"
+            message = f"{subject} a new creation time: this system cannot set it."
+            warnings.append(Problem("NOT_RESTORED", message))
         return warnings
 
     def __enter__(self) -> Self:
@@ -130,18 +142,19 @@ class Applier:
         self._devices.clear()
 
     def carry_out(self, action: Action, number: int, content: bytes = b"") -> bool:
-        """Do one action; `content` is what a file gets. False when a folder is there already, or must stay because it isn't empty.
+        """Apply one action. `content` is the new content of a file, `number` that of the action.
 
-        Conflict when the disk is not as the action expects, VaultError (IO_ERROR) when the system refuses: then the place is as it was.
-        HalfDone when it is not.
+        Returns False for a folder that exists already, or that stays because it is not empty.
+        Raises `Conflict` if the disk is not as the action expects and `VaultError` (IO_ERROR) if
+        the system refuses. The path is then unchanged; `HalfDone` is raised if it is not.
         """
-        self._temporaries.settle()
+        self._temp_files.finish_due()
         try:
             match action:
                 case PutFile():
                     self._put_file(action, number, content)
-                case PutFolder(path, made):
-                    return self._make_folder(path) if made else self._remove_folder(path)
+                case PutFolder(path, created):
+                    return self._make_folder(path) if created else self._remove_folder(path)
                 case MoveEntry():
                     self._move(action, number)
                 case _:
@@ -163,8 +176,11 @@ class Applier:
         return True
 
     def complete(self) -> None:
-        """Make everything that was carried out survive a power loss, with no temporary file left. HalfDone when the disk fails at that."""
-        if not self._temporaries.settle(wait=True):
+        """Delete all temporary files, and flush all changes so that they survive a power loss.
+
+        Raises `HalfDone` if the disk fails.
+        """
+        if not self._temp_files.finish_all():
             raise HalfDone(
                 "The disk fails: temporary files of this run could not be removed.", hint=_RECOVER
             )
@@ -175,7 +191,7 @@ class Applier:
                     system_calls.flush_disk(fd)
         except OSError as error:
             raise HalfDone(
-                f"What was written may not have reached the disk ({error.strerror or error}).",
+                f"The changes may not have reached the disk ({error.strerror or error}).",
                 hint=_RECOVER,
             ) from error
 
@@ -193,7 +209,7 @@ class Applier:
                 system_calls.flush_folder(handle)
 
     def _folder(self, folder: VaultPath) -> int:
-        """The handle of a folder in which a name is about to change."""
+        """Return the handle of a folder in which a name is about to change."""
         fd = self._handles.get(folder)
         if folder.text not in self._touched:
             self._touched[folder.text] = (folder, set())
@@ -202,81 +218,83 @@ class Applier:
                 self._devices[device] = os.dup(fd)
         return fd
 
-    def _temporary(self, number: int) -> str:
+    def _temp_name(self, number: int) -> str:
         self._attempts += 1
         return f".{self._token}.{number}.{self._attempts:x}"
 
-    # --- files -----------------------------------------------------------------------------------------------------------------
-
     def _put_file(self, action: PutFile, number: int, content: bytes) -> None:
-        if action.held and self._editing is not None and self._edit(action, self._editing, content):
+        if (
+            action.held
+            and self._open_files is not None
+            and self._edit(action, self._open_files, content)
+        ):
             self._folder(action.path.parent)
             self._touched[action.path.parent.text][1].add(action.path.name)
             return
-        others = self._names_besides(action)
+        other_names = self._names_of_old_file(action)
         folder = self._folder(action.path.parent)
-        temp = self._temporary(number)
+        temp = self._temp_name(number)
         if action.after is None:
             self._remove(action, folder, temp)
         else:
-            linked = any(self._link(action, other, folder, temp) for other in others)
+            linked = any(self._link(action, name, folder, temp) for name in other_names)
             if action.before is None:
                 self._create(action, folder, temp, None if linked else content)
             else:
                 self._replace(action, folder, temp, content, linked=linked)
-            self._note_written(action, linked=linked)
+            self._record_restored(action, linked=linked)
         if action.after is not None:
             self._touched[action.path.parent.text][1].add(action.path.name)
 
-    def _edit(self, action: PutFile, editing: OpenFiles, content: bytes) -> bool:
-        """Have a file that is open changed where it is open; False when it has to be done on the disk."""
+    def _edit(self, action: PutFile, open_files: OpenFiles, content: bytes) -> bool:
+        """Change an open file in the editor. Return False if it must be changed on the disk."""
         path = action.path
-        found, _ = self._handles.read_through(path)
-        if found is None or found.hash != action.before:
+        current, _ = self._handles.read_through(path)
+        if current is None or current.hash != action.before:
             raise _changed(path)
+        done: bool | None
         try:
-            done, why = (
-                editing.write(path.text, found.data, content),
-                "it says so, and the file is as before",
-            )
+            done = open_files.write(path.text, current.data, content)
+            reason = "Obsidian reports success, but the file is unchanged"
         except ObsidianError as error:
-            done, why = None, error.message
+            done, reason = None, error.message
         if done is False:
             return False
-        # What the person typed since may be in the file too. Otherwise nobody knows whether it was done, but for the disk.
-        found, _ = self._handles.read_through(path)
-        if found is not None and (
-            found.hash == action.after or (done and found.hash != action.before)
+        # The file may also hold text that the user typed since. If it is unknown whether Obsidian
+        # changed it, only the content on the disk can show it.
+        current, _ = self._handles.read_through(path)
+        if current is not None and (
+            current.hash == action.after or (done and current.hash != action.before)
         ):
             return True
         raise HalfDone(
-            f"{path.text} is open in Obsidian, and may or may not have been changed there: {why}",
+            f"{path.text} is open in Obsidian. It is unknown if it was changed there: {reason}",
             path=path.text,
             hint=_RECOVER,
         )
 
-    def _names_besides(self, action: PutFile) -> list[VaultPath]:
-        """Return the other names of a file that is written back: those of its old inode first, then its siblings."""
+    def _names_of_old_file(self, action: PutFile) -> list[VaultPath]:
+        """Return the other names of a restored file: those of its old inode, then its siblings."""
         inode = action.becomes.inode if action.becomes is not None else None
         if inode is None:
             return []
-        same = self._others.of(inode)
+        name = self._other_names.of(inode)
         siblings = [path for path in self._siblings.get(inode, ()) if path != action.path]
-        return siblings if same is None else [same, *siblings]
+        return siblings if name is None else [name, *siblings]
 
-    def _note_written(self, action: PutFile, *, linked: bool) -> None:
-        """Remember what a file that was written back has lost."""
+    def _record_restored(self, action: PutFile, *, linked: bool) -> None:
+        """Record the metadata that a restored file has lost."""
         if action.becomes is None:
             return
-        self._reborn += not linked and not SETS_BIRTH
+        self._lost_birth_times += not linked and not CAN_SET_BIRTH_TIME
         inode = action.becomes.inode
         if linked:
-            self._alone = {path: old for path, old in self._alone.items() if old != inode}
+            self._unlinked = {path: old for path, old in self._unlinked.items() if old != inode}
         elif inode is not None:
-            self._alone[action.path] = inode
+            self._unlinked[action.path] = inode
 
     def _link(self, action: PutFile, other: VaultPath, folder: int, temp: str) -> bool:
-        """Give the temporary name to a file that is known by another name, if it has the content that is wanted."""
+        """Link the temporary name to an existing file, if that has the new content."""
         try:
             source = (
                 folder if other.parent == action.path.parent else self._handles.get(other.parent)
@@ -285,23 +303,23 @@ class Applier:
         except (OSError, VaultError):
             return False
         try:
-            found = content_of(folder, temp)
-            if found is not None and found.hash == action.after:
+            current = content_of(folder, temp)
+            if current is not None and current.hash == action.after:
                 return True
         except OSError:
             pass
-        self._temporaries.discard(action.path, folder, temp)
+        self._temp_files.discard(action.path, folder, temp)
         return False
 
     def _create(self, action: PutFile, folder: int, temp: str, content: bytes | None) -> None:
-        """Make a file; with content None it lies under its temporary name already."""
+        """Create a file. With `content` None it exists already under its temporary name."""
         path = action.path
         try:
             if content is not None:
                 fd = os.open(
                     temp,
                     WRITE_FLAGS,
-                    _USUAL_MODE if action.mode is None else action.mode,
+                    _DEFAULT_MODE if action.mode is None else action.mode,
                     dir_fd=folder,
                 )
                 try:
@@ -314,10 +332,10 @@ class Applier:
                     os.close(fd)
             rename_to_free(folder, temp, folder, path.name)
         except BaseException as error:
-            self._temporaries.discard(path, folder, temp)
+            self._temp_files.discard(path, folder, temp)
             if isinstance(error, FileExistsError):
                 raise Conflict(
-                    f"{path.text} exists by now, so it is not created.", path=path.text
+                    f"{path.text} now exists, so it was not created.", path=path.text
                 ) from None
             raise
 
@@ -326,84 +344,88 @@ class Applier:
     ) -> None:
         path = action.path
         try:
-            old = os.open(path.name, READ_FLAGS, dir_fd=folder)
+            fd = os.open(path.name, READ_FLAGS, dir_fd=folder)
         except OSError as error:
             raise (_changed(path) if error.errno in _NOT_A_FILE else error) from error
         try:
-            status = os.fstat(old)
-            if not stat.S_ISREG(status.st_mode):
+            old = _OldFile(fd, os.fstat(fd))
+            if not stat.S_ISREG(old.status.st_mode):
                 raise _changed(path)
             if not linked:
                 try:
-                    self._write_like(old, status, folder, temp, content, action.becomes)
+                    self._write_temp(old, folder, temp, content, action.becomes)
                 except BaseException:
-                    self._temporaries.discard(path, folder, temp)
+                    self._temp_files.discard(path, folder, temp)
                     raise
-            written = self._swap(action, folder, temp, old, status, content)
+            written = self._swap(action, folder, temp, old, content)
         finally:
-            close_quietly(old)
-        self._temporaries.let_go(path, folder, temp, action.before or "", written=written)
+            close_quietly(fd)
+        self._temp_files.discard_displaced(path, folder, temp, action.before or "", written=written)
 
-    def _write_like(
+    def _write_temp(
         self,
-        old: int,
-        status: os.stat_result,
+        old: _OldFile,
         folder: int,
         temp: str,
         content: bytes,
-        stamp: FileMetadata | None,
+        metadata: FileMetadata | None,
     ) -> None:
-        """New content under the temporary name, with the mode, and where allowed the owner and attributes, of the old file."""
+        """Write the new content under the temporary name.
+
+        The file gets the mode and, where allowed, the owner and attributes of the old one.
+        """
         fd = os.open(temp, WRITE_FLAGS, INCOMPLETE_MODE, dir_fd=folder)
         try:
             write_all(fd, content)
-            if self._owner is not None and (status.st_uid, status.st_gid) != self._owner:
+            owner = (old.status.st_uid, old.status.st_gid)
+            if self._owner is not None and owner != self._owner:
                 with contextlib.suppress(OSError):
-                    os.fchown(fd, status.st_uid, status.st_gid)
+                    os.fchown(fd, *owner)
             if _HAS_ATTRIBUTES:
-                _copy_attributes(old, fd)
-            os.fchmod(fd, stat.S_IMODE(status.st_mode))
-            if stamp is not None:
-                set_times(fd, stamp)
+                _copy_attributes(old.fd, fd)
+            os.fchmod(fd, stat.S_IMODE(old.status.st_mode))
+            if metadata is not None:
+                set_times(fd, metadata)
         finally:
             os.close(fd)
 
     def _swap(
-        self,
-        action: PutFile,
-        folder: int,
-        temp: str,
-        old: int,
-        status: os.stat_result,
-        content: bytes,
+        self, action: PutFile, folder: int, temp: str, old: _OldFile, content: bytes
     ) -> bool | None:
-        """Let the new content take the old one's place. Afterwards the old content is under the temporary name, or nothing is.
+        """Put the new content in place of the old one.
 
-        Whether somebody has the old one open for writing (None: not known).
+        Afterwards the temporary name is that of the old file, or free. Return True if a program has
+        the old file open for writing, None if that is unknown.
         """
         path = action.path
         try:
             exchanged = exchange(folder, temp, path.name)
             if not exchanged:
-                if _hash(old, status) != action.before or not _is_at(folder, path.name, status):
+                if _hash(old.fd, old.status) != action.before or not _is_at(
+                    folder, path.name, old.status
+                ):
                     raise _changed(path)
                 os.replace(temp, path.name, src_dir_fd=folder, dst_dir_fd=folder)
                 return False
         except BaseException as error:
-            self._temporaries.discard(path, folder, temp)
+            self._temp_files.discard(path, folder, temp)
             raise (_changed(path) if isinstance(error, FileNotFoundError) else error) from None
         expected = False
-        # Asked first: whoever comes later does not know the temporary name.
-        written = is_open_for_writing(old)
+        # Check this first: no program can open the old file by its path any more.
+        written = is_open_for_writing(old.fd)
         try:
-            expected = _is_at(folder, temp, status) and _hash(old, status) == action.before
+            expected = (
+                _is_at(folder, temp, old.status) and _hash(old.fd, old.status) == action.before
+            )
         finally:
             if not expected:
-                with _taking_back(path):
+                with _restoring(path):
                     exchange(folder, temp, path.name)
-                    # While the new content was in its place, somebody may have opened that.
-                    written = _check_own(folder, temp, content)
-                self._temporaries.let_go(path, folder, temp, action.after or "", written=written)
+                    # Another program may have opened the new content while it was in place.
+                    written = _check_temp(folder, temp, content)
+                self._temp_files.discard_displaced(
+                    path, folder, temp, action.after or "", written=written
+                )
         if not expected:
             raise _changed(path)
         return written
@@ -427,13 +449,11 @@ class Applier:
                 raise
         finally:
             if not expected:
-                with _taking_back(path):
+                with _restoring(path):
                     rename_to_free(folder, temp, folder, path.name)
         if not expected:
             raise _changed(path)
-        self._temporaries.let_go(path, folder, temp, action.before or "", written=written)
-
-    # --- folders and moves -----------------------------------------------------------------------------------------------------
+        self._temp_files.discard_displaced(path, folder, temp, action.before or "", written=written)
 
     def _make_folder(self, path: VaultPath) -> bool:
         folder = self._folder(path.parent)
@@ -442,13 +462,13 @@ class Applier:
         except FileExistsError:
             if not stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
                 raise Conflict(
-                    f"{path.text} cannot be made: a file has that name.", path=path.text
+                    f"{path.text} cannot be created: a file has that name.", path=path.text
                 ) from None
             return False
         return True
 
     def _remove_folder(self, path: VaultPath) -> bool:
-        self._temporaries.clear(path)
+        self._temp_files.clear(path)
         folder = self._folder(path.parent)
         self._handles.drop(path)
         try:
@@ -468,7 +488,7 @@ class Applier:
         path, new_path = action.path, action.new_path
         self._check_moved(action)
         source = self._folder(path.parent)
-        # A second look for the same folder might close the first handle, because of its age.
+        # Getting the same folder twice could close the first handle, because of its age.
         target = source if new_path.parent == path.parent else self._folder(new_path.parent)
         try:
             rename_to_free(source, path.name, target, new_path.name)
@@ -476,12 +496,12 @@ class Applier:
             raise _changed(path) from None
         except FileExistsError:
             self._move_onto_itself(action, source, target, number)
-        self._others.forget()
+        self._other_names.forget()
         for siblings in self._siblings.values():
-            siblings[:] = [_rebased(known, path, new_path) for known in siblings]
+            siblings[:] = [rebased(sibling, path, new_path) for sibling in siblings]
         if action.folder:
             self._handles.forget()
-            self._temporaries.moved(path, new_path)
+            self._temp_files.moved(path, new_path)
             below = [
                 text
                 for text, (folder, _) in self._touched.items()
@@ -503,43 +523,50 @@ class Applier:
             raise _changed(path)
 
     def _move_onto_itself(self, action: MoveEntry, source: int, target: int, number: int) -> None:
-        """The new name is the entry itself: another spelling on a disk that ignores case, or the link of a move that was cut off."""
+        """Move an entry to a name that exists already and is the entry itself.
+
+        This is another spelling on a case-insensitive disk, or the hard link of an interrupted
+        move.
+        """
         path, new_path = action.path, action.new_path
-        here = os.stat(path.name, dir_fd=source, follow_symlinks=False)
-        if not _is_at(target, new_path.name, here):
+        status = os.stat(path.name, dir_fd=source, follow_symlinks=False)
+        if not _is_at(target, new_path.name, status):
             raise Conflict(
-                f"{path.text} cannot move: {new_path.text} exists by now.", path=path.text
+                f"{path.text} cannot be moved: {new_path.text} now exists.", path=path.text
             )
         if collision_key(path.text) != collision_key(new_path.text):
-            if not self._recovering or here.st_nlink < 2 or action.folder:
+            if not self._recovering or status.st_nlink < 2 or action.folder:
                 raise Conflict(
-                    f"{path.text} cannot move: {new_path.text} is the same file.", path=path.text
+                    f"{path.text} cannot be moved: {new_path.text} is the same file.",
+                    path=path.text,
                 )
             os.unlink(path.name, dir_fd=source)
             return
-        temp = self._temporary(number)
+        temp = self._temp_name(number)
         rename_to_free(source, path.name, source, temp)
         try:
             rename_to_free(source, temp, target, new_path.name)
         except BaseException as error:
-            with _taking_back(path):
+            with _restoring(path):
                 rename_to_free(source, temp, source, path.name)
             if isinstance(error, FileExistsError):
                 raise Conflict(
-                    f"{path.text} cannot move: {new_path.text} is another name of the same file.",
+                    f"{path.text} cannot be moved: "
+                    f"{new_path.text} is another name of the same file.",
                     path=path.text,
                 ) from None
             raise
 
 
 @contextlib.contextmanager
-def _taking_back(path: VaultPath) -> Iterator[None]:
-    """Around the way back of an action: when that fails too, the file is still there under its temporary name."""
+def _restoring(path: VaultPath) -> Iterator[None]:
+    """Raise `HalfDone` if an action cannot be reversed. The file then keeps its temporary name."""
     try:
         yield
     except OSError as error:
         raise HalfDone(
-            f"{path.text} could neither be changed nor put back ({error.strerror}); its content is safe beside it.",
+            f"{path.text} could neither be changed nor restored ({error.strerror}). "
+            "Its content is safe in a temporary file beside it.",
             path=path.text,
             hint=_RECOVER,
         ) from error
@@ -550,24 +577,25 @@ def _hash(fd: int, status: os.stat_result) -> str:
 
 
 def _is_at(folder: int, name: str, status: os.stat_result) -> bool:
-    """Whether the entry under this name is the one with this status."""
+    """Return True if this name is that of the file with this status."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        current = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
+    return (current.st_dev, current.st_ino) == (status.st_dev, status.st_ino)
 
 
-def _check_own(folder: int, temp: str, content: bytes) -> bool | None:
-    """OSError unless the temporary file holds what was written to it: somebody may have replaced the file while it was at its place.
+def _check_temp(folder: int, temp: str, content: bytes) -> bool | None:
+    """Return True if a program has the temporary file open for writing, None if that is unknown.
 
-    Whether somebody has it open for writing (None: not known).
+    Raises OSError if its content is not `content`: another program may have replaced the file while
+    it was in place.
     """
     fd = os.open(temp, READ_FLAGS, dir_fd=folder)
     try:
         written = is_open_for_writing(fd)
         if read_all(fd, len(content)) != content:
-            raise OSError(errno.EBUSY, "another program writes it again and again")
+            raise OSError(errno.EBUSY, "another program keeps writing it")
         return written
     finally:
         close_quietly(fd)
@@ -583,11 +611,7 @@ def _copy_attributes(source: int, target: int) -> None:
             os.setxattr(target, name, os.getxattr(source, name))
 
 
-def _rebased(path: VaultPath, old: VaultPath, new: VaultPath) -> VaultPath:
-    return path.rebased(old, new) if path == old or path.within(old) else path
-
-
-def _left_alone(path: VaultPath) -> Problem:
+def _not_linked(path: VaultPath) -> Problem:
     message = (
         f"{path.text} was one file under several names. None of the other names in this vault has "
         "its old content now, so it is a file of its own."
@@ -597,39 +621,42 @@ def _left_alone(path: VaultPath) -> Problem:
 
 def _changed(path: VaultPath) -> Conflict:
     return Conflict(
-        f"{path.text} is no longer what the preview read; it was left alone.", path=path.text
+        f"{path.text} is no longer what the preview read, so it was skipped.", path=path.text
     )
 
 
-def set_times(fd: int, stamp: FileMetadata) -> None:
-    """Give a file the times of a stamp, as far as the system lets it."""
+def set_times(fd: int, metadata: FileMetadata) -> None:
+    """Set the times of a file, as far as the system permits."""
     now = time.time_ns()
-    if stamp.born_ns is not None:
-        os.utime(fd, ns=(now, stamp.born_ns))
-    os.utime(fd, ns=(now, stamp.modified_ns))
+    if metadata.born_ns is not None:
+        os.utime(fd, ns=(now, metadata.born_ns))
+    os.utime(fd, ns=(now, metadata.modified_ns))
 
 
 class OtherNames:
-    """Where in the vault a file has its other names. The vault is looked through when that is asked, and again after `forget`."""
+    """The names of files in the vault, by inode. The vault is searched once until `forget`."""
 
     def __init__(self, handles: FolderHandles) -> None:
         self._handles = handles
-        self._found: Mapping[int, Sequence[VaultPath]] | None = None
+        self._names: Mapping[int, Sequence[VaultPath]] | None = None
 
     def forget(self) -> None:
-        """Names have changed since."""
-        self._found = None
+        """Discard the names, after one of them has changed."""
+        self._names = None
 
     def of(self, inode: tuple[int, int]) -> VaultPath | None:
-        """A name of the file with this (device, inode), or None when it has none in the vault. VaultError when the disk fails."""
-        if self._found is None:
-            found = defaultdict[int, list[VaultPath]](list)
+        """Return a name of the file with this (device, inode), or None if the vault has none.
+
+        Raises `VaultError` if the disk fails.
+        """
+        if self._names is None:
+            names = defaultdict[int, list[VaultPath]](list)
             for folder, entry in self._handles.entries():
                 if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
                     with contextlib.suppress(PathRefused):
-                        found[entry.inode()].append(from_disk(folder, entry.name))
-            self._found = found
-        for path in self._found.get(inode[1], ()):
+                        names[entry.inode()].append(from_disk(folder, entry.name))
+            self._names = names
+        for path in self._names.get(inode[1], ()):
             status = self._handles.status(path)
             if status is not None and (status.st_dev, status.st_ino) == inode:
                 return path

@@ -1,8 +1,9 @@
-"""What the disk says about actions that have not been carried out: is each one still possible, already done, or overtaken by somebody else?
+"""A check of actions before they are applied: each is possible, done already, or not possible.
 
-A list of actions is judged as a whole before the first one touches the disk. So the survey keeps a map of what the disk would look like
-after the actions assumed so far: where moved entries still lie, what is new, what is gone. The same survey serves the check before a run
-(the actions themselves), undo, and the look at an interrupted run (their reverses, last one first).
+A list of actions is checked as a whole before the first one changes the disk. The survey therefore
+keeps a map of the disk after the actions that it has assumed so far: the locations of moved
+entries, new entries and removed ones. The same survey serves the check before a run (the actions
+themselves), and undo and recovery (their reverses, starting with the last one).
 """
 
 from __future__ import annotations
@@ -21,68 +22,73 @@ from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
 
 Images = Callable[[str], bytes | None]
-"""The bytes with a hash, or None where they are not known."""
+"""A function that returns the bytes with a hash, or None if they are not stored."""
 
 _LISTED_AFTER = 8
+"""Names that are checked separately in a folder before it is listed."""
 _BLOCK = 512
+"""Bytes of the smallest unit that a disk writes."""
 
 
 class State(Enum):
-    """How the disk stands to an action."""
+    """The state of the disk in relation to an action."""
 
     READY = auto()
-    """It is as the action expects: it can be carried out."""
+    """The disk is as the action expects: it can be applied."""
     DONE = auto()
-    """It is as the action would leave it."""
+    """The disk is as the action would leave it."""
     TORN = auto()
-    """A file of ours whose bytes never reached the disk; the action can be carried out over it."""
+    """A run's file was only partly written before a power loss. The action can be applied to it."""
     FOREIGN = auto()
-    """Somebody else's content, or a place that cannot be reached without leaving the vault."""
+    """The content is from another program, or the path leads out of the vault."""
     MISSING = auto()
-    """The entry, or the folder it belongs into, is gone."""
+    """The entry, or the folder it belongs in, is gone."""
     BLOCKED = auto()
-    """The place where the entry belongs is taken."""
+    """The target path is in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The state of one action; `actual` is the hash of the content that is there (None: no file), `content` that content as read.
-
-    `real` is where the file really is when the path is a link.
-    """
+    """The state of one action."""
 
     state: State
     reason: str = ""
     actual: str | None = None
+    """The hash of the current content; None stands for no file."""
     content: Content | None = None
+    """The current content, if it was read."""
     status: os.stat_result | None = None
     real: VaultPath | None = None
+    """The path of the file itself if the action's path is a link."""
 
     @property
     def possible(self) -> bool:
-        """Whether the action can be carried out as it is."""
+        """True if the action can be applied."""
         return self.state is State.READY or self.state is State.TORN
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
-    """An entry on the map: where it lies on the disk (None: it is not there yet), and its content where an action gave it one."""
+class _MappedEntry:
+    """An entry of the map."""
 
     disk: VaultPath | None
+    """The current path on the disk; None if the entry does not exist yet."""
     exists: bool = True
     hash: str | None = None
+    """The hash of the content that an assumed action wrote."""
 
 
-_GONE = _Spot(None, exists=False)
-_NEW_FOLDER = _Spot(None)
+_GONE = _MappedEntry(None, exists=False)
+_NEW_FOLDER = _MappedEntry(None)
 
 
 class Survey:
-    """Looks at actions in the order in which they would be carried out. Reads the disk, never writes it.
+    """A check of actions in the order in which they would be applied. It never writes to the disk.
 
-    `images` are those of an interrupted run, whose half-done moves are known for what they are. If the machine went down since, at
-    `torn_before` (nanoseconds since the epoch), content last written before then that is a torn version of these images is told from
-    foreign content; what was written later is somebody's, and so is everything when only the process ended.
+    `images` are those of an interrupted run, whose half-finished moves are then recognized.
+    `torn_before` is the time (in nanoseconds since the epoch) of a restart of the machine since
+    that run: a file last written before it may be a torn version of these images. A file written
+    later, or any file if only the process ended, is foreign.
     """
 
     def __init__(
@@ -95,124 +101,125 @@ class Survey:
         self._handles = handles
         self._images = images
         self._torn_before = torn_before
-        self._map: dict[str, _Spot] = {}
-        self._structure = False
-        self._asked: dict[str, int] = {}
+        self._map: dict[str, _MappedEntry] = {}
+        self._paths_changed = False
+        """True if an assumed action moves an entry, or creates or removes a folder."""
+        self._checks: dict[str, int] = {}
+        """The number of names checked in each folder."""
         self._listed: dict[str, frozenset[str]] = {}
 
-    # --- the map ---------------------------------------------------------------------------------------------------------------
-
     def assume(self, action: Action) -> None:
-        """From here on the action counts as carried out."""
+        """Treat the action as applied from now on."""
         match action:
             case PutFile(path, _, after):
-                spot = self._spot(path)
-                self._map[path.text] = (
-                    _GONE
-                    if after is None
-                    else _Spot(spot.disk if spot.exists else None, hash=after)
-                )
-            case PutFolder(path, made):
-                self._structure = True
-                self._map[path.text] = _NEW_FOLDER if made else _GONE
+                if after is None:
+                    self._map[path.text] = _GONE
+                else:
+                    entry = self._locate(path)
+                    disk = entry.disk if entry.exists else None
+                    self._map[path.text] = _MappedEntry(disk, hash=after)
+            case PutFolder(path, created):
+                self._paths_changed = True
+                self._map[path.text] = _NEW_FOLDER if created else _GONE
             case MoveEntry():
-                self._structure = True
-                spot = self._spot(action.path)
+                self._paths_changed = True
+                entry = self._locate(action.path)
                 if action.folder:
-                    self._carry_along(action.path, action.new_path)
+                    self._move_below(action.path, action.new_path)
                 self._map[action.path.text] = _GONE
-                self._map[action.new_path.text] = spot
+                self._map[action.new_path.text] = entry
             case _:
                 assert_never(action)
 
-    def _carry_along(self, old: VaultPath, new: VaultPath) -> None:
-        # What was known of an earlier folder at the new place says nothing of this one.
+    def _move_below(self, old: VaultPath, new: VaultPath) -> None:
+        # Entries of an earlier folder at the new path do not belong to this one.
         for text in [text for text in self._map if text.startswith(new.text + "/")]:
             del self._map[text]
         below = old.text + "/"
         for text in [text for text in self._map if text.startswith(below)]:
             self._map[f"{new.text}/{text[len(below) :]}"] = self._map.pop(text)
 
-    def _spot(self, path: VaultPath) -> _Spot:
-        known = self._map.get(path.text)
-        if known is not None:
-            return known
-        if self._structure:
+    def _locate(self, path: VaultPath) -> _MappedEntry:
+        mapped = self._map.get(path.text)
+        if mapped is not None:
+            return mapped
+        if self._paths_changed:
             folder = path.parent
             while not folder.is_root:
                 above = self._map.get(folder.text)
                 if above is not None:
-                    return _GONE if above.disk is None else _Spot(path.rebased(folder, above.disk))
+                    if above.disk is None:
+                        return _GONE
+                    return _MappedEntry(path.rebased(folder, above.disk))
                 folder = folder.parent
-        return _Spot(path)
-
-    # --- looking ---------------------------------------------------------------------------------------------------------------
+        return _MappedEntry(path)
 
     def check(self, action: Action) -> Finding:
-        """How the disk stands to one action, all assumed actions taken as done."""
+        """Return the state of an action, with all assumed actions applied."""
         try:
             match action:
                 case PutFile():
-                    return self._look_at_file(action)
+                    return self._check_file(action)
                 case PutFolder():
-                    return self._look_at_folder(action)
+                    return self._check_folder(action)
                 case MoveEntry():
-                    return self._look_at_move(action)
+                    return self._check_move(action)
                 case _:
                     assert_never(action)
         except PathRefused as refusal:
-            # A folder or note that somebody has moved elsewhere, with a link in its place.
+            # Another program moved a folder or note and left a link in its place.
             return Finding(State.FOREIGN, f"it cannot be reached: {refusal.message.rstrip('.')}")
         except VaultError as error:
             if isinstance(error.__cause__, PermissionError):
                 return Finding(State.FOREIGN, "this user may not read it")
             raise
 
-    def _look_at_file(self, action: PutFile) -> Finding:
-        spot = self._spot(action.path)
-        if spot.exists and spot.disk is None and spot.hash is None:
+    def _check_file(self, action: PutFile) -> Finding:
+        entry = self._locate(action.path)
+        if entry.exists and entry.disk is None and entry.hash is None:
             return Finding(State.FOREIGN, "there is a folder in its place")
-        if not spot.exists or spot.disk is None or spot.hash is not None:
-            return self._judged(action, spot.hash, None)
-        if action.before is None and self._free(spot.disk):
-            return self._creatable(spot.disk)
-        content, real = self._handles.read_through(spot.disk)
+        if not entry.exists or entry.disk is None or entry.hash is not None:
+            return self._compare(action, entry.hash, None)
+        if action.before is None and self._is_free(entry.disk):
+            return self._check_parent(entry.disk)
+        content, real = self._handles.read_through(entry.disk)
         if content is None:
-            if self._handles.status(spot.disk) is not None:
+            if self._handles.status(entry.disk) is not None:
                 return Finding(
                     State.FOREIGN, "there is a folder, a link or a special file in its place"
                 )
-            return self._judged(action, None, None)
-        return self._judged(action, content.hash, content, real)
+            return self._compare(action, None, None)
+        return self._compare(action, content.hash, content, real)
 
-    def _judged(
+    def _compare(
         self,
         action: PutFile,
         actual: str | None,
         content: Content | None,
         real: VaultPath | None = None,
     ) -> Finding:
-        status = content.status if content else None
+        reason = ""
         if actual == action.before:
-            return Finding(State.READY, "", actual, content, status, real)
-        if actual == action.after:
-            return Finding(State.DONE, "", actual, content, status, real)
-        if actual is None:
+            state = State.READY
+        elif actual == action.after:
+            state = State.DONE
+        elif actual is None:
             return Finding(State.MISSING, "it is gone")
-        if content is not None and self._torn(content, action):
-            return Finding(
-                State.TORN, "only a part of it reached the disk", actual, content, status, real
-            )
-        reason = "there is a file now" if action.before is None else "its content has changed"
-        return Finding(State.FOREIGN, reason, actual, content, status, real)
+        elif content is not None and self._is_torn(content, action):
+            state, reason = State.TORN, "only a part of it reached the disk"
+        else:
+            state = State.FOREIGN
+            reason = "there is a file now" if action.before is None else "its content has changed"
+        status = content.status if content else None
+        return Finding(state, reason, actual=actual, content=content, status=status, real=real)
 
-    def _torn(self, content: Content, action: PutFile) -> bool:
+    def _is_torn(self, content: Content, action: PutFile) -> bool:
         return self._images is not None and is_torn_of(
             content, action, self._images, self._torn_before
         )
 
-    def _creatable(self, path: VaultPath) -> Finding:
-        """A free name: the file can be made if its folder is there."""
+    def _check_parent(self, path: VaultPath) -> Finding:
+        """Check that a file with a free name can be created: its folder must exist."""
         if (
             path.parent.is_root
             or path.parent.text in self._listed
@@ -221,13 +228,13 @@ class Survey:
             return Finding(State.READY)
         return Finding(State.MISSING, "its folder is gone")
 
-    def _free(self, path: VaultPath) -> bool:
-        """Whether nothing has this name; a folder that is asked about often is listed once."""
+    def _is_free(self, path: VaultPath) -> bool:
+        """Return True if no entry has this name. After several names the folder is listed."""
         folder = path.parent
         names = self._listed.get(folder.text)
         if names is None:
-            asked = self._asked[folder.text] = self._asked.get(folder.text, 0) + 1
-            if asked <= _LISTED_AFTER:
+            checks = self._checks[folder.text] = self._checks.get(folder.text, 0) + 1
+            if checks <= _LISTED_AFTER:
                 return self._handles.status(path) is None
             try:
                 names = self._listed[folder.text] = frozenset(os.listdir(self._handles.get(folder)))
@@ -235,104 +242,107 @@ class Survey:
                 return self._handles.status(path) is None
         return path.name not in names
 
-    def _look_at_folder(self, action: PutFolder) -> Finding:
-        spot = self._spot(action.path)
-        status = self._handles.status(spot.disk) if spot.exists and spot.disk is not None else None
-        there = spot.exists and (spot.disk is None or status is not None)
+    def _check_folder(self, action: PutFolder) -> Finding:
+        entry = self._locate(action.path)
+        status = self._status(entry)
+        exists = entry.exists and (entry.disk is None or status is not None)
         if status is not None and not stat.S_ISDIR(status.st_mode):
             return Finding(State.FOREIGN, "there is a file in the folder's place", status=status)
-        if there != action.created:
-            if (
-                action.created
-                and spot.exists
-                and spot.disk is not None
-                and self._creatable(spot.disk).state is State.MISSING
-            ):
-                return Finding(State.MISSING, "the folder above it is gone")
-            return Finding(State.READY, status=status)
-        return Finding(State.DONE, status=status)
+        if exists == action.created:
+            return Finding(State.DONE, status=status)
+        if action.created and entry.exists and entry.disk is not None:
+            parent = self._check_parent(entry.disk)
+            if parent.state is State.MISSING:
+                return Finding(State.MISSING, "its parent folder is gone")
+        return Finding(State.READY, status=status)
 
-    def _look_at_move(self, action: MoveEntry) -> Finding:
-        source, target = self._spot(action.path), self._spot(action.new_path)
+    def _check_move(self, action: MoveEntry) -> Finding:
+        source, target = self._locate(action.path), self._locate(action.new_path)
+        blocked = f"its target {action.new_path.text} is in use"
         if source.exists and source.disk is None:
             if source.hash is not None and source.hash != action.hash:
                 return Finding(State.FOREIGN, "its content has changed", source.hash)
             if target.exists and (
                 target.disk is None or self._handles.status(target.disk) is not None
             ):
-                return Finding(
-                    State.BLOCKED, f"its place {action.new_path.text} is taken", source.hash
-                )
+                return Finding(State.BLOCKED, blocked, source.hash)
             return Finding(State.READY)
-        here = self._entry(source, action)
-        there = self._entry(target, action)
-        if here.state is State.READY:
-            if there.state is State.MISSING or self._same_entry(here, there, action):
-                return here
-            if action.inode is not None and _inode(there) == action.inode != _inode(here):
-                return Finding(State.DONE, status=there.status)
-            return Finding(
-                State.BLOCKED,
-                f"its place {action.new_path.text} is taken",
-                here.actual,
-                status=here.status,
-            )
-        if there.state is State.READY:
-            return Finding(State.DONE, "", there.actual, status=there.status)
-        return here
+        old = self._check_moved(source, action)
+        new = self._check_moved(target, action)
+        if old.state is State.READY:
+            if new.state is State.MISSING or self._is_same_entry(old, new, action):
+                return old
+            if action.inode is not None and _inode(new) == action.inode != _inode(old):
+                return Finding(State.DONE, status=new.status)
+            return Finding(State.BLOCKED, blocked, old.actual, status=old.status)
+        if new.state is State.READY:
+            return Finding(State.DONE, "", new.actual, status=new.status)
+        return old
 
-    def _same_entry(self, here: Finding, there: Finding, action: MoveEntry) -> bool:
-        """Whether both names are one entry: another spelling on a disk that ignores case, or a link left by a move that was cut off."""
-        if _inode(here) != _inode(there):
+    def _is_same_entry(self, old: Finding, new: Finding, action: MoveEntry) -> bool:
+        """Return True if both paths of a move are one entry.
+
+        These are two spellings of a name on a case-insensitive disk, or the hard link of an
+        interrupted move.
+        """
+        if _inode(old) != _inode(new):
             return False
         if collision_key(action.path.text) != collision_key(action.new_path.text):
             return self._images is not None
-        # Two spellings of a file with several names may be two of these names.
-        links = there.status.st_nlink if there.status is not None and not action.folder else 1
-        spot = self._spot(action.new_path)
-        if links < 2 or spot.disk is None:
+        # A file with several names may have both spellings as separate names.
+        links = new.status.st_nlink if new.status is not None and not action.folder else 1
+        entry = self._locate(action.new_path)
+        if links < 2 or entry.disk is None:
             return True
         try:
-            return spot.disk.name not in os.listdir(self._handles.get(spot.disk.parent))
+            return entry.disk.name not in os.listdir(self._handles.get(entry.disk.parent))
         except OSError as error:
-            raise io_error(error, spot.disk) from error
+            raise io_error(error, entry.disk) from error
 
-    def _entry(self, spot: _Spot, action: MoveEntry) -> Finding:
-        """Whether the entry at a spot is the one that the action moves: READY, FOREIGN or MISSING."""
-        status = self._handles.status(spot.disk) if spot.exists and spot.disk is not None else None
-        if status is None or spot.disk is None:
+    def _check_moved(self, entry: _MappedEntry, action: MoveEntry) -> Finding:
+        """Return READY if this is the entry that the action moves, else FOREIGN or MISSING."""
+        status = self._status(entry)
+        if status is None or entry.disk is None:
             return Finding(State.MISSING, "it is gone")
         if action.folder != stat.S_ISDIR(status.st_mode):
             return Finding(State.FOREIGN, "there is something else in its place", status=status)
         if action.hash is None:
             return Finding(State.READY, status=status)
-        if spot.hash is not None:
-            actual: str | None = spot.hash
+        if entry.hash is not None:
+            actual: str | None = entry.hash
         else:
-            content, _ = self._handles.read_through(spot.disk)
+            content, _ = self._handles.read_through(entry.disk)
             actual = content.hash if content else None
         if actual == action.hash:
             return Finding(State.READY, "", actual, status=status)
         return Finding(State.FOREIGN, "its content has changed", actual, status=status)
 
+    def _status(self, entry: _MappedEntry) -> os.stat_result | None:
+        if not entry.exists or entry.disk is None:
+            return None
+        return self._handles.status(entry.disk)
+
 
 def is_torn_of(content: Content, action: PutFile, images: Images, torn_before: int | None) -> bool:
-    """Whether a file, last written before the machine went down, holds what that left of the images of an action."""
+    """Return True if a file is a torn version of the content before or after an action.
+
+    It must have been written last before `torn_before`, the restart of the machine.
+    """
     if torn_before is None or content.status.st_mtime_ns >= torn_before:
         return False
-    known = (images(hash) for hash in (action.after, action.before) if hash is not None)
-    return any(image is not None and is_torn(content.data, image) for image in known)
+    candidates = (images(hash) for hash in (action.after, action.before) if hash is not None)
+    return any(image is not None and is_torn(content.data, image) for image in candidates)
 
 
 def is_torn(data: bytes, image: bytes) -> bool:
-    """Whether `data` is what a power loss can leave of `image`: nothing, a beginning, or some blocks as zeros."""
+    """Return True if a power loss can turn `image` into `data`: a beginning, or blocks of zeros."""
     if len(data) > len(image):
         return False
     if image.startswith(data):
         return True
     starts = range(0, len(data), _BLOCK)
     blocks = ((data[at : at + _BLOCK], image[at : min(at + _BLOCK, len(data))]) for at in starts)
-    return all(block == wanted or not block.strip(b"\0") for block, wanted in blocks)
+    return all(block == expected or not block.strip(b"\0") for block, expected in blocks)
 
 
 def _inode(finding: Finding) -> tuple[int, int] | None:

@@ -84,7 +84,7 @@ class TestFiles:
 
     def test_a_name_that_is_taken_is_a_conflict(self, bench: Bench) -> None:
         before = picture(bench.root)
-        with pytest.raises(Conflict, match=r"note\.md exists"):
+        with pytest.raises(Conflict, match=r"note\.md now exists"):
             bench.do(action_of(create("note.md", NEW)), NEW)
         assert picture(bench.root) == before
 
@@ -483,7 +483,7 @@ class TestFoldersAndMoves:
     )
     def test_a_taken_place_is_a_conflict(self, bench: Bench, source: str, target: str) -> None:
         before = picture(bench.root)
-        with pytest.raises(Conflict, match="exists by now"):
+        with pytest.raises(Conflict, match="now exists"):
             bench.do(action_of(move(source, target, OLD if source == "note.md" else None)))
         assert picture(bench.root) == before
 

@@ -262,7 +262,7 @@ def test_a_closed_folder_does_not_hide_the_rest(
     view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build([["file", "a/x.md"], ["file", "closed/y.md"], ["file", "gone/z.md"]])
-    scan = store._listed
+    scan = store._list
 
     def refuse(folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         if folder.text in ("closed", "gone"):
@@ -270,7 +270,7 @@ def test_a_closed_folder_does_not_hide_the_rest(
             raise OSError(number, os.strerror(number))
         return scan(folder)
 
-    monkeypatch.setattr(store, "_listed", refuse)
+    monkeypatch.setattr(store, "_list", refuse)
     assert texts(list(view.walk(ROOT))) == ["a", "a/x.md", "closed", "gone"]
     assert view.unreadable_names == 1
     for ask in (view.children, view.walk):
@@ -282,14 +282,14 @@ def test_a_failing_disk_is_not_taken_for_an_empty_one(
     view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build([["file", "a/x.md"]])
-    scan = store._listed
+    scan = store._list
 
     def fail(folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         if folder.text == "a":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return scan(folder)
 
-    monkeypatch.setattr(store, "_listed", fail)
+    monkeypatch.setattr(store, "_list", fail)
     with refused("IO_ERROR"):
         view.walk(ROOT)
 
