@@ -1,0 +1,73 @@
+"""Findings about attachments that no file uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import unquote
+
+from obsidian_agent.errors import VaultError
+from obsidian_agent.health.finding import Finding, Repair
+from obsidian_agent.health.links import ATTACHMENTS
+from obsidian_agent.health.notes import delete
+from obsidian_agent.health.survey import Survey
+from obsidian_agent.vault.paths.path import VaultPath
+
+_MAX_TEXT_FILE: Final = 1 << 20
+_EXTENSION: Final = re.compile("|".join(map(re.escape, sorted(ATTACHMENTS))), re.IGNORECASE)
+
+
+def unused_attachments(survey: Survey) -> Iterator[Finding]:
+    """Yield the attachments that no note, canvas or base links to, embeds or mentions."""
+    candidates = [file for file in survey.files if file.suffix.lower() in ATTACHMENTS]
+    if not candidates:
+        return
+    used = set().union(*survey.resolved.values()) if survey.resolved else set()
+    for source, facts in survey.facts.items():
+        for target in facts.references:
+            file = survey.index.resolve(target, source)
+            if file is not None:
+                used.add(file)
+    unused = [file for file in candidates if file not in used]
+    mentioned = _mentioned(survey, {file.name for file in unused})
+    for file in unused:
+        if file.name not in mentioned:
+            yield Finding(
+                kind="unused-attachment",
+                path=file.text,
+                subject="",
+                text="No note uses this file.",
+                evidence="no link, embed or mention of its name",
+                repair=Repair((delete(file),)),
+            )
+
+
+def _mentioned(survey: Survey, names: set[str]) -> set[str]:
+    """Return the names that are written in any note, canvas, base or other text of the vault.
+
+    Plugins refer to files in ways that are no links.
+    """
+    mentioned: set[str] = set()
+    if not names:
+        return mentioned
+    lengths = sorted({len(name) for name in names})
+    for file in survey.files:
+        if file.suffix.lower() in ATTACHMENTS:
+            continue
+        text = _text(survey, file)
+        plain = unquote(text) if "%" in text else text
+        for match in _EXTENSION.finditer(plain):
+            endings = {plain[match.end() - length : match.end()] for length in lengths}
+            mentioned |= names & endings
+    return mentioned
+
+
+def _text(survey: Survey, file: VaultPath) -> str:
+    try:
+        if not file.is_note and survey.view.stat(file).size > _MAX_TEXT_FILE:
+            return ""
+        data = survey.index.text(file) if file.is_note else survey.view.read(file)
+    except VaultError:
+        return ""
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""

@@ -1,0 +1,86 @@
+"""Findings about notes with the same or nearly the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from obsidian_agent.health.conflicts import original_name
+from obsidian_agent.health.digests import Digests
+from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.names import is_date, spelling_key
+from obsidian_agent.health.survey import Survey
+from obsidian_agent.vault.paths.path import VaultPath
+
+
+def duplicate_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
+    """Yield groups of notes with the same text, once for each group."""
+    for group in digests.identical():
+        notes = [note for note in group if original_name(note) is None]
+        if len(notes) < 2:
+            continue
+        kept, *others = sorted(notes, key=lambda note: _rank(survey, note))
+        names = ", ".join(note.text for note in others)
+        yield Finding(
+            kind="duplicate-note",
+            path=kept.text,
+            subject=names,
+            text=f"The same text is in {names}.",
+            evidence=f"{len(notes)} notes with the same text",
+            repair=Repair((_merged(survey, kept, others),)),
+        )
+
+
+def _rank(survey: Survey, note: VaultPath) -> tuple[int, int, str]:
+    """Sort the note that is kept first: the one with most backlinks, then the shortest path."""
+    return (-survey.backlinks.get(note, 0), len(note.text), note.text)
+
+
+def _merged(survey: Survey, kept: VaultPath, others: Sequence[VaultPath]) -> RepairChoice:
+    """Return the choice to keep one note, with the properties, names and links of the others."""
+    facts = survey.facts[kept]
+    missing: dict[str, Any] = {}
+    names: list[str] = []
+    tags: list[str] = []
+    for other in others:
+        lost = survey.facts[other]
+        properties = {
+            key: value
+            for key, value in lost.properties.items()
+            if key not in facts.properties
+            and key.lower() not in ("alias", "aliases", "tag", "tags")
+        }
+        missing = properties | missing
+        tags += [tag for tag in lost.tags if tag not in facts.tags]
+        if spelling_key(other.stem) != spelling_key(kept.stem) and not is_date(other.stem):
+            names.append(other.stem)
+        names += [alias for alias in lost.aliases if alias not in facts.aliases]
+    steps: list[RepairStep] = []
+    if missing:
+        steps.append(RepairStep("vault.setFrontmatter", {"path": kept.text, "set": missing}))
+    if tags:
+        args = {"path": kept.text, "addTags": list(dict.fromkeys(tags))}
+        steps.append(RepairStep("vault.setFrontmatter", args))
+    if names:
+        values = {"property": "aliases", "values": list(dict.fromkeys(names))}
+        steps.append(RepairStep("vault.addValues", {"path": kept.text, **values}))
+    for other in others:
+        if survey.backlinks.get(other):
+            steps.append(RepairStep("vault.retargetLinks", {"from": other.text, "to": kept.text}))
+    steps += [RepairStep("vault.delete", {"path": other.text}) for other in others]
+    return RepairChoice(f"Keep {kept.text} and delete the others", tuple(steps))
+
+
+def similar_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
+    """Yield pairs of notes with nearly the same text."""
+    for first, second, share in digests.similar():
+        pair = sorted((first, second), key=lambda note: _rank(survey, note))
+        if any(original_name(note) is not None for note in pair):
+            continue
+        yield Finding(
+            kind="similar-note",
+            path=pair[0].text,
+            subject=pair[1].text,
+            text=f"Nearly the same text is in {pair[1].text}.",
+            evidence=f"{share:.0%} of their words are the same",
+        )

@@ -1,0 +1,137 @@
+"""Findings about a vault, and the repairs that they offer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from obsidian_agent.dataclass import dataclass
+
+FindingKind = Literal[
+    "unresolved-link",
+    "ambiguous-link",
+    "unlinked-note",
+    "empty-note",
+    "duplicate-note",
+    "similar-note",
+    "tag-spelling",
+    "property-type",
+    "property-value",
+    "unused-attachment",
+    "missing-attachment",
+    "invalid-properties",
+    "conflict-copy",
+    "stale-note",
+    "overdue-task",
+]
+"""The kinds of findings, in the order of a report."""
+
+KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairStep:
+    """A call of a tool that a repair consists of."""
+
+    tool: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairChoice:
+    """One way to repair a finding. `title` is a sentence for the user."""
+
+    title: str
+    steps: tuple[RepairStep, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the choice as `health --json` prints it."""
+        steps = [{"tool": step.tool, "args": dict(step.args)} for step in self.steps]
+        return {"title": self.title, "steps": steps}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The choices of a finding, the likeliest first.
+
+    `preselected`: the evidence names exactly one repair, the first choice. All others are
+    questions to the user.
+    """
+
+    choices: tuple[RepairChoice, ...]
+    preselected: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the repair as `health --json` prints it."""
+        choices = [choice.to_json() for choice in self.choices]
+        return {"preselected": self.preselected, "choices": choices}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that may need attention.
+
+    `path` is the note that has to change, or the file itself; `subject` is what is wrong in it and
+    identifies the finding together with them. `line` counts from 1.
+    """
+
+    kind: FindingKind
+    path: str
+    subject: str
+    text: str
+    evidence: str = ""
+    line: int | None = None
+    repair: Repair | None = None
+
+    @property
+    def id(self) -> str:
+        """An id that stays the same as long as kind, path and subject do."""
+        parts = "\0".join((self.kind, self.path, self.subject))
+        return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding as `health --json` prints it."""
+        document: dict[str, Any] = {"id": self.id, "kind": self.kind, "path": self.path}
+        if self.line is not None:
+            document["line"] = self.line
+        document |= {"text": self.text, "evidence": self.evidence}
+        if self.repair is not None:
+            document["repair"] = self.repair.to_json()
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """The findings about a vault without those that the user ignores, and how many these are."""
+
+    findings: tuple[Finding, ...]
+    ignored: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of findings of every kind that has any."""
+        counted = Counter(finding.kind for finding in self.findings)
+        return {kind: counted[kind] for kind in KINDS if counted[kind]}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as `health --json` prints it."""
+        findings = [finding.to_json() for finding in self.findings]
+        return {"findings": findings, "counts": self.counts, "ignored": self.ignored}
+
+
+def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings sorted by kind, path and line."""
+    order = {kind: position for position, kind in enumerate(KINDS)}
+    return tuple(
+        sorted(
+            findings,
+            key=lambda finding: (
+                order[finding.kind],
+                finding.path,
+                finding.line or 0,
+                finding.subject,
+            ),
+        )
+    )

@@ -1,0 +1,329 @@
+"""Findings about links: those that lead nowhere, and those that can mean several files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Final
+
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.names import has_placeholder, is_date, spelling_key
+from obsidian_agent.health.survey import Survey
+from obsidian_agent.vault.links.graph import links_of, unresolved_name
+from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import scan_lossy
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.rules import extension
+
+ATTACHMENTS: Final = frozenset((
+    ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp", ".pdf",
+    ".mp3", ".mp4", ".mov", ".mkv", ".webm", ".wav", ".ogg", ".m4a", ".flac",
+    ".3gp", ".zip", ".docx", ".xlsx", ".pptx",
+))  # fmt: skip
+"""The extensions of attachments."""
+
+_OTHER_FILES: Final = ATTACHMENTS | {".base", ".canvas", ".csv", ".txt", ".json", ".excalidraw"}
+
+_MAX_CHOICES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A name without a file in one note: the link as written first, and its line."""
+
+    source: VaultPath
+    name: str
+    link: Link
+
+
+def unresolved_links(survey: Survey) -> Iterator[Finding]:
+    """Yield the names in links that no file has, once for each note."""
+    evidence = _Evidence(survey)
+    for lost in _lost_links(survey):
+        if extension(lost.link.target).lower() in _OTHER_FILES:
+            yield _missing_attachment(survey, lost)
+        else:
+            yield _unresolved(evidence, lost)
+
+
+def _lost_links(survey: Survey) -> Iterator[_Lost]:
+    index = survey.index
+    for source in survey.sources:
+        if survey.is_template(source):
+            continue
+        targets = {
+            target
+            for target in survey.facts[source].targets
+            if index.resolve(target, source) is None and not has_placeholder(target)
+        }
+        if not targets:
+            continue
+        try:
+            links = links_of(source, survey.view.read(source))
+        except VaultError:
+            continue
+        first: dict[str, Link] = {}
+        for link in links:
+            if link.target in targets:
+                first.setdefault(link_key(unresolved_name(link.target)), link)
+        for link in first.values():
+            yield _Lost(source, unresolved_name(link.target), link)
+
+
+def _missing_attachment(survey: Survey, lost: _Lost) -> Finding:
+    name = lost.link.target.rpartition("/")[2]
+    same_name = survey.index.files_named(target_name(name))
+    choices = [_retarget(lost, file) for file in same_name[:_MAX_CHOICES]]
+    evidence = f"the same file name in {same_name[0].parent.text or 'the vault'}" if choices else ""
+    return Finding(
+        kind="missing-attachment",
+        path=lost.source.text,
+        line=lost.link.line or None,
+        subject=lost.name,
+        text=f"“{lost.name}” is missing.",
+        evidence=evidence,
+        repair=Repair(tuple(choices), preselected=len(same_name) == 1) if choices else None,
+    )
+
+
+def _unresolved(evidence: _Evidence, lost: _Lost) -> Finding:
+    reason, files = evidence.of(lost)
+    if files:
+        choices = [_retarget(lost, file) for file in files[:_MAX_CHOICES]]
+    else:
+        choices = [_retarget(lost, file) for file in evidence.similar(lost)]
+    choices += [*_create(evidence.survey, lost), _unlink(lost)]
+    return Finding(
+        kind="unresolved-link",
+        path=lost.source.text,
+        line=lost.link.line or None,
+        subject=lost.name,
+        text=f"“{lost.name}” leads nowhere.",
+        evidence=reason if len(files) <= 1 else f"{len(files)} notes: {reason}",
+        repair=Repair(tuple(choices), preselected=len(files) == 1),
+    )
+
+
+def _retarget(lost: _Lost, file: VaultPath) -> RepairChoice:
+    name = file.stem if file.is_note else file.name
+    keeps_text = spelling_key(lost.name.rpartition("/")[2]) != spelling_key(name)
+    args = {"path": lost.source.text, "name": lost.name, "to": file.text}
+    if keeps_text:
+        args["keepText"] = True
+    written = f"[[{name}|{lost.name}]]" if keeps_text else f"[[{name}]]"
+    return RepairChoice(f"[[{lost.name}]] → {written}", (RepairStep("vault.retargetLinks", args),))
+
+
+def _create(survey: Survey, lost: _Lost) -> Iterator[RepairChoice]:
+    """Yield the choice to create the missing note, if its name can be one."""
+    folder = lost.source.parent.text
+    path = lost.name if "/" in lost.name or not folder else f"{folder}/{lost.name}"
+    try:
+        note = parse(f"{path}.md", PathUse.CREATE)
+    except PathRefused:
+        return
+    if is_relative(lost.name) or survey.view.twin(note) is not None:
+        return
+    step = RepairStep("vault.createFile", {"path": note.text, "content": ""})
+    yield RepairChoice(f"Create {note.text}", (step,))
+
+
+def _unlink(lost: _Lost) -> RepairChoice:
+    step = RepairStep("vault.removeLinks", {"path": lost.source.text, "name": lost.name})
+    return RepairChoice("Turn the link into plain text", (step,))
+
+
+class _Evidence:
+    """The files that a missing name may mean, by the strength of the evidence."""
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+
+    def of(self, lost: _Lost) -> tuple[str, list[VaultPath]]:
+        """Return the strongest evidence and the files it speaks for; "" and none without any."""
+        name = lost.name.rpartition("/")[2]
+        if file := self._same_file_name(lost):
+            return "the same name in another folder", file
+        key = spelling_key(name)
+        if not key:
+            return "", []
+        if not is_date(name):
+            if files := self._spellings.get(key):
+                return "the same name but for case, spaces, punctuation or emoji", files
+            if files := self._aliases.get(key):
+                return "an alias of that note", files
+        if renamed := self._renamed(lost):
+            return "the note had this name before it was renamed", [renamed]
+        if not is_date(name) and (files := self._titles.get(key)):
+            return "the title in that note", files
+        return "", []
+
+    def similar(self, lost: _Lost) -> list[VaultPath]:
+        """Return notes with a similar name, which are never more than candidates."""
+        name = lost.name.rpartition("/")[2]
+        if is_date(name):
+            return []
+        from rapidfuzz import fuzz, process
+
+        matches = process.extract(
+            spelling_key(name),
+            self._keys,
+            scorer=fuzz.ratio,
+            score_cutoff=80,
+            limit=_MAX_CHOICES,
+        )
+        digits = _digits(name)
+        files = [file for key, _, _ in matches for file in self._spellings[key]]
+        return [file for file in files if _digits(file.stem) == digits][:_MAX_CHOICES]
+
+    @cached_property
+    def _spellings(self) -> dict[str, list[VaultPath]]:
+        return _grouped((spelling_key(note.stem), note) for note in self.survey.notes)
+
+    @cached_property
+    def _keys(self) -> list[str]:
+        return list(self._spellings)
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[VaultPath]]:
+        return _grouped((spelling_key(alias), note) for alias, note in self.survey.index.aliases())
+
+    @cached_property
+    def _titles(self) -> dict[str, list[VaultPath]]:
+        """The notes by their first heading, if it is of the first level."""
+        return _grouped(
+            (key, note)
+            for note in self.survey.notes
+            if (title := _title(self.survey, note)) and (key := spelling_key(title))
+        )
+
+    @cached_property
+    def _moves(self) -> dict[str, str]:
+        """The latest path of renamed files, by the old path without case."""
+        moves: dict[str, str] = {}
+        for old, new in self.survey.settings.renames():
+            moves.setdefault(link_key(old), new)
+        return moves
+
+    @cached_property
+    def _old_names(self) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = defaultdict(list)
+        for old in self._moves:
+            names[old.rpartition("/")[2]].append(old)
+        return names
+
+    def _same_file_name(self, lost: _Lost) -> list[VaultPath]:
+        """Return the files with the name of a link that also names a folder."""
+        if "/" not in lost.name:
+            return []
+        named = self.survey.index.files_named(target_name(lost.link.target))
+        return [file for file in named if file.is_note]
+
+    def _renamed(self, lost: _Lost) -> VaultPath | None:
+        """Return the present path of the only file that had this name."""
+        name = f"{link_key(lost.name)}.md"
+        olds = [
+            old
+            for old in self._old_names.get(name.rpartition("/")[2], [])
+            if old == name or old.endswith(f"/{name}")
+        ]
+        files = {file for old in olds if (file := self._followed(old)) is not None}
+        return files.pop() if len(files) == 1 else None
+
+    def _followed(self, old: str) -> VaultPath | None:
+        """Return the file that was renamed from `old`, over all later renames."""
+        seen: set[str] = set()
+        path = old
+        while (key := link_key(path)) in self._moves and key not in seen:
+            seen.add(key)
+            path = self._moves[key]
+        try:
+            entry = self.survey.view.locate(parse(path, PathUse.READ))
+        except PathRefused:
+            return None
+        return entry.path if entry is not None and entry.kind == "file" else None
+
+
+def _grouped(pairs: Iterable[tuple[str, VaultPath]]) -> dict[str, list[VaultPath]]:
+    groups: dict[str, list[VaultPath]] = {}
+    for key, note in pairs:
+        group = groups.setdefault(key, [])
+        if key and note not in group:
+            group.append(note)
+    return groups
+
+
+def _title(survey: Survey, note: VaultPath) -> str:
+    data = survey.index.text(note)
+    if not isinstance(data, bytes) or b"# " not in data:
+        return ""
+    first = next(iter(scan_lossy(data).headings), None)
+    return first.text if first is not None and first.level == 1 else ""
+
+
+def _digits(name: str) -> str:
+    return "".join(char for char in name if char.isdigit())
+
+
+def ambiguous_links(survey: Survey) -> Iterator[Finding]:
+    """Yield links by a bare name that several notes have, once for each note and name."""
+    index = survey.index
+    names: dict[str, int] = defaultdict(int)
+    for note in survey.notes:
+        names[file_name(note)] += 1
+    shared = {name for name, count in names.items() if count > 1}
+    if not shared:
+        return
+    for source in survey.sources:
+        if survey.is_template(source) or not source.is_note:
+            continue
+        targets = {
+            target
+            for target in survey.facts[source].targets
+            if "/" not in target and target_name(target) in shared
+        }
+        for target in sorted(targets):
+            files = [file for file in index.files_named(target_name(target)) if file.is_note]
+            chosen = index.resolve(target, source)
+            if len(files) < 2 or chosen is None or not chosen.is_note:
+                continue
+            yield _ambiguous(survey, source, target, chosen, files)
+
+
+def _ambiguous(
+    survey: Survey, source: VaultPath, target: str, chosen: VaultPath, files: list[VaultPath]
+) -> Finding:
+    others = [file for file in files if file != chosen]
+    choices = [
+        RepairChoice(
+            f"Link to {file.text} instead",
+            (
+                RepairStep(
+                    "vault.retargetLinks",
+                    {"path": source.text, "from": chosen.text, "to": file.text},
+                ),
+            ),
+        )
+        for file in others[:_MAX_CHOICES]
+    ]
+    return Finding(
+        kind="ambiguous-link",
+        path=source.text,
+        line=_line_of(survey, source, target),
+        subject=target,
+        text=f"“{target}” can mean {len(files)} notes. Obsidian opens {chosen.text}.",
+        evidence=", ".join(file.text for file in files[:_MAX_CHOICES]),
+        repair=Repair(tuple(choices)),
+    )
+
+
+def _line_of(survey: Survey, source: VaultPath, target: str) -> int | None:
+    data = survey.index.text(source)
+    if not isinstance(data, bytes):
+        return None
+    lines = (link.line for link in links_of(source, data) if link.target == target)
+    return next(lines, None)

@@ -1,0 +1,33 @@
+"""Names of notes compared as their authors meant them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from obsidian_agent.expression import unicode_expression
+
+_SEPARATORS: Final = unicode_expression(r"[\s\p{P}\p{Z}\p{So}\p{Sk}\p{Cf}\ufe0f]+")
+_BETWEEN_DIGITS: Final = unicode_expression(r"(?<=\p{N})[\s\p{P}\p{Z}]+(?=\p{N})")
+_PLACEHOLDER: Final = re.compile(r"\{\{|<%|\$\{|\$(?:steps|vars)\b")
+_DATE: Final = re.compile(r"\d{4}[-./]?(?:\d{2}|W\d{2})(?:[-./]?\d{2})?|\d+")
+
+
+def spelling_key(name: str) -> str:
+    """Return a name without case, blanks, punctuation, emoji and Unicode form.
+
+    Between digits a separator counts: `1.2` is not `12`. Empty if nothing is left.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return str(_SEPARATORS.sub("", _BETWEEN_DIGITS.sub("\0", folded)))
+
+
+def has_placeholder(name: str) -> bool:
+    """Return whether a name is filled in later by a template, or would be by a plan."""
+    return _PLACEHOLDER.search(name) is not None
+
+
+def is_date(name: str) -> bool:
+    """Return whether a name is a date or a number, as those of periodic notes."""
+    return _DATE.fullmatch(name.strip()) is not None

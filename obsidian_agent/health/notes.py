@@ -1,0 +1,100 @@
+"""Findings about single notes: empty, untouched for long, unreadable properties, overdue tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from obsidian_agent.errors import VaultError
+from obsidian_agent.health.digests import Digests, OverdueTask
+from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.survey import Survey
+from obsidian_agent.vault.paths.path import VaultPath
+
+_MAX_TEXT: Final = 80
+
+
+def empty_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
+    """Yield the notes without text and properties."""
+    for note, digest in digests.of.items():
+        if digest.is_empty:
+            links = survey.backlinks.get(note, 0)
+            yield Finding(
+                kind="empty-note",
+                path=note.text,
+                subject="",
+                text="The note is empty.",
+                evidence=f"{links} notes link to it" if links else "",
+                repair=Repair((delete(note),)),
+            )
+
+
+def delete(note: VaultPath) -> RepairChoice:
+    """Return the choice to delete a file."""
+    step = RepairStep("vault.delete", {"path": note.text})
+    return RepairChoice(f"Delete {note.text}", (step,))
+
+
+def invalid_properties(digests: Digests) -> Iterator[Finding]:
+    """Yield the notes whose properties are no valid YAML."""
+    for note, digest in digests.of.items():
+        if digest.broken:
+            yield Finding(
+                kind="invalid-properties",
+                path=note.text,
+                line=1,
+                subject="",
+                text="The properties are not valid YAML, so Obsidian ignores them.",
+                evidence=digest.broken,
+            )
+
+
+def stale_notes(survey: Survey) -> Iterator[Finding]:
+    """Yield the notes that were not changed for long."""
+    days = survey.settings.stale_days
+    limit = (survey.settings.now - timedelta(days=days)).timestamp() * 1000
+    for note in survey.notes:
+        try:
+            changed = survey.view.stat(note).mtime_ms
+        except VaultError:
+            continue
+        if changed < limit:
+            day = datetime.fromtimestamp(changed / 1000, UTC).date()
+            yield Finding(
+                kind="stale-note",
+                path=note.text,
+                subject="",
+                text=f"The note was last changed on {day}.",
+                evidence=f"more than {days} days ago",
+            )
+
+
+def overdue_tasks(survey: Survey, digests: Digests) -> Iterator[Finding]:
+    """Yield the open tasks that are past their due dates."""
+    today = survey.settings.now.date().isoformat()
+    for note, digest in digests.of.items():
+        for task in digest.overdue:
+            yield Finding(
+                kind="overdue-task",
+                path=note.text,
+                line=task.line,
+                subject=task.text,
+                text=f"Due {task.due}: {_excerpt(task.text)}",
+                evidence=f"due {task.due}, still open",
+                repair=_task_repair(note, task, today),
+            )
+
+
+def _task_repair(note: VaultPath, task: OverdueTask, today: str) -> Repair:
+    words = {"path": note.text, "text": task.text}
+    return Repair(
+        (
+            RepairChoice("Due today", (RepairStep("vault.setTaskDue", words | {"due": today}),)),
+            RepairChoice("Mark as done", (RepairStep("vault.markTasks", words),)),
+        )
+    )
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"

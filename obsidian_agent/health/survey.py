@@ -1,0 +1,90 @@
+"""What the checks know about a vault: the index, the settings, and each note's text, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cached_property
+
+from obsidian_agent.dataclass import dataclass, field
+from obsidian_agent.vault.index.index import Facts, VaultIndex
+from obsidian_agent.vault.markdown.canvas import CANVAS
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.views.view import VaultView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthSettings:
+    """What a check of a vault depends on besides its files.
+
+    `renames` returns the renamed files as (old, new) paths, the newest first, from the journal and
+    from git. `templates` is the folder of templates, "" if there is none. `property_types` are
+    Obsidian's own, by lower-case name.
+    """
+
+    now: datetime
+    templates: str = ""
+    property_types: Mapping[str, str] = field(default_factory=dict)
+    renames: Callable[[], list[tuple[str, str]]] = list
+    stale_days: int = 730
+
+
+class Survey:
+    """One state of a vault, as the checks look at it."""
+
+    def __init__(self, view: VaultView, settings: HealthSettings) -> None:
+        self.view = view
+        self.settings = settings
+
+    @cached_property
+    def index(self) -> VaultIndex:
+        """The index of the vault."""
+        return self.view.index
+
+    @cached_property
+    def files(self) -> list[VaultPath]:
+        """All files."""
+        return list(self.index.files())
+
+    @cached_property
+    def notes(self) -> list[VaultPath]:
+        """All notes that are no templates."""
+        return [note for note in self.index.notes(ROOT) if not self.is_template(note)]
+
+    @cached_property
+    def sources(self) -> list[VaultPath]:
+        """The notes and canvases that may link to files, templates included."""
+        return [file for file in self.files if file.is_note or file.suffix == CANVAS]
+
+    @cached_property
+    def facts(self) -> dict[VaultPath, Facts]:
+        """The facts of every note and canvas."""
+        return {source: self.index.facts(source) for source in self.sources}
+
+    @cached_property
+    def resolved(self) -> dict[VaultPath, frozenset[VaultPath]]:
+        """The files that each note or canvas links to."""
+        resolve = self.index.resolve
+        return {
+            source: frozenset(
+                file
+                for target in set(facts.targets)
+                if (file := resolve(target, source)) is not None
+            )
+            for source, facts in self.facts.items()
+        }
+
+    @cached_property
+    def backlinks(self) -> dict[VaultPath, int]:
+        """The number of other notes and canvases that link to a file, if any do."""
+        counts: dict[VaultPath, int] = {}
+        for source, files in self.resolved.items():
+            for file in files:
+                if file != source:
+                    counts[file] = counts.get(file, 0) + 1
+        return counts
+
+    def is_template(self, note: VaultPath) -> bool:
+        """Return whether a note lies in the folder of templates."""
+        folder = self.settings.templates
+        return bool(folder) and note.text.startswith(f"{folder}/")

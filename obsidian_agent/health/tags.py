@@ -1,0 +1,73 @@
+"""Findings about tags that differ in spelling only."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.survey import Survey
+from obsidian_agent.vault.paths.path import VaultPath
+
+_CLEAR_MAJORITY: Final = 3
+"""A spelling that is so many times as frequent as another is the one that is meant."""
+
+
+def tag_spellings(survey: Survey) -> Iterator[Finding]:
+    """Yield tags that differ from a more frequent tag in case, separators or plural only."""
+    counts: Counter[str] = Counter()
+    first: dict[str, VaultPath] = {}
+    for note in survey.notes:
+        for tag in survey.facts[note].tags:
+            counts[tag] += 1
+            first.setdefault(tag, note)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for tag in counts:
+        groups[_key(tag)].append(tag)
+    for spellings in groups.values():
+        usual, *others = sorted(spellings, key=lambda tag: (-counts[tag], tag))
+        for tag in others:
+            yield _finding(tag, usual, counts, first[tag])
+
+
+def _key(tag: str) -> str:
+    """Return a tag without case and separators, each part in the singular."""
+    parts = tag.casefold().replace("-", "").replace("_", "").split("/")
+    return "/".join(_singular(part) for part in parts)
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return f"{word[:-3]}y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _finding(tag: str, usual: str, counts: Counter[str], note: VaultPath) -> Finding:
+    same_word = tag.casefold() == usual.casefold()
+    clear = counts[usual] >= _CLEAR_MAJORITY * counts[tag]
+    step = RepairStep("vault.renameTag", {"from": tag, "to": usual})
+    difference = "case" if same_word else "spelling or number"
+    return Finding(
+        kind="tag-spelling",
+        path=note.text,
+        subject=f"{tag} {usual}",
+        text=f"#{tag} ({_notes(counts[tag])}) and #{usual} ({_notes(counts[usual])})",
+        evidence=f"they differ in {difference} only",
+        repair=Repair(
+            (
+                RepairChoice(f"#{tag} → #{usual}", (step,)),
+                RepairChoice(
+                    f"#{usual} → #{tag}",
+                    (RepairStep("vault.renameTag", {"from": usual, "to": tag}),),
+                ),
+            ),
+            preselected=same_word and clear,
+        ),
+    )
+
+
+def _notes(count: int) -> str:
+    return "1 note" if count == 1 else f"{count} notes"
