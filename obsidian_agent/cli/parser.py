@@ -52,6 +52,7 @@ COMMANDS: Final = {
     "search": Subcommand("search", "find notes by name, content or tag"),
     "links": Subcommand("links", "list outgoing links, unresolved links and backlinks"),
     "index": Subcommand("index", "build or refresh the index of the vault, with figures"),
+    "health": Subcommand("health", "findings about the vault with evidence, and their repairs"),
     "plugins": Subcommand("plugins", "suggest community plugins; nothing is installed"),
     "companion": Subcommand("companion", "the plugin beside Obsidian: install, status, remove"),
     "threads": Subcommand("threads", "conversations: list, show, rename, delete"),

@@ -26,7 +26,7 @@ def unused_attachments(survey: Survey) -> Iterator[Finding]:
     used = set().union(*survey.resolved.values()) if survey.resolved else set()
     for source, facts in survey.facts.items():
         for target in facts.references:
-            file = survey.index.resolve(target, source)
+            file = survey.resolver.resolve(target, source)
             if file is not None:
                 used.add(file)
     unused = [file for file in candidates if file not in used]

@@ -28,7 +28,8 @@ _PATTERNS: Final = (
 )  # fmt: skip
 _COPIES: Final = (
     # OneDrive appends the name of the computer, iCloud and Google Drive a number.
-    ("OneDrive", re.compile(r"(?P<stem>.+)-(?:[A-Z0-9]+-)?(?:DESKTOP|LAPTOP|PC)(?:-[A-Z0-9]+)?(?:-\d+)?")),
+    ("OneDrive", re.compile(
+        r"(?P<stem>.+)-(?:[A-Z0-9]+-)?(?:DESKTOP|LAPTOP|PC)(?:-[A-Z0-9]+)?(?:-\d+)?")),
     ("iCloud", re.compile(r"(?P<stem>.+\S) [2-9]")),
     ("Google Drive", re.compile(r"(?P<stem>.+\S) ?\([1-9]\)")),
 )  # fmt: skip
@@ -54,9 +55,9 @@ def conflict_copies(survey: Survey, digests: Digests) -> Iterator[Finding]:
     """Yield conflict copies of files, and notes with git's conflict marks."""
     known = {file.text for file in survey.files}
     pairs = {
-        frozenset((first.text, second.text)): share for first, second, share in digests.similar()
+        frozenset((first.text, second.text)): share for first, second, share in digests.similar
     }
-    for group in digests.identical():
+    for group in digests.identical:
         for note in group:
             for other in group:
                 pairs[frozenset((note.text, other.text))] = 1.0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import repeat
 from typing import Final
 
 from obsidian_agent.dataclass import dataclass
@@ -13,13 +15,18 @@ from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.health.names import has_placeholder
 from obsidian_agent.health.survey import Survey
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
-from obsidian_agent.vault.markdown.lines import tasks
+from obsidian_agent.vault.markdown.lines import tasks, without_block_id
+from obsidian_agent.vault.markdown.model import NoteTask
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
 _WORD: Final = re.compile(r"\w+")
-_BREAK: Final = re.compile(r"[.!?;:\n]+")
 _STRUCTURE: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t].*|[-*+][ \t]*(?:\[.\])?[ \t]*|---+|>)$")
 _OPEN_TASK: Final = re.compile(r"\[[ /]\]")
+_TASK_LINE: Final = re.compile(
+    r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<status>[^\]\r\n])\][ \t]+(?P<text>.*)$", re.MULTILINE
+)
+_HIDING: Final = re.compile(r"```|~~~|%%|<!--|\$\$|<(?:script|pre|style|textarea)", re.IGNORECASE)
+"""Where code, comments, formulas or HTML may hide a task."""
 _DUE: Final = re.compile(
     r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]"
     r"|@due\((\d{4}-\d{2}-\d{2})\)"
@@ -51,7 +58,7 @@ class OverdueTask:
 class NoteDigest:
     """What the checks keep of a note's text.
 
-    `body_hash` is None for a text without prose. `broken` says why the properties cannot be read.
+    `body_hash` is None for a text of a few words. `broken` says why the properties cannot be read.
     """
 
     is_empty: bool = False
@@ -74,16 +81,22 @@ class Digests:
                 continue
             self.of[note] = _digest(data.decode("utf-8", "replace"), today)
 
+    @cached_property
     def identical(self) -> list[list[VaultPath]]:
-        """Return groups of notes with the same text, apart from their properties."""
+        """The groups of notes with the same text, apart from their properties."""
         groups: dict[bytes, list[VaultPath]] = {}
         for note, digest in self.of.items():
             if digest.body_hash is not None:
                 groups.setdefault(digest.body_hash, []).append(note)
-        return [group for group in groups.values() if len(group) > 1]
+        return [
+            group
+            for group in groups.values()
+            if len(group) > 1 and _has_prose(self._body(group[0]))
+        ]
 
-    def similar(self) -> Iterator[tuple[VaultPath, VaultPath, float]]:
-        """Yield pairs of notes with nearly the same text, and the share of words in common.
+    @cached_property
+    def similar(self) -> list[tuple[VaultPath, VaultPath, float]]:
+        """The pairs of notes with nearly the same text, and the share of words in common.
 
         Pairs with the same text are left out.
         """
@@ -99,6 +112,7 @@ class Digests:
             for second in notes[position + 1 :]
         }
         words: dict[VaultPath, Counter[str]] = {}
+        similar: list[tuple[VaultPath, VaultPath, float]] = []
         for first, second in pairs:
             if self.of[first].body_hash == self.of[second].body_hash:
                 continue
@@ -107,7 +121,8 @@ class Digests:
                     words[note] = Counter(_WORD.findall(self._body(note).casefold()))
             share = _overlap(words[first], words[second])
             if share >= SIMILAR:
-                yield first, second, share
+                similar.append((first, second, share))
+        return similar
 
     def _body(self, note: VaultPath) -> str:
         data = self._survey.index.text(note)
@@ -133,14 +148,19 @@ def _body_of(text: str) -> str:
     return body.replace("\r\n", "\n").strip("\ufeff \t\n")
 
 
+def _has_prose(body: str) -> bool:
+    return len(_STRUCTURE.sub("", body).strip()) >= MIN_PROSE
+
+
 def _hash_of(body: str) -> bytes | None:
-    if not body or (len(body) < 2000 and len(_STRUCTURE.sub("", body).strip()) < MIN_PROSE):
+    if len(body) < MIN_PROSE:
         return None
     return hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _sketch(body: str) -> tuple[int, ...]:
-    pieces = {hash(piece) for piece in _BREAK.split(body) if len(piece) >= MIN_PROSE}
+    sentences = body.replace(". ", "\n").split("\n")
+    pieces = {hash(sentence) for sentence in sentences if len(sentence) >= MIN_PROSE}
     if len(pieces) < _MIN_PIECES or body.count(" ") < _MIN_WORDS:
         return ()
     return tuple(sorted(pieces)[:_SKETCH])
@@ -169,10 +189,17 @@ def _broken_properties(text: str) -> str:
 
 def _overdue(text: str, today: str) -> tuple[OverdueTask, ...]:
     overdue: list[OverdueTask] = []
-    for task in tasks(text):
+    hidden = _HIDING.search(text) is not None
+    found = tasks(text) if hidden else map(_task_at, repeat(text), _TASK_LINE.finditer(text))
+    for task in found:
         if task.status not in " /" or (match := _DUE.search(task.text)) is None:
             continue
         due = next(filter(None, match.groups()))
         if due < today:
             overdue.append(OverdueTask(task.line, task.text, due))
     return tuple(overdue)
+
+
+def _task_at(text: str, match: re.Match[str]) -> NoteTask:
+    line = text.count("\n", 0, match.start()) + 1
+    return NoteTask(match["status"], without_block_id(match["text"].rstrip()), line)

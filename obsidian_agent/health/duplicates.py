@@ -15,7 +15,7 @@ from obsidian_agent.vault.paths.path import VaultPath
 
 def duplicate_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
     """Yield groups of notes with the same text, once for each group."""
-    for group in digests.identical():
+    for group in digests.identical:
         notes = [note for note in group if original_name(note) is None]
         if len(notes) < 2:
             continue
@@ -73,7 +73,7 @@ def _merged(survey: Survey, kept: VaultPath, others: Sequence[VaultPath]) -> Rep
 
 def similar_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
     """Yield pairs of notes with nearly the same text."""
-    for first, second, share in digests.similar():
+    for first, second, share in digests.similar:
         pair = sorted((first, second), key=lambda note: _rank(survey, note))
         if any(original_name(note) is not None for note in pair):
             continue

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
 from typing import Final
 
@@ -12,7 +13,7 @@ from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_placeholder, is_date, spelling_key
 from obsidian_agent.health.survey import Survey
-from obsidian_agent.vault.links.graph import links_of, unresolved_name
+from obsidian_agent.vault.links.graph import links_of, links_where, unresolved_name
 from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_lossy
@@ -29,6 +30,7 @@ ATTACHMENTS: Final = frozenset((
 _OTHER_FILES: Final = ATTACHMENTS | {".base", ".canvas", ".csv", ".txt", ".json", ".excalidraw"}
 
 _MAX_CHOICES: Final = 5
+_TITLE: Final = re.compile(rb"^# +(.+?)[ \t#]*\r?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,9 @@ class _Lost:
 
 def unresolved_links(survey: Survey) -> Iterator[Finding]:
     """Yield the names in links that no file has, once for each note."""
-    evidence = _Evidence(survey)
-    for lost in _lost_links(survey):
+    missing = list(_lost_links(survey))
+    evidence = _Evidence(survey, {_key(lost) for lost in missing})
+    for lost in missing:
         if extension(lost.link.target).lower() in _OTHER_FILES:
             yield _missing_attachment(survey, lost)
         else:
@@ -51,25 +54,24 @@ def unresolved_links(survey: Survey) -> Iterator[Finding]:
 
 
 def _lost_links(survey: Survey) -> Iterator[_Lost]:
-    index = survey.index
+    resolve = survey.resolver.resolve
     for source in survey.sources:
         if survey.is_template(source):
             continue
         targets = {
             target
             for target in survey.facts[source].targets
-            if index.resolve(target, source) is None and not has_placeholder(target)
+            if resolve(target, source) is None and not has_placeholder(target)
         }
         if not targets:
             continue
         try:
-            links = links_of(source, survey.view.read(source))
+            links = links_where(source, survey.view.read(source), targets.__contains__)
         except VaultError:
             continue
         first: dict[str, Link] = {}
         for link in links:
-            if link.target in targets:
-                first.setdefault(link_key(unresolved_name(link.target)), link)
+            first.setdefault(link_key(unresolved_name(link.target)), link)
         for link in first.values():
             yield _Lost(source, unresolved_name(link.target), link)
 
@@ -140,15 +142,17 @@ def _unlink(lost: _Lost) -> RepairChoice:
 class _Evidence:
     """The files that a missing name may mean, by the strength of the evidence."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Survey, keys: Set[str]) -> None:
         self.survey = survey
+        self._missing_keys = keys
+        self._similar: dict[str, list[VaultPath]] = {}
 
     def of(self, lost: _Lost) -> tuple[str, list[VaultPath]]:
         """Return the strongest evidence and the files it speaks for; "" and none without any."""
         name = lost.name.rpartition("/")[2]
-        if file := self._same_file_name(lost):
-            return "the same name in another folder", file
-        key = spelling_key(name)
+        if files := self._same_file_name(lost):
+            return "the same name in another folder", files
+        key = _key(lost)
         if not key:
             return "", []
         if not is_date(name):
@@ -167,26 +171,33 @@ class _Evidence:
         name = lost.name.rpartition("/")[2]
         if is_date(name):
             return []
+        if name not in self._similar:
+            self._similar[name] = self._named_alike(name)
+        return self._similar[name]
+
+    def _named_alike(self, name: str) -> list[VaultPath]:
         from rapidfuzz import fuzz, process
 
         matches = process.extract(
             spelling_key(name),
-            self._keys,
+            self._keys.get(_digits(name), ()),
             scorer=fuzz.ratio,
             score_cutoff=80,
             limit=_MAX_CHOICES,
         )
-        digits = _digits(name)
-        files = [file for key, _, _ in matches for file in self._spellings[key]]
-        return [file for file in files if _digits(file.stem) == digits][:_MAX_CHOICES]
+        return [file for key, _, _ in matches for file in self._spellings[key]][:_MAX_CHOICES]
 
     @cached_property
     def _spellings(self) -> dict[str, list[VaultPath]]:
         return _grouped((spelling_key(note.stem), note) for note in self.survey.notes)
 
     @cached_property
-    def _keys(self) -> list[str]:
-        return list(self._spellings)
+    def _keys(self) -> dict[str, list[str]]:
+        """The keys of notes by their digits: numbers and dates never count as similar."""
+        keys: dict[str, list[str]] = defaultdict(list)
+        for key in self._spellings:
+            keys[_digits(key)].append(key)
+        return keys
 
     @cached_property
     def _aliases(self) -> dict[str, list[VaultPath]]:
@@ -195,11 +206,19 @@ class _Evidence:
     @cached_property
     def _titles(self) -> dict[str, list[VaultPath]]:
         """The notes by their first heading, if it is of the first level."""
-        return _grouped(
-            (key, note)
-            for note in self.survey.notes
-            if (title := _title(self.survey, note)) and (key := spelling_key(title))
-        )
+        return _grouped((key, note) for note in self.survey.notes if (key := self._title_key(note)))
+
+    def _title_key(self, note: VaultPath) -> str:
+        """Return the key of a note's title if it is a missing name, else ""."""
+        data = self.survey.index.text(note)
+        match = _TITLE.search(data) if isinstance(data, bytes) else None
+        if match is None or not isinstance(data, bytes):
+            return ""
+        key = spelling_key(match[1].decode("utf-8", "replace"))
+        if key not in self._missing_keys:
+            return ""
+        first = next(iter(scan_lossy(data).headings), None)
+        return key if first is not None and first.level == 1 else ""
 
     @cached_property
     def _moves(self) -> dict[str, str]:
@@ -257,12 +276,8 @@ def _grouped(pairs: Iterable[tuple[str, VaultPath]]) -> dict[str, list[VaultPath
     return groups
 
 
-def _title(survey: Survey, note: VaultPath) -> str:
-    data = survey.index.text(note)
-    if not isinstance(data, bytes) or b"# " not in data:
-        return ""
-    first = next(iter(scan_lossy(data).headings), None)
-    return first.text if first is not None and first.level == 1 else ""
+def _key(lost: _Lost) -> str:
+    return spelling_key(lost.name.rpartition("/")[2])
 
 
 def _digits(name: str) -> str:
@@ -288,7 +303,7 @@ def ambiguous_links(survey: Survey) -> Iterator[Finding]:
         }
         for target in sorted(targets):
             files = [file for file in index.files_named(target_name(target)) if file.is_note]
-            chosen = index.resolve(target, source)
+            chosen = survey.resolver.resolve(target, source)
             if len(files) < 2 or chosen is None or not chosen.is_note:
                 continue
             yield _ambiguous(survey, source, target, chosen, files)

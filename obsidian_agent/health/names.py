@@ -19,6 +19,8 @@ def spelling_key(name: str) -> str:
 
     Between digits a separator counts: `1.2` is not `12`. Empty if nothing is left.
     """
+    if name.isascii() and name.isalpha():
+        return name.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return str(_SEPARATORS.sub("", _BETWEEN_DIGITS.sub("\0", folded)))
 

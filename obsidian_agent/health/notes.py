@@ -45,8 +45,8 @@ def invalid_properties(digests: Digests) -> Iterator[Finding]:
                 path=note.text,
                 line=1,
                 subject="",
-                text="The properties are not valid YAML, so Obsidian ignores them.",
-                evidence=digest.broken,
+                text=digest.broken,
+                evidence="Obsidian ignores properties that it cannot read",
             )
 
 

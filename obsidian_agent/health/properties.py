@@ -121,6 +121,10 @@ def _converted(value: Any, expected: str) -> Any:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"“{text[:60]}”"
 

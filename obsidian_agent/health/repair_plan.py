@@ -69,7 +69,7 @@ def repair_plan(choices: Iterable[RepairChoice]) -> dict[str, Any] | None:
         {
             "id": f"repair{number}",
             "tool": tool,
-            "args": {name: f"$repair.{name}" for name in names},
+            "args": {name: f"${{repair.{name}}}" for name in names},
             "preview": _PREVIEWS[tool],
             "foreach": {"from": calls, "itemName": "repair"},
         }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.health.digests import Digests
@@ -15,10 +15,23 @@ from obsidian_agent.health.survey import Survey
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
 _WORD: Final = re.compile(r"\w+")
+_BLANKS: Final = bytes(
+    byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ")
+    for byte in range(256)
+)
+"""Turns ASCII punctuation into blanks."""
 _MIN_LETTERS: Final = 4
 _MAX_SOURCES: Final = 5
 _TOO_COMMON: Final = 20
 """A name that more notes mention is an everyday word."""
+
+
+class _Name(NamedTuple):
+    """A specific name of a note, as it is written and in lower case."""
+
+    note: VaultPath
+    text: str
+    lower: str
 
 
 def unlinked_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
@@ -57,13 +70,13 @@ def _mentions(survey: Survey, notes: list[VaultPath]) -> dict[VaultPath, list[Va
 
     A name of several words is found in any case, one of a single word only as it is written.
     """
-    phrases: dict[str, list[tuple[str, VaultPath]]] = defaultdict(list)
+    names: dict[bytes, list[_Name]] = defaultdict(list)
     for note in notes:
         for name in (note.stem, *survey.facts[note].aliases):
             words = _WORD.findall(name.lower())
             if _is_specific(name, words):
-                phrases[words[0]].append((name, note))
-    if not phrases:
+                names[words[0].encode()].append(_Name(note, name, name.lower()))
+    if not names:
         return {}
     mentions: dict[VaultPath, list[VaultPath]] = defaultdict(list)
     for source, data in survey.index.texts(ROOT):
@@ -71,15 +84,24 @@ def _mentions(survey: Survey, notes: list[VaultPath]) -> dict[VaultPath, list[Va
             continue
         text = data.decode("utf-8", "replace")
         lower = text.lower()
-        for word in phrases.keys() & set(_WORD.findall(lower)):
-            for name, note in phrases[word]:
-                if note != source and source not in mentions[note] and _occurs(name, text, lower):
-                    mentions[note].append(source)
+        for word in names.keys() & set(lower.encode().translate(_BLANKS).split()):
+            for name in names[word]:
+                if name.lower in lower and _mentions_name(source, name, text, mentions[name.note]):
+                    mentions[name.note].append(source)
     return {
         note: sources[:_MAX_SOURCES]
         for note, sources in mentions.items()
         if 0 < len(sources) <= _TOO_COMMON
     }
+
+
+def _mentions_name(source: VaultPath, name: _Name, text: str, sources: Sequence[VaultPath]) -> bool:
+    """Return whether another note that is not in `sources` yet has a name as whole words."""
+    if source == name.note or len(sources) > _TOO_COMMON or source in sources:
+        return False
+    pattern = r"[ \t]+".join(map(re.escape, name.text.split()))
+    flags = re.IGNORECASE if " " in name.text.strip() else 0
+    return re.search(rf"(?<![\w/#\[-]){pattern}(?![\w/\]-])", text, flags) is not None
 
 
 def _is_specific(name: str, words: list[str]) -> bool:
@@ -90,12 +112,3 @@ def _is_specific(name: str, words: list[str]) -> bool:
         return True
     # "GraphQL" and "NumPy" are names; "Meeting" may be any word at the start of a sentence.
     return any(char.isupper() or char.isdigit() for char in name[1:])
-
-
-def _occurs(name: str, text: str, lower: str) -> bool:
-    several = " " in name.strip()
-    if (name.lower() not in lower) if several else (name not in text):
-        return False
-    pattern = r"[ \t]+".join(map(re.escape, name.split()))
-    flags = re.IGNORECASE if several else 0
-    return re.search(rf"(?<![\w/#\[-]){pattern}(?![\w/\]-])", text, flags) is not None

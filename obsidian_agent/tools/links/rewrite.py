@@ -139,6 +139,9 @@ class RetargetLinksInput(_LinksInput):
         description="The file that the links lead to now, instead of name.",
     )
     to: PathText = Field(min_length=1, description="The file that they will lead to.")
+    keep_text: bool = Field(
+        default=False, description="Links without a display text keep showing the old name."
+    )
 
     @model_validator(mode="after")
     def _one_target(self) -> RetargetLinksInput:
@@ -166,7 +169,8 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         context = LinkSource(source, index, ctx.run.link_style)
         edits: list[Edit[bytes]] = []
         for link in links:
-            edits.append(_retarget(data, link, before, target, context))
+            edit = _retarget(data, link, before, target, context)
+            edits.append(_with_text(link, edit) if args.keep_text else edit)
             label = (
                 display_edit(data, link, before, target, canvas=source.suffix == CANVAS)
                 if before is not None
@@ -217,6 +221,14 @@ def _retarget(
         f"cannot be rewritten to mean {target}."
     )
     raise ToolError(message, path=source.path.text)
+
+
+def _with_text(link: Link, edit: Edit[bytes]) -> Edit[bytes]:
+    """Return the edit with the old target as display text, where a wikilink has none."""
+    if link.kind != "wikilink" or link.display is not None or link.subpath:
+        return edit
+    separator = "\\|" if link.form == "table" else "|"
+    return edit._replace(new=edit.new + f"{separator}{link.target}".encode())
 
 
 def _warnings(

@@ -1,0 +1,160 @@
+"""`health`: findings about a vault with evidence, and their repairs as one plan."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.output import Output, progress
+from obsidian_agent.cli.parser import Commands, UsageError
+from obsidian_agent.cli.session_factory import moment, open_vault
+
+if TYPE_CHECKING:
+    from obsidian_agent.health.finding import Finding, HealthReport
+
+_SHOWN = 20
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command."""
+    command = commands.add(
+        "health",
+        health_command,
+        examples=[
+            "health --vault ~/Notes",
+            "health --only unresolved-link --only tag-spelling --json",
+            "health --plan repairs.json",
+            "health --ignore 3f2a90c1b7de --reason 'wanted later'",
+        ],
+    )
+    command.add_argument(
+        "--only", action="append", default=[], metavar="KIND", help="only findings of this kind"
+    )
+    command.add_argument(
+        "--plan", metavar="FILE", help="write the repairs without doubt as a plan for `run`"
+    )
+    command.add_argument("--ignore", metavar="ID", help="leave a finding out from now on")
+    command.add_argument("--reason", default="", metavar="TEXT", help="why it is ignored")
+    command.add_argument("--unignore", metavar="ID", help="report an ignored finding again")
+    command.add_argument("--all", action="store_true", help="print every finding")
+    command.add_argument("--now", metavar="ISO", help="the time of the report")
+
+
+def health_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Examine the vault and print the findings; exit 1 while there are any."""
+    from datetime import datetime
+
+    from obsidian_agent.cli.index import index_keeper
+    from obsidian_agent.health.finding import KINDS
+    from obsidian_agent.health.report import examine
+    from obsidian_agent.services.health import HealthRecord, health_settings
+    from obsidian_agent.state_files import directories
+    from obsidian_agent.vault.views.disk import DiskView
+
+    kinds = [kind for kind in KINDS if not options.only or kind in options.only]
+    if unknown := set(options.only) - set(KINDS):
+        raise UsageError(
+            f"There is no kind of finding called {min(unknown)!r}.",
+            hint=f"Kinds: {', '.join(KINDS)}.",
+        )
+    state = directories(options.state_dir, options.config).state
+    if options.ignore or options.unignore:
+        with open_vault(options) as store:
+            return _change_ignored(HealthRecord(state, store), options, out)
+    now = moment(options.now) or datetime.now().astimezone()
+    with index_keeper(options, out) as keeper, progress("Examining", out) as show:
+        index = keeper.refresh()
+        record = HealthRecord(state, keeper.store)
+        report = examine(
+            DiskView(keeper.store, lambda: index),
+            health_settings(keeper.store, state, now),
+            only=kinds,
+            ignored=record.ignored(),
+            progress=show,
+        )
+        trend = record.trend()
+        if not options.only:
+            record.add(report, now)
+    if out.as_json:
+        out.document(report.to_json())
+    if options.plan:
+        _write_plan(report, options.plan, out)
+    _print(report, trend, options, out)
+    return Exit.FAILED if report.findings else Exit.DONE
+
+
+def _change_ignored(record: object, options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.services.health import HealthRecord
+
+    assert isinstance(record, HealthRecord)
+    if options.unignore:
+        if not record.unignore(options.unignore):
+            raise UsageError(f"{options.unignore} is not ignored.")
+        out.line(f"{options.unignore} is reported again.")
+    if options.ignore:
+        record.ignore(options.ignore, options.reason)
+        out.line(f"{options.ignore} is ignored from now on.")
+    if out.as_json:
+        out.document({"ignored": record.ignored()})
+    return Exit.DONE
+
+
+def _write_plan(report: HealthReport, name: str, out: Output) -> None:
+    import json
+
+    from obsidian_agent.errors import ConfigError
+    from obsidian_agent.health.repair_plan import preselected, repair_plan
+
+    choices = preselected(report.findings)
+    plan = repair_plan(choices)
+    if plan is None:
+        out.note("No repair is without doubt, so no plan was written.")
+        return
+    try:
+        text = json.dumps(plan, ensure_ascii=False, indent=2) + "\n"
+        Path(name).write_text(text, "utf-8")
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be written: {error.strerror}.") from error
+    out.note(f"{len(choices)} repairs are in {name}. Preview and run them: run {name}")
+
+
+def _print(
+    report: HealthReport, trend: list[tuple[str, int]], options: argparse.Namespace, out: Output
+) -> None:
+    groups: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        groups.setdefault(finding.kind, []).append(finding)
+    for kind, findings in groups.items():
+        repairs = sum(
+            finding.repair is not None and finding.repair.preselected for finding in findings
+        )
+        certain = f", {repairs} with a repair" if repairs else ""
+        out.line(f"{kind}  {len(findings)}{certain}")
+        listed = findings if options.all or options.only else findings[:_SHOWN]
+        for finding in listed:
+            out.line(f"  {_line(finding)}")
+        if len(listed) < len(findings):
+            out.line(f"  … {len(findings) - len(listed)} more: --all, or --only {kind}")
+    total = len(report.findings)
+    ignored = f" {report.ignored} are ignored." if report.ignored else ""
+    if not total:
+        out.line(f"Nothing was found.{ignored}")
+        return
+    change = total - trend[-1][1] if trend and not options.only else 0
+    since = (
+        f" {abs(change)} {'more' if change > 0 else 'fewer'} than on {trend[-1][0]}."
+        if change
+        else ""
+    )
+    out.line(f"{total} findings.{since}{ignored}")
+
+
+def _line(finding: Finding) -> str:
+    place = finding.path if finding.line is None else f"{finding.path}:{finding.line}"
+    evidence = f" ({finding.evidence})" if finding.evidence else ""
+    repair = ""
+    if finding.repair is not None and finding.repair.preselected:
+        repair = f"  {finding.repair.choices[0].title}"
+    return f"{finding.id}  {place}  {finding.text}{repair}{evidence}"

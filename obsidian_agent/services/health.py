@@ -1,0 +1,152 @@
+"""The health of an open vault: what its examination needs, and the findings its user ignores."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from obsidian_agent.errors import JournalError
+from obsidian_agent.health.finding import HealthReport
+from obsidian_agent.health.survey import HealthSettings
+from obsidian_agent.journal.reader import JournalReader
+from obsidian_agent.journal.state_folder import find
+from obsidian_agent.services.run_context import note_settings
+from obsidian_agent.state_files import replace_file
+from obsidian_agent.vault.filesystem.store import VaultStore
+
+_FILE: Final = "health.json"
+_GIT_SECONDS: Final = 10.0
+_MAX_GIT_OUTPUT: Final = 16 << 20
+_MAX_RUNS: Final = 1_000
+_MAX_TREND: Final = 400
+"""Reports whose counts are stored, about a year of daily ones."""
+
+_GIT_LOG: Final = (
+    "git", "--no-pager", "-c", "log.showSignature=false", "-c", "core.fsmonitor=false",
+    "log", "--no-ext-diff", "--no-textconv", "--diff-filter=R", "-M", "--name-status",
+    "--format=", "-z", "--relative", "--", ".",
+)  # fmt: skip
+"""Lists renames and starts no program that the repository names."""
+
+
+def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSettings:
+    """Return what the examination of a vault depends on besides its files."""
+
+    def renames() -> list[tuple[str, str]]:
+        return [*_journal_renames(state, store), *git_renames(store.real_path)]
+
+    return HealthSettings(
+        now=now,
+        templates=note_settings(store.obsidian_config).templates,
+        property_types=_property_types(store.obsidian_config("types")),
+        renames=renames,
+    )
+
+
+def _property_types(document: object) -> dict[str, str]:
+    types = document.get("types") if isinstance(document, dict) else None
+    if not isinstance(types, dict):
+        return {}
+    return {name.lower(): kind for name, kind in types.items() if isinstance(kind, str)}
+
+
+def _journal_renames(state: Path, store: VaultStore) -> list[tuple[str, str]]:
+    try:
+        with JournalReader.open(state, store) as journal:
+            entries = journal.history(_MAX_RUNS)
+    except JournalError:
+        return []
+    return [pair for entry in entries if not entry.undone for pair in entry.effects.renamed]
+
+
+def git_renames(vault: str) -> list[tuple[str, str]]:
+    """Return the renames that git knows, the newest first; none without git or a repository."""
+    if not os.path.lexists(os.path.join(vault, ".git")):
+        return []
+    environment = os.environ | {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        result = subprocess.run(
+            _GIT_LOG,
+            cwd=vault,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    if result.returncode or len(result.stdout) > _MAX_GIT_OUTPUT:
+        return []
+    fields = result.stdout.decode("utf-8", "surrogateescape").split("\0")
+    renames: list[tuple[str, str]] = []
+    position = 0
+    while position + 2 < len(fields):
+        if fields[position].strip().startswith("R"):
+            renames.append((fields[position + 1], fields[position + 2]))
+            position += 3
+        else:
+            position += 1
+    return renames
+
+
+class HealthRecord:
+    """The findings that the user ignores in one vault, and the counts of earlier reports."""
+
+    def __init__(self, state: Path, store: VaultStore) -> None:
+        self._file = find(state, store) / _FILE
+
+    def ignored(self) -> dict[str, str]:
+        """Return the reasons by the ids of ignored findings."""
+        ignored = self._document().get("ignored")
+        if not isinstance(ignored, dict):
+            return {}
+        return {key: str(reason) for key, reason in ignored.items()}
+
+    def ignore(self, finding: str, reason: str) -> None:
+        """Leave a finding out of later reports. Raises OSError."""
+        document = self._document()
+        document["ignored"] = self.ignored() | {finding: reason}
+        self._write(document)
+
+    def unignore(self, finding: str) -> bool:
+        """Report a finding again; False if it was not ignored. Raises OSError."""
+        ignored = self.ignored()
+        if ignored.pop(finding, None) is None:
+            return False
+        self._write(self._document() | {"ignored": ignored})
+        return True
+
+    def trend(self) -> list[tuple[str, int]]:
+        """Return the day and number of findings of earlier whole reports, one a day."""
+        entries = self._document().get("trend")
+        if not isinstance(entries, list):
+            return []
+        return [
+            (str(entry[0]), int(entry[1]))
+            for entry in entries
+            if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], int)
+        ]
+
+    def add(self, report: HealthReport, now: datetime) -> None:
+        """Store the number of findings of a whole report. A full disk is no error here."""
+        day = now.date().isoformat()
+        trend = [entry for entry in self.trend() if entry[0] != day]
+        trend.append((day, len(report.findings)))
+        with contextlib.suppress(OSError):
+            self._write(self._document() | {"trend": trend[-_MAX_TREND:]})
+
+    def _document(self) -> dict[str, Any]:
+        try:
+            document = json.loads(self._file.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    def _write(self, document: dict[str, Any]) -> None:
+        replace_file(self._file, json.dumps(document, ensure_ascii=False, indent=1).encode())

@@ -1,0 +1,260 @@
+"""Findings about a vault: one small vault for each kind, and what must not be reported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from obsidian_agent.health.finding import KINDS, Finding, FindingKind
+from obsidian_agent.health.report import examine
+from obsidian_agent.health.survey import HealthSettings
+from obsidian_agent.vault.views.disk import DiskView
+from support import MakeVault
+
+NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+PROSE = "One sentence that is long enough to mean something.\n"
+
+Examine = Callable[..., list[Finding]]
+
+
+@pytest.fixture
+def found(make_vault: MakeVault) -> Examine:
+    def run(files: dict[str, str], *kinds: FindingKind, **settings: Any) -> list[Finding]:
+        view = DiskView(make_vault(files))
+        report = examine(view, HealthSettings(now=NOW, **settings), only=kinds or KINDS)
+        return list(report.findings)
+
+    return run
+
+
+def repairs(finding: Finding) -> tuple[bool, list[str]]:
+    assert finding.repair is not None
+    return finding.repair.preselected, [choice.title for choice in finding.repair.choices]
+
+
+EVIDENCE = {
+    "case and punctuation": ({"Kick-off notes.md": ""}, "kickoff notes", "Kick-off notes"),
+    "emoji": ({"🌱 Garden.md": ""}, "Garden", "🌱 Garden"),
+    "an alias": (
+        {"Ada Lovelace.md": "---\naliases: [Ada L]\n---\n"},
+        "Ada L",
+        "Ada Lovelace|Ada L",
+    ),
+    "the title": ({"n1.md": "# Orange cake\n"}, "Orange cake", "n1|Orange cake"),
+    "another folder": ({"New/Plan.md": ""}, "Old/Plan", "Plan"),
+}
+
+
+@pytest.mark.parametrize("case", EVIDENCE)
+def test_a_missing_name_with_evidence_for_one_note_has_a_repair(found: Examine, case: str) -> None:
+    files, name, target = EVIDENCE[case]
+    (finding,) = found({"A.md": f"x\n[[{name}]]\n", **files}, "unresolved-link")
+    assert (finding.path, finding.line, bool(finding.evidence)) == ("A.md", 2, True)
+    preselected, titles = repairs(finding)
+    assert (preselected, titles[0]) == (True, f"[[{name}]] → [[{target}]]")
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("week1", "week7"),
+        ("unsupervised learning", "supervised learning"),
+        ("2025-03-01", "2025-03-02"),
+        ("OR", "XOR"),
+        ("v1.2", "v12"),
+        ("not done", "done"),
+    ],
+)
+def test_a_similar_name_is_never_preselected(found: Examine, name: str, note: str) -> None:
+    (finding,) = found({"A.md": f"[[{name}]]", f"{note}.md": "x"}, "unresolved-link")
+    assert repairs(finding)[0] is False
+
+
+def test_a_tie_is_a_question(found: Examine) -> None:
+    files = {"A.md": "[[kick off]]", "Kick-off.md": "", "B/Kick_off.md": ""}
+    (finding,) = found(files, "unresolved-link")
+    preselected, titles = repairs(finding)
+    assert preselected is False
+    assert titles == [
+        "[[kick off]] → [[Kick_off]]",
+        "[[kick off]] → [[Kick-off]]",
+        "Create kick off.md",
+        "Turn the link into plain text",
+    ]
+
+
+def test_a_rename_is_followed_to_the_present_path(found: Examine) -> None:
+    def renames() -> list[tuple[str, str]]:
+        return [("B/Second.md", "C/Third.md"), ("First.md", "B/Second.md")]
+
+    files = {"A.md": "[[First]]", "C/Third.md": ""}
+    (finding,) = found(files, "unresolved-link", renames=renames)
+    assert repairs(finding) == (
+        True,
+        ["[[First]] → [[Third|First]]", "Create First.md", "Turn the link into plain text"],
+    )
+
+
+def test_placeholders_and_templates_are_no_damage(found: Examine) -> None:
+    files = {"A.md": "[[{{title}}]]", "T/Day.md": "[[nowhere]]\n---\n", "B.md": "[[A]]"}
+    assert found(files, templates="T") == []
+
+
+def test_a_missing_picture_is_found_by_its_file_name(found: Examine) -> None:
+    files = {"A.md": "![[old/cat.png]]\n![[dog.png]]", "img/cat.png": "x", "B.md": "[[A]]"}
+    cat, dog = found(files, "missing-attachment")
+    assert repairs(cat) == (True, ["[[old/cat.png]] → [[cat.png]]"])
+    assert dog.repair is None
+
+
+def test_a_name_that_two_notes_have_is_ambiguous(found: Examine) -> None:
+    files = {"A.md": "[[Plan]] [[X/Plan]]", "X/Plan.md": "", "Long/Plan.md": ""}
+    (finding,) = found(files, "ambiguous-link")
+    assert repairs(finding) == (False, ["Link to Long/Plan.md instead"])
+
+
+def test_unlinked_notes_come_with_the_mentions_of_their_names(found: Examine) -> None:
+    files = {
+        "Graph theory.md": PROSE,
+        "Meeting.md": PROSE,
+        "A.md": "About graph theory and a Meeting. [[B]]",
+        "B.md": PROSE,
+        "Picture.md": "![[cat.png]]",
+        "cat.png": "x",
+    }
+    by_path = {finding.path: finding for finding in found(files, "unlinked-note")}
+    assert set(by_path) == {"Graph theory.md", "Meeting.md", "Picture.md"}
+    assert repairs(by_path["Graph theory.md"]) == (False, ["Link “Graph theory” in A.md"])
+    assert by_path["Meeting.md"].repair is None
+
+
+def test_empty_notes_have_neither_text_nor_properties(found: Examine) -> None:
+    files = {"A.md": "", "B.md": " \r\n", "C.md": "---\nx: 1\n---\n", "D.md": "[[A]]"}
+    assert [finding.path for finding in found(files, "empty-note")] == ["A.md", "B.md"]
+
+
+def test_notes_with_the_same_text_are_merged_into_the_best_linked_one(found: Examine) -> None:
+    files = {
+        "Cake 1.md": f"---\nrating: 5\n---\n{PROSE}",
+        "Cake.md": PROSE,
+        "A.md": "[[Cake]] [[Cake 1]]",
+        "B.md": "[[Cake]]",
+        "Heads.md": "# Notes\n- [ ] \n",
+        "Other heads.md": "# Notes\n- [ ] \n",
+    }
+    (finding,) = found(files, "duplicate-note")
+    assert (finding.path, finding.subject) == ("Cake.md", "Cake 1.md")
+    assert finding.repair is not None
+    steps = [(step.tool, step.args.get("path")) for step in finding.repair.choices[0].steps]
+    assert steps == [
+        ("vault.setFrontmatter", "Cake.md"),
+        ("vault.addValues", "Cake.md"),
+        ("vault.retargetLinks", None),
+        ("vault.delete", "Cake 1.md"),
+    ]
+
+
+def test_nearly_the_same_text_is_reported_as_similar(found: Examine) -> None:
+    text = "".join(
+        f"Line {number} says something that no other line says.\n" for number in range(12)
+    )
+    files = {"A.md": text, "B.md": text + "One more line at the end.\n", "C.md": PROSE}
+    (finding,) = found(files, "similar-note")
+    assert {finding.path, finding.subject} == {"A.md", "B.md"}
+
+
+def test_tags_that_differ_in_case_get_the_usual_spelling(found: Examine) -> None:
+    files = {f"{number}.md": "#Book" for number in range(3)} | {"x.md": "#book", "y.md": "#books"}
+    case, plural = sorted(found(files, "tag-spelling"), key=lambda finding: finding.subject)
+    assert repairs(case) == (True, ["#book → #Book", "#Book → #book"])
+    assert repairs(plural)[0] is False
+
+
+def test_values_of_another_type_than_obsidian_declares(found: Examine) -> None:
+    files = {"A.md": '---\nrating: "5"\n---\n', "B.md": "---\nrating: good\n---\n"}
+    first, second = found(files, "property-type", property_types={"rating": "number"})
+    assert repairs(first) == (False, ["rating: “5” → 5"])
+    assert second.repair is None
+
+
+def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> None:
+    files = {f"{number}.md": "---\nstatus: Done\n---\n" for number in range(3)}
+    (finding,) = found(files | {"x.md": "---\nstatus: done\n---\n"}, "property-value")
+    assert (finding.path, repairs(finding)) == ("x.md", (True, ["status: “done” → “Done”"]))
+
+
+def test_attachments_that_no_file_names_are_unused(found: Examine) -> None:
+    files = {
+        "A.md": "![[a.png]] ![b](img/b%20c.png) <img src='d.png'>",
+        "B.canvas": '{"nodes":[{"id":"1","type":"file","file":"e.pdf"}]}',
+        "C.base": "filters: 'cover == \"f.jpg\"'",
+        **dict.fromkeys(("a.png", "img/b c.png", "d.png", "e.pdf", "f.jpg", "g.png"), "x"),
+    }
+    assert [finding.path for finding in found(files, "unused-attachment")] == ["g.png"]
+
+
+def test_properties_that_are_no_yaml_are_reported(found: Examine) -> None:
+    files = {
+        "A.md": "---\na: [1\n---\n",
+        "B.md": "---\na: {{x}}\n---\n",
+        "C.md": "---\nb: 1\n---\n",
+    }
+    assert [finding.path for finding in found(files, "invalid-properties")] == ["A.md"]
+
+
+CONFLICT_COPIES = {
+    "Plan.sync-conflict-20240101-120000-ABCDEF7.md": "Syncthing",
+    "Plan (Conflicted copy iPhone 202401011200).md": "Obsidian Sync",
+    "Plan (conflicted copy 2024-01-01 120000).md": "Nextcloud",
+    "Plan (Ada's conflicted copy 2024-01-01).md": "Dropbox",
+}
+
+
+@pytest.mark.parametrize("name", CONFLICT_COPIES)
+def test_conflict_copies_are_known_by_their_names(found: Examine, name: str) -> None:
+    (finding,) = found({"Plan.md": "a", name: "b"}, "conflict-copy")
+    assert (finding.path, finding.subject) == (name, "Plan.md")
+    assert CONFLICT_COPIES[name] in finding.evidence
+
+
+def test_a_number_behind_a_name_is_a_copy_only_with_the_same_text(found: Examine) -> None:
+    files = {"Plan.md": PROSE, "Plan 2.md": PROSE, "Week.md": PROSE * 2, "Week 2.md": "Other."}
+    assert [finding.path for finding in found(files, "conflict-copy")] == ["Plan 2.md"]
+
+
+def test_notes_that_were_not_changed_for_long(make_vault: MakeVault) -> None:
+    store = make_vault({"Old.md": "x", "New.md": "x"})
+    old = datetime(2020, 5, 17, tzinfo=UTC).timestamp()
+    os.utime(f"{store.real_path}/Old.md", (old, old))
+    report = examine(DiskView(store), HealthSettings(now=NOW), only=("stale-note",))
+    assert [(one.path, one.text) for one in report.findings] == [
+        ("Old.md", "The note was last changed on 2020-05-17.")
+    ]
+
+
+def test_open_tasks_past_their_day_are_overdue(found: Examine) -> None:
+    text = """\
+- [ ] Call Ada 📅 2026-11-22
+- [x] Done 📅 2026-11-01
+- [ ] Later [due:: 2026-11-23]
+  - [/] Half done [due:: 2026-10-01]
+"""
+    findings = found({"A.md": text, "B.md": f"```\n{text}```\n"}, "overdue-task")
+    assert [(one.path, one.line) for one in findings] == [("A.md", 1), ("A.md", 4)]
+
+
+def test_ignored_findings_are_counted_and_left_out(make_vault: MakeVault) -> None:
+    view = DiskView(make_vault({"A.md": "[[x]]", "B.md": "[[A]] [[y]]"}))
+    settings = HealthSettings(now=NOW)
+    first, second = examine(view, settings).findings
+    report = examine(view, settings, ignored={first.id})
+    assert (report.findings, report.ignored) == ((second,), 1)
+
+
+def test_a_sound_vault_has_no_findings(found: Examine) -> None:
+    files = {"A.md": f"[[B]]\n{PROSE}", "B.md": "[[A]] ![[c.png]] #tag", "c.png": "x"}
+    assert found(files) == []

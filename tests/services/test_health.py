@@ -1,0 +1,50 @@
+"""Renames that git knows, and what the state folder keeps about the health of a vault."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.health.finding import Finding, HealthReport
+from obsidian_agent.services.health import HealthRecord, git_renames
+from support import MakeVault
+
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+
+
+def git(folder: str, *arguments: str) -> None:
+    options = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *options, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_tells_renames_newest_first(make_vault: MakeVault) -> None:
+    root = make_vault({"Ünë.md": "some text\nmore text\n"}).real_path
+    git(root, "init", "-q")
+    for old, new in (("Ünë.md", "Two words.md"), ("Two words.md", "Sub/Three.md")):
+        git(root, "add", ".")
+        git(root, "commit", "-qm", "x")
+        Path(root, new).parent.mkdir(exist_ok=True)
+        git(root, "mv", old, new)
+    git(root, "commit", "-qm", "x")
+    assert git_renames(root) == [("Two words.md", "Sub/Three.md"), ("Ünë.md", "Two words.md")]
+
+
+def test_a_vault_without_git_has_no_renames(make_vault: MakeVault) -> None:
+    assert git_renames(make_vault({"A.md": ""}).real_path) == []
+
+
+def test_ignored_findings_and_the_trend_are_kept(make_vault: MakeVault, tmp_path: Path) -> None:
+    store = make_vault({"A.md": ""})
+    record = HealthRecord(tmp_path, store)
+    record.ignore("abc", "wanted later")
+    record.add(HealthReport((Finding(kind="empty-note", path="A.md", subject="", text="x"),)), NOW)
+    again = HealthRecord(tmp_path, store)
+    assert (again.ignored(), again.trend()) == ({"abc": "wanted later"}, [("2026-11-23", 1)])
+    assert again.unignore("abc")
+    assert not again.unignore("abc")
+    assert again.ignored() == {}
