@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
@@ -113,7 +113,7 @@ def _unresolved(evidence: _Evidence, lost: _Lost) -> Finding:
 def _retarget(lost: _Lost, file: VaultPath) -> RepairChoice:
     name = file.stem if file.is_note else file.name
     keeps_text = spelling_key(lost.name.rpartition("/")[2]) != spelling_key(name)
-    args = {"path": lost.source.text, "name": lost.name, "to": file.text}
+    args: dict[str, Any] = {"path": lost.source.text, "name": lost.name, "to": file.text}
     if keeps_text:
         args["keepText"] = True
     written = f"[[{name}|{lost.name}]]" if keeps_text else f"[[{name}]]"
@@ -156,13 +156,13 @@ class _Evidence:
         if not key:
             return "", []
         if not is_date(name):
-            if files := self._spellings.get(key):
+            if files := self._spellings.get(key, []):
                 return "the same name but for case, spaces, punctuation or emoji", files
-            if files := self._aliases.get(key):
+            if files := self._aliases.get(key, []):
                 return "an alias of that note", files
         if renamed := self._renamed(lost):
             return "the note had this name before it was renamed", [renamed]
-        if not is_date(name) and (files := self._titles.get(key)):
+        if not is_date(name) and (files := self._titles.get(key, [])):
             return "the title in that note", files
         return "", []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
@@ -60,7 +60,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_CHECKS: Final = {
+_CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "number": _is_number,
     "checkbox": lambda value: isinstance(value, bool),
     "date": _is_moment,
@@ -91,7 +91,7 @@ def _usual_type(uses: list[tuple[VaultPath, str, Any]]) -> str | None:
 
 def _type_finding(note: VaultPath, name: str, value: Any, expected: str, source: str) -> Finding:
     converted = _converted(value, expected)
-    choices = ()
+    choices: tuple[RepairChoice, ...] = ()
     if converted is not None:
         step = RepairStep("vault.setFrontmatter", {"path": note.text, "set": {name: converted}})
         choices = (RepairChoice(f"{name}: {_shown(value)} → {_shown(converted)}", (step,)),)

@@ -31,7 +31,7 @@ class _Name(NamedTuple):
 
     note: VaultPath
     text: str
-    lower: str
+    lowered: str
 
 
 def unlinked_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
@@ -72,10 +72,10 @@ def _mentions(survey: Survey, notes: list[VaultPath]) -> dict[VaultPath, list[Va
     """
     names: dict[bytes, list[_Name]] = defaultdict(list)
     for note in notes:
-        for name in (note.stem, *survey.facts[note].aliases):
-            words = _WORD.findall(name.lower())
-            if _is_specific(name, words):
-                names[words[0].encode()].append(_Name(note, name, name.lower()))
+        for text in (note.stem, *survey.facts[note].aliases):
+            words = _WORD.findall(text.lower())
+            if _is_specific(text, words):
+                names[words[0].encode()].append(_Name(note, text, text.lower()))
     if not names:
         return {}
     mentions: dict[VaultPath, list[VaultPath]] = defaultdict(list)
@@ -86,7 +86,9 @@ def _mentions(survey: Survey, notes: list[VaultPath]) -> dict[VaultPath, list[Va
         lower = text.lower()
         for word in names.keys() & set(lower.encode().translate(_BLANKS).split()):
             for name in names[word]:
-                if name.lower in lower and _mentions_name(source, name, text, mentions[name.note]):
+                if name.lowered in lower and _mentions_name(
+                    source, name, text, mentions[name.note]
+                ):
                     mentions[name.note].append(source)
     return {
         note: sources[:_MAX_SOURCES]
