@@ -230,7 +230,8 @@ def test_notes_that_were_not_changed_for_long(make_vault: MakeVault) -> None:
     store = make_vault({"Old.md": "x", "New.md": "x"})
     old = datetime(2020, 5, 17, tzinfo=UTC).timestamp()
     os.utime(f"{store.real_path}/Old.md", (old, old))
-    report = examine(DiskView(store), HealthSettings(now=NOW), only=("stale-note",))
+    only: list[FindingKind] = ["stale-note"]
+    report = examine(DiskView(store), HealthSettings(now=NOW), only=only)
     assert [(one.path, one.text) for one in report.findings] == [
         ("Old.md", "The note was last changed on 2020-05-17.")
     ]
