@@ -12,7 +12,7 @@ from obsidian_agent.cli.parser import Commands, UsageError
 from obsidian_agent.cli.session_factory import moment, open_vault
 
 if TYPE_CHECKING:
-    from obsidian_agent.health.finding import Finding, HealthReport
+    from obsidian_agent.health.finding import HealthFinding, HealthReport
 
 _SHOWN = 20
 
@@ -123,7 +123,7 @@ def _write_plan(report: HealthReport, name: str, out: Output) -> None:
 def _print(
     report: HealthReport, trend: list[tuple[str, int]], options: argparse.Namespace, out: Output
 ) -> None:
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[str, list[HealthFinding]] = {}
     for finding in report.findings:
         groups.setdefault(finding.kind, []).append(finding)
     for kind, findings in groups.items():
@@ -151,7 +151,7 @@ def _print(
     out.line(f"{total} findings.{since}{ignored}")
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: HealthFinding) -> str:
     place = finding.path if finding.line is None else f"{finding.path}:{finding.line}"
     evidence = f" ({finding.evidence})" if finding.evidence else ""
     repair = ""

@@ -8,17 +8,17 @@ from typing import Final
 from urllib.parse import unquote
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.health.finding import Finding, Repair
+from obsidian_agent.health.finding import HealthFinding, Repair
 from obsidian_agent.health.links import ATTACHMENTS
 from obsidian_agent.health.notes import delete
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MAX_TEXT_FILE: Final = 1 << 20
 _EXTENSION: Final = re.compile("|".join(map(re.escape, sorted(ATTACHMENTS))), re.IGNORECASE)
 
 
-def unused_attachments(survey: Survey) -> Iterator[Finding]:
+def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the attachments that no note, canvas or base links to, embeds or mentions."""
     candidates = [file for file in survey.files if file.suffix.lower() in ATTACHMENTS]
     if not candidates:
@@ -33,7 +33,7 @@ def unused_attachments(survey: Survey) -> Iterator[Finding]:
     mentioned = _mentioned(survey, {file.name for file in unused})
     for file in unused:
         if file.name not in mentioned:
-            yield Finding(
+            yield HealthFinding(
                 kind="unused-attachment",
                 path=file.text,
                 subject="",
@@ -43,7 +43,7 @@ def unused_attachments(survey: Survey) -> Iterator[Finding]:
             )
 
 
-def _mentioned(survey: Survey, names: set[str]) -> set[str]:
+def _mentioned(survey: VaultSurvey, names: set[str]) -> set[str]:
     """Return the names that are written in any note, canvas, base or other text of the vault.
 
     Plugins refer to files in ways that are no links.
@@ -63,7 +63,7 @@ def _mentioned(survey: Survey, names: set[str]) -> set[str]:
     return mentioned
 
 
-def _text(survey: Survey, file: VaultPath) -> str:
+def _text(survey: VaultSurvey, file: VaultPath) -> str:
     try:
         if not file.is_note and survey.view.stat(file).size > _MAX_TEXT_FILE:
             return ""

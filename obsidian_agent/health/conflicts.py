@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from obsidian_agent.health.digests import Digests
-from obsidian_agent.health.finding import Finding
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.finding import HealthFinding
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
 _PATTERNS: Final = (
@@ -51,7 +51,7 @@ def _match(
     return None
 
 
-def conflict_copies(survey: Survey, digests: Digests) -> Iterator[Finding]:
+def conflict_copies(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield conflict copies of files, and notes with git's conflict marks."""
     known = {file.text for file in survey.files}
     pairs = {
@@ -71,7 +71,7 @@ def conflict_copies(survey: Survey, digests: Digests) -> Iterator[Finding]:
                 yield _copy(file, service, original)
     for note, digest in digests.of.items():
         if digest.has_conflict_marks:
-            yield Finding(
+            yield HealthFinding(
                 kind="conflict-copy",
                 path=note.text,
                 subject="marks",
@@ -80,8 +80,8 @@ def conflict_copies(survey: Survey, digests: Digests) -> Iterator[Finding]:
             )
 
 
-def _copy(file: VaultPath, service: str, original: str) -> Finding:
-    return Finding(
+def _copy(file: VaultPath, service: str, original: str) -> HealthFinding:
+    return HealthFinding(
         kind="conflict-copy",
         path=file.text,
         subject=original,

@@ -13,7 +13,7 @@ from typing import Final
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.health.names import has_placeholder
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 from obsidian_agent.vault.markdown.lines import tasks, without_block_id
 from obsidian_agent.vault.markdown.model import NoteTask
@@ -56,7 +56,7 @@ class OverdueTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteDigest:
-    """What the checks keep of a note's text.
+    """The facts about a note's text that checks use.
 
     `body_hash` is None for a text of a few words. `broken` says why the properties cannot be read.
     """
@@ -72,7 +72,7 @@ class NoteDigest:
 class Digests:
     """The digests of all notes of a vault."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: VaultSurvey) -> None:
         today = survey.settings.now.date().isoformat()
         self.of: dict[VaultPath, NoteDigest] = {}
         self._survey = survey
@@ -190,8 +190,8 @@ def _broken_properties(text: str) -> str:
 def _overdue(text: str, today: str) -> tuple[OverdueTask, ...]:
     overdue: list[OverdueTask] = []
     hidden = _HIDING.search(text) is not None
-    found = tasks(text) if hidden else map(_task_at, repeat(text), _TASK_LINE.finditer(text))
-    for task in found:
+    listed = tasks(text) if hidden else map(_task_at, repeat(text), _TASK_LINE.finditer(text))
+    for task in listed:
         if task.status not in " /" or (match := _DUE.search(task.text)) is None:
             continue
         due = next(filter(None, match.groups()))

@@ -7,38 +7,38 @@ from typing import Any
 
 from obsidian_agent.health.conflicts import original_name
 from obsidian_agent.health.digests import Digests
-from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import is_date, spelling_key
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
 
-def duplicate_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
+def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield groups of notes with the same text, once for each group."""
     for group in digests.identical:
         notes = [note for note in group if original_name(note) is None]
         if len(notes) < 2:
             continue
-        kept, *others = sorted(notes, key=lambda note: _rank(survey, note))
+        survivor, *others = sorted(notes, key=lambda note: _rank(survey, note))
         names = ", ".join(note.text for note in others)
-        yield Finding(
+        yield HealthFinding(
             kind="duplicate-note",
-            path=kept.text,
+            path=survivor.text,
             subject=names,
             text=f"The same text is in {names}.",
             evidence=f"{len(notes)} notes with the same text",
-            repair=Repair((_merged(survey, kept, others),)),
+            repair=Repair((_merged(survey, survivor, others),)),
         )
 
 
-def _rank(survey: Survey, note: VaultPath) -> tuple[int, int, str]:
+def _rank(survey: VaultSurvey, note: VaultPath) -> tuple[int, int, str]:
     """Sort the note that is kept first: the one with most backlinks, then the shortest path."""
     return (-survey.backlinks.get(note, 0), len(note.text), note.text)
 
 
-def _merged(survey: Survey, kept: VaultPath, others: Sequence[VaultPath]) -> RepairChoice:
+def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath]) -> RepairChoice:
     """Return the choice to keep one note, with the properties, names and links of the others."""
-    facts = survey.facts[kept]
+    facts = survey.facts[survivor]
     missing: dict[str, Any] = {}
     names: list[str] = []
     tags: list[str] = []
@@ -52,32 +52,34 @@ def _merged(survey: Survey, kept: VaultPath, others: Sequence[VaultPath]) -> Rep
         }
         missing = properties | missing
         tags += [tag for tag in lost.tags if tag not in facts.tags]
-        if spelling_key(other.stem) != spelling_key(kept.stem) and not is_date(other.stem):
+        if spelling_key(other.stem) != spelling_key(survivor.stem) and not is_date(other.stem):
             names.append(other.stem)
         names += [alias for alias in lost.aliases if alias not in facts.aliases]
     steps: list[RepairStep] = []
     if missing:
-        steps.append(RepairStep("vault.setFrontmatter", {"path": kept.text, "set": missing}))
+        steps.append(RepairStep("vault.setFrontmatter", {"path": survivor.text, "set": missing}))
     if tags:
-        args = {"path": kept.text, "addTags": list(dict.fromkeys(tags))}
+        args = {"path": survivor.text, "addTags": list(dict.fromkeys(tags))}
         steps.append(RepairStep("vault.setFrontmatter", args))
     if names:
         values = {"property": "aliases", "values": list(dict.fromkeys(names))}
-        steps.append(RepairStep("vault.addValues", {"path": kept.text, **values}))
+        steps.append(RepairStep("vault.addValues", {"path": survivor.text, **values}))
     for other in others:
         if survey.backlinks.get(other):
-            steps.append(RepairStep("vault.retargetLinks", {"from": other.text, "to": kept.text}))
+            steps.append(
+                RepairStep("vault.retargetLinks", {"from": other.text, "to": survivor.text})
+            )
     steps += [RepairStep("vault.delete", {"path": other.text}) for other in others]
     return RepairChoice(f"Keep {kept.text} and delete the others", tuple(steps))
 
 
-def similar_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
+def similar_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield pairs of notes with nearly the same text."""
     for first, second, share in digests.similar:
         pair = sorted((first, second), key=lambda note: _rank(survey, note))
         if any(original_name(note) is not None for note in pair):
             continue
-        yield Finding(
+        yield HealthFinding(
             kind="similar-note",
             path=pair[0].text,
             subject=pair[1].text,

@@ -70,7 +70,7 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class HealthFinding:
     """One thing that may need attention.
 
     `path` is the note that has to change, or the file itself; `subject` is what is wrong in it and
@@ -106,7 +106,7 @@ class Finding:
 class HealthReport:
     """The findings about a vault without those that the user ignores, and how many these are."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[HealthFinding, ...]
     ignored: int = 0
 
     @property
@@ -121,7 +121,7 @@ class HealthReport:
         return {"findings": findings, "counts": self.counts, "ignored": self.ignored}
 
 
-def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def in_order(findings: Sequence[HealthFinding]) -> tuple[HealthFinding, ...]:
     """Return findings sorted by kind, path and line."""
     order = {kind: position for position, kind in enumerate(KINDS)}
     return tuple(

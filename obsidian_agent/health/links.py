@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_placeholder, is_date, spelling_key
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.graph import links_of, links_where, unresolved_name
 from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
 from obsidian_agent.vault.markdown.model import Link
@@ -42,7 +42,7 @@ class _Lost:
     link: Link
 
 
-def unresolved_links(survey: Survey) -> Iterator[Finding]:
+def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the names in links that no file has, once for each note."""
     missing = list(_lost_links(survey))
     evidence = _Evidence(survey, {_key(lost) for lost in missing})
@@ -53,7 +53,7 @@ def unresolved_links(survey: Survey) -> Iterator[Finding]:
             yield _unresolved(evidence, lost)
 
 
-def _lost_links(survey: Survey) -> Iterator[_Lost]:
+def _lost_links(survey: VaultSurvey) -> Iterator[_Lost]:
     resolve = survey.resolver.resolve
     for source in survey.sources:
         if survey.is_template(source):
@@ -76,12 +76,12 @@ def _lost_links(survey: Survey) -> Iterator[_Lost]:
             yield _Lost(source, unresolved_name(link.target), link)
 
 
-def _missing_attachment(survey: Survey, lost: _Lost) -> Finding:
+def _missing_attachment(survey: VaultSurvey, lost: _Lost) -> HealthFinding:
     name = lost.link.target.rpartition("/")[2]
     same_name = survey.index.files_named(target_name(name))
     choices = [_retarget(lost, file) for file in same_name[:_MAX_CHOICES]]
     evidence = f"the same file name in {same_name[0].parent.text or 'the vault'}" if choices else ""
-    return Finding(
+    return HealthFinding(
         kind="missing-attachment",
         path=lost.source.text,
         line=lost.link.line or None,
@@ -92,14 +92,14 @@ def _missing_attachment(survey: Survey, lost: _Lost) -> Finding:
     )
 
 
-def _unresolved(evidence: _Evidence, lost: _Lost) -> Finding:
+def _unresolved(evidence: _Evidence, lost: _Lost) -> HealthFinding:
     reason, files = evidence.of(lost)
     if files:
         choices = [_retarget(lost, file) for file in files[:_MAX_CHOICES]]
     else:
         choices = [_retarget(lost, file) for file in evidence.similar(lost)]
     choices += [*_create(evidence.survey, lost), _unlink(lost)]
-    return Finding(
+    return HealthFinding(
         kind="unresolved-link",
         path=lost.source.text,
         line=lost.link.line or None,
@@ -120,7 +120,7 @@ def _retarget(lost: _Lost, file: VaultPath) -> RepairChoice:
     return RepairChoice(f"[[{lost.name}]] → {written}", (RepairStep("vault.retargetLinks", args),))
 
 
-def _create(survey: Survey, lost: _Lost) -> Iterator[RepairChoice]:
+def _create(survey: VaultSurvey, lost: _Lost) -> Iterator[RepairChoice]:
     """Yield the choice to create the missing note, if its name can be one."""
     folder = lost.source.parent.text
     path = lost.name if "/" in lost.name or not folder else f"{folder}/{lost.name}"
@@ -142,7 +142,7 @@ def _unlink(lost: _Lost) -> RepairChoice:
 class _Evidence:
     """The files that a missing name may mean, by the strength of the evidence."""
 
-    def __init__(self, survey: Survey, keys: Set[str]) -> None:
+    def __init__(self, survey: VaultSurvey, keys: Set[str]) -> None:
         self.survey = survey
         self._missing_keys = keys
         self._similar: dict[str, list[VaultPath]] = {}
@@ -284,7 +284,7 @@ def _digits(name: str) -> str:
     return "".join(char for char in name if char.isdigit())
 
 
-def ambiguous_links(survey: Survey) -> Iterator[Finding]:
+def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield links by a bare name that several notes have, once for each note and name."""
     index = survey.index
     names: dict[str, int] = defaultdict(int)
@@ -310,8 +310,8 @@ def ambiguous_links(survey: Survey) -> Iterator[Finding]:
 
 
 def _ambiguous(
-    survey: Survey, source: VaultPath, target: str, chosen: VaultPath, files: list[VaultPath]
-) -> Finding:
+    survey: VaultSurvey, source: VaultPath, target: str, chosen: VaultPath, files: list[VaultPath]
+) -> HealthFinding:
     others = [file for file in files if file != chosen]
     choices = [
         RepairChoice(
@@ -325,7 +325,7 @@ def _ambiguous(
         )
         for file in others[:_MAX_CHOICES]
     ]
-    return Finding(
+    return HealthFinding(
         kind="ambiguous-link",
         path=source.text,
         line=_line_of(survey, source, target),
@@ -336,7 +336,7 @@ def _ambiguous(
     )
 
 
-def _line_of(survey: Survey, source: VaultPath, target: str) -> int | None:
+def _line_of(survey: VaultSurvey, source: VaultPath, target: str) -> int | None:
     data = survey.index.text(source)
     if not isinstance(data, bytes):
         return None

@@ -8,19 +8,19 @@ from typing import Final
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.digests import Digests, OverdueTask
-from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MAX_TEXT: Final = 80
 
 
-def empty_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
+def empty_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield the notes without text and properties."""
     for note, digest in digests.of.items():
         if digest.is_empty:
             links = survey.backlinks.get(note, 0)
-            yield Finding(
+            yield HealthFinding(
                 kind="empty-note",
                 path=note.text,
                 subject="",
@@ -36,11 +36,11 @@ def delete(note: VaultPath) -> RepairChoice:
     return RepairChoice(f"Delete {note.text}", (step,))
 
 
-def invalid_properties(digests: Digests) -> Iterator[Finding]:
+def invalid_properties(digests: Digests) -> Iterator[HealthFinding]:
     """Yield the notes whose properties are no valid YAML."""
     for note, digest in digests.of.items():
         if digest.broken:
-            yield Finding(
+            yield HealthFinding(
                 kind="invalid-properties",
                 path=note.text,
                 line=1,
@@ -50,7 +50,7 @@ def invalid_properties(digests: Digests) -> Iterator[Finding]:
             )
 
 
-def stale_notes(survey: Survey) -> Iterator[Finding]:
+def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the notes that were not changed for long."""
     days = survey.settings.stale_days
     limit = (survey.settings.now - timedelta(days=days)).timestamp() * 1000
@@ -61,7 +61,7 @@ def stale_notes(survey: Survey) -> Iterator[Finding]:
             continue
         if changed < limit:
             day = datetime.fromtimestamp(changed / 1000, UTC).date()
-            yield Finding(
+            yield HealthFinding(
                 kind="stale-note",
                 path=note.text,
                 subject="",
@@ -70,12 +70,12 @@ def stale_notes(survey: Survey) -> Iterator[Finding]:
             )
 
 
-def overdue_tasks(survey: Survey, digests: Digests) -> Iterator[Finding]:
+def overdue_tasks(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield the open tasks that are past their due dates."""
     today = survey.settings.now.date().isoformat()
     for note, digest in digests.of.items():
         for task in digest.overdue:
-            yield Finding(
+            yield HealthFinding(
                 kind="overdue-task",
                 path=note.text,
                 line=task.line,

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -27,7 +27,7 @@ _MAX_VALUES: Final = 40
 _CLEAR_MAJORITY: Final = 3
 
 
-def property_types(survey: Survey) -> Iterator[Finding]:
+def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield values that do not have the type of their property.
 
     The type is Obsidian's (types.json), otherwise the one that nearly all notes use.
@@ -89,14 +89,16 @@ def _usual_type(uses: list[tuple[VaultPath, str, Any]]) -> str | None:
     return usual if count >= _USUAL * len(uses) else None
 
 
-def _type_finding(note: VaultPath, name: str, value: Any, expected: str, source: str) -> Finding:
+def _type_finding(
+    note: VaultPath, name: str, value: Any, expected: str, source: str
+) -> HealthFinding:
     converted = _converted(value, expected)
     choices: tuple[RepairChoice, ...] = ()
     if converted is not None:
         step = RepairStep("vault.setFrontmatter", {"path": note.text, "set": {name: converted}})
         choices = (RepairChoice(f"{name}: {_shown(value)} → {_shown(converted)}", (step,)),)
     kind = {"multitext": "list", "datetime": "date and time"}.get(expected, expected)
-    return Finding(
+    return HealthFinding(
         kind="property-type",
         path=note.text,
         subject=name,
@@ -120,7 +122,7 @@ def _converted(value: Any, expected: str) -> Any:
     return None
 
 
-def _shown(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -129,7 +131,7 @@ def _shown(value: Any) -> str:
     return f"“{text[:60]}”"
 
 
-def property_values(survey: Survey) -> Iterator[Finding]:
+def property_values(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield property values that differ from a more frequent one in case or spaces only."""
     uses: dict[str, dict[str, list[VaultPath]]] = defaultdict(dict)
     names: dict[str, str] = {}
@@ -146,13 +148,13 @@ def property_values(survey: Survey) -> Iterator[Finding]:
 
 
 def _texts(value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, str)]
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, str)]
 
 
 def _value_findings(
-    survey: Survey, name: str, values: Mapping[str, list[VaultPath]]
-) -> Iterator[Finding]:
+    survey: VaultSurvey, name: str, values: Mapping[str, list[VaultPath]]
+) -> Iterator[HealthFinding]:
     groups: dict[str, list[str]] = defaultdict(list)
     for text in values:
         groups[" ".join(text.split()).casefold()].append(text)
@@ -165,18 +167,16 @@ def _value_findings(
 
 
 def _value_finding(
-    survey: Survey, note: VaultPath, name: str, text: str, usual: str, *, clear: bool
-) -> Finding:
+    survey: VaultSurvey, note: VaultPath, name: str, text: str, usual: str, *, clear: bool
+) -> HealthFinding:
     written = {key.lower(): key for key in survey.facts[note].properties}
     key = written[name.lower()]
     value = survey.facts[note].properties[key]
-    replaced = (
-        [usual if each == text else each for each in value] if isinstance(value, list) else usual
-    )
-    if isinstance(replaced, list):
-        replaced = list(dict.fromkeys(map(str, replaced)))
+    replaced: Any = usual
+    if isinstance(value, list):
+        replaced = list(dict.fromkeys(usual if item == text else item for item in value))
     step = RepairStep("vault.setFrontmatter", {"path": note.text, "set": {key: replaced}})
-    return Finding(
+    return HealthFinding(
         kind="property-value",
         path=note.text,
         subject=f"{key} {text}",

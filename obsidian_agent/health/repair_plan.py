@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from obsidian_agent.health.finding import Finding, RepairChoice, RepairStep
+from obsidian_agent.health.finding import HealthFinding, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_placeholder
 
 _ORDER: Final = (
@@ -38,7 +38,7 @@ _PREVIEWS: Final = {
 }
 
 
-def preselected(findings: Iterable[Finding]) -> list[RepairChoice]:
+def preselected(findings: Iterable[HealthFinding]) -> list[RepairChoice]:
     """Return the repairs that the evidence names without doubt."""
     return [
         finding.repair.choices[0]

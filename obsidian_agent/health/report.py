@@ -11,21 +11,21 @@ from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.duplicates import duplicate_notes, similar_notes
 from obsidian_agent.health.finding import (
     KINDS,
-    Finding,
     FindingKind,
+    HealthFinding,
     HealthReport,
     in_order,
 )
 from obsidian_agent.health.links import ambiguous_links, unresolved_links
 from obsidian_agent.health.notes import empty_notes, invalid_properties, overdue_tasks, stale_notes
 from obsidian_agent.health.properties import property_types, property_values
-from obsidian_agent.health.survey import HealthSettings, Survey
+from obsidian_agent.health.survey import HealthSettings, VaultSurvey
 from obsidian_agent.health.tags import tag_spellings
 from obsidian_agent.health.unlinked import unlinked_notes
 from obsidian_agent.vault.views.view import VaultView
 
-Check = Callable[[Survey], Iterator[Finding]]
-TextCheck = Callable[[Survey, Digests], Iterator[Finding]]
+Check = Callable[[VaultSurvey], Iterator[HealthFinding]]
+TextCheck = Callable[[VaultSurvey, Digests], Iterator[HealthFinding]]
 
 _INDEX_CHECKS: Final[tuple[tuple[frozenset[FindingKind], Check], ...]] = (
     (frozenset(("unresolved-link", "missing-attachment")), unresolved_links),
@@ -60,11 +60,11 @@ def examine(
     `ignored` are ids of findings that are counted and left out. `progress` is called with the
     number of finished checks and their total.
     """
-    survey = Survey(view, settings)
-    wanted = frozenset(only)
-    findings: list[Finding] = []
-    index_checks = [check for kinds, check in _INDEX_CHECKS if kinds & wanted]
-    text_checks = [check for kinds, check in _TEXT_CHECKS if kinds & wanted]
+    survey = VaultSurvey(view, settings)
+    requested = frozenset(only)
+    findings: list[HealthFinding] = []
+    index_checks = [check for kinds, check in _INDEX_CHECKS if kinds & requested]
+    text_checks = [check for kinds, check in _TEXT_CHECKS if kinds & requested]
     total = len(index_checks) + len(text_checks) + bool(text_checks)
     for done, check in enumerate(index_checks):
         progress(done, total)
@@ -76,6 +76,6 @@ def examine(
             progress(done, total)
             findings += text_check(survey, digests)
     progress(total, total)
-    chosen = [finding for finding in findings if finding.kind in wanted]
+    chosen = [finding for finding in findings if finding.kind in requested]
     reported = [finding for finding in chosen if finding.id not in ignored]
     return HealthReport(in_order(reported), len(chosen) - len(reported))

@@ -1,4 +1,4 @@
-"""What the checks know about a vault: the index, the settings, and each note's text, read once."""
+"""One state of a vault as the checks see it, and the settings they depend on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from obsidian_agent.vault.views.view import VaultView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSettings:
-    """What a check of a vault depends on besides its files.
+    """The settings that checks depend on, apart from the files.
 
     `renames` returns the renamed files as (old, new) paths, the newest first, from the journal and
     from git. `templates` is the folder of templates, "" if there is none. `property_types` are
@@ -30,7 +30,7 @@ class HealthSettings:
     stale_days: int = 730
 
 
-class Survey:
+class VaultSurvey:
     """One state of a vault, as the checks look at it."""
 
     def __init__(self, view: VaultView, settings: HealthSettings) -> None:

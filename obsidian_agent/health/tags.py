@@ -6,15 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
 _CLEAR_MAJORITY: Final = 3
 """A spelling that is so many times as frequent as another is the one that is meant."""
 
 
-def tag_spellings(survey: Survey) -> Iterator[Finding]:
+def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield tags that differ from a more frequent tag in case, separators or plural only."""
     counts: Counter[str] = Counter()
     first: dict[str, VaultPath] = {}
@@ -45,12 +45,12 @@ def _singular(word: str) -> str:
     return word
 
 
-def _finding(tag: str, usual: str, counts: Counter[str], note: VaultPath) -> Finding:
+def _finding(tag: str, usual: str, counts: Counter[str], note: VaultPath) -> HealthFinding:
     same_word = tag.casefold() == usual.casefold()
     clear = counts[usual] >= _CLEAR_MAJORITY * counts[tag]
     step = RepairStep("vault.renameTag", {"from": tag, "to": usual})
     difference = "case" if same_word else "spelling or number"
-    return Finding(
+    return HealthFinding(
         kind="tag-spelling",
         path=note.text,
         subject=f"{tag} {usual}",

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.health.digests import Digests
-from obsidian_agent.health.finding import Finding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import is_date
-from obsidian_agent.health.survey import Survey
+from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
 _WORD: Final = re.compile(r"\w+")
@@ -34,7 +34,7 @@ class _Name(NamedTuple):
     lowered: str
 
 
-def unlinked_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
+def unlinked_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield the notes without links to or from other notes, empty ones left out."""
     unlinked = [
         note
@@ -47,7 +47,7 @@ def unlinked_notes(survey: Survey, digests: Digests) -> Iterator[Finding]:
     mentions = _mentions(survey, unlinked)
     for note in unlinked:
         sources = mentions.get(note, [])
-        yield Finding(
+        yield HealthFinding(
             kind="unlinked-note",
             path=note.text,
             subject="",
@@ -65,7 +65,7 @@ def _link(note: VaultPath, source: VaultPath) -> RepairChoice:
     return RepairChoice(f"Link “{note.stem}” in {source.text}", (step,))
 
 
-def _mentions(survey: Survey, notes: list[VaultPath]) -> dict[VaultPath, list[VaultPath]]:
+def _mentions(survey: VaultSurvey, notes: list[VaultPath]) -> dict[VaultPath, list[VaultPath]]:
     """Return the notes that mention the specific names of other notes.
 
     A name of several words is found in any case, one of a single word only as it is written.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.health.finding import KINDS, Finding, FindingKind
+from obsidian_agent.health.finding import KINDS, FindingKind, HealthFinding
 from obsidian_agent.health.report import examine
 from obsidian_agent.health.survey import HealthSettings
 from obsidian_agent.vault.views.disk import DiskView
@@ -18,12 +18,12 @@ from support import MakeVault
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 PROSE = "One sentence that is long enough to mean something.\n"
 
-Examine = Callable[..., list[Finding]]
+Examine = Callable[..., list[HealthFinding]]
 
 
 @pytest.fixture
 def found(make_vault: MakeVault) -> Examine:
-    def run(files: dict[str, str], *kinds: FindingKind, **settings: Any) -> list[Finding]:
+    def run(files: dict[str, str], *kinds: FindingKind, **settings: Any) -> list[HealthFinding]:
         view = DiskView(make_vault(files))
         report = examine(view, HealthSettings(now=NOW, **settings), only=kinds or KINDS)
         return list(report.findings)
@@ -31,7 +31,7 @@ def found(make_vault: MakeVault) -> Examine:
     return run
 
 
-def repairs(finding: Finding) -> tuple[bool, list[str]]:
+def repairs(finding: HealthFinding) -> tuple[bool, list[str]]:
     assert finding.repair is not None
     return finding.repair.preselected, [choice.title for choice in finding.repair.choices]
 

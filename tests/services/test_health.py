@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.health.finding import Finding, HealthReport
+from obsidian_agent.health.finding import HealthFinding, HealthReport
 from obsidian_agent.services.health import HealthRecord, git_renames
 from support import MakeVault
 
@@ -42,7 +42,9 @@ def test_ignored_findings_and_the_trend_are_kept(make_vault: MakeVault, tmp_path
     store = make_vault({"A.md": ""})
     record = HealthRecord(tmp_path, store)
     record.ignore("abc", "wanted later")
-    record.add(HealthReport((Finding(kind="empty-note", path="A.md", subject="", text="x"),)), NOW)
+    record.add(
+        HealthReport((HealthFinding(kind="empty-note", path="A.md", subject="", text="x"),)), NOW
+    )
     again = HealthRecord(tmp_path, store)
     assert (again.ignored(), again.trend()) == ({"abc": "wanted later"}, [("2026-11-23", 1)])
     assert again.unignore("abc")
