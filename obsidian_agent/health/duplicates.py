@@ -70,7 +70,7 @@ def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath
                 RepairStep("vault.retargetLinks", {"from": other.text, "to": survivor.text})
             )
     steps += [RepairStep("vault.delete", {"path": other.text}) for other in others]
-    return RepairChoice(f"Keep {kept.text} and delete the others", tuple(steps))
+    return RepairChoice(f"Keep {survivor.text} and delete the others", tuple(steps))
 
 
 def similar_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:

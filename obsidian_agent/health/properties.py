@@ -96,13 +96,13 @@ def _type_finding(
     choices: tuple[RepairChoice, ...] = ()
     if converted is not None:
         step = RepairStep("vault.setFrontmatter", {"path": note.text, "set": {name: converted}})
-        choices = (RepairChoice(f"{name}: {_shown(value)} → {_shown(converted)}", (step,)),)
+        choices = (RepairChoice(f"{name}: {_formatted(value)} → {_formatted(converted)}", (step,)),)
     kind = {"multitext": "list", "datetime": "date and time"}.get(expected, expected)
     return HealthFinding(
         kind="property-type",
         path=note.text,
         subject=name,
-        text=f"{name}: {_shown(value)} is no {kind}.",
+        text=f"{name}: {_formatted(value)} is no {kind}.",
         evidence=f"{kind} according to {source}",
         repair=Repair(choices) if choices else None,
     )
@@ -174,7 +174,9 @@ def _value_finding(
     value = survey.facts[note].properties[key]
     replaced: Any = usual
     if isinstance(value, list):
-        replaced = list(dict.fromkeys(usual if item == text else item for item in value))
+        others = [item for item in value if item not in (text, usual)]
+        position = next(at for at, item in enumerate(value) if item in (text, usual))
+        replaced = [*others[:position], usual, *others[position:]]
     step = RepairStep("vault.setFrontmatter", {"path": note.text, "set": {key: replaced}})
     return HealthFinding(
         kind="property-value",
