@@ -23,7 +23,9 @@ from obsidian_agent.vault.markdown.lines import (
     without_block_id,
 )
 from obsidian_agent.vault.markdown.model import BlockId, NoteHeading, NoteTask
+from obsidian_agent.vault.text import BOM
 
+_BOM: Final = BOM.encode()
 _LINE_OPENING: Final = expression(rb"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
 
 INDENTED: Final = expression(rb"\n(?: {4}| {0,3}\t)(?=[ \t]*+[^ \t\r\n])")
@@ -41,32 +43,26 @@ _LINE: Final = expression(
     )""",
     re.VERBOSE,
 )
-_MARK: Final = rb"(?:[-*+]|[0-9]{1,9}[.)])"
+_ITEM_MARK: Final = rb"(?:[-*+]|[0-9]{1,9}[.)])"
 # An item with a paragraph: no rule, fence, heading, quote, HTML or comment. The next line continues
 # the paragraph, whatever its indentation.
 _PLAIN_ITEM: Final = expression(
-    rb"[ \t>]*+(?>(?:"
-    + _MARK
-    + rb"[ \t]+)+)(?!"
-    + _MARK
-    + rb"[ \t]*\r?\n|(?:[-*_][ \t]*){3,}\r?\n|```|~~~|<|\$\$|%%)[^\s#>]"
+    rb"[ \t>]*+(?>(?:%(mark)s[ \t]+)+)"
+    rb"(?!%(mark)s[ \t]*\r?\n|(?:[-*_][ \t]*){3,}\r?\n|```|~~~|<|\$\$|%%%%)[^\s#>]"
+    % {b"mark": _ITEM_MARK}
 )
 _FENCE: Final = expression(rb"[ \t]*+(?:```|~~~)")
 _FIRST_LINE: Final = expression(rb" {4}| {0,3}\t")
 # Possibly five columns: the width of a tab depends on its position.
 _FAR: Final = rb"(?: {5}|(?=[ \t]*\t)[ \t]{2})"
 _ITEM_CODE: Final = expression(
-    rb"(?:\n|\A)[ \t>]*+(?>(?:"
-    + _MARK
-    + rb"(?!"
-    + _FAR
-    + rb")[ \t]{1,4}(?=[-*+0-9>])(?>(?:>[ \t]*)*))*)"
-    + _MARK
-    + _FAR
+    rb"(?:\n|\A)[ \t>]*+"
+    rb"(?>(?:%(mark)s(?!%(far)s)[ \t]{1,4}(?=[-*+0-9>])(?>(?:>[ \t]*)*))*)"
+    rb"%(mark)s%(far)s" % {b"mark": _ITEM_MARK, b"far": _FAR}
 )
 _QUOTED_CODE: Final = expression(rb">(?: {5}| {0,4}\t)")
 _DELIMITER: Final = expression(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
-_RULED: Final = frozenset("-*_=")
+_RULE_MARKS: Final = frozenset("-*_=")
 _PIPE: Final = expression(r"\\[\s\S]|(\|)")
 _PIPE_BYTE: Final = expression(rb"\\[\s\S]|(\|)")
 _NEW_BLOCK: Final = expression(
@@ -168,7 +164,7 @@ def line_starts(data: bytes, lines: Sequence[Line], *, ascii_only: bool) -> list
     """Return the byte offset at which each line begins, and the end of the note."""
     if ascii_only:
         return [line.start for line in lines] + [len(data)]
-    starts = [3 if data.startswith(b"\xef\xbb\xbf") else 0]
+    starts = [len(_BOM) if data.startswith(_BOM) else 0]
     for _ in lines:
         newline = data.find(b"\n", starts[-1])
         starts.append(len(data) if newline < 0 else newline + 1)
@@ -182,11 +178,11 @@ def regions(
 
     Each cell of a table is a region.
     """
-    return _Regions(data, lines, starts).split()
+    return _Splitter(data, lines, starts).split()
 
 
-class _Regions:
-    """A splitter of the lines of one note into regions."""
+class _Splitter:
+    """The division of the lines of one note into regions."""
 
     def __init__(self, data: bytes, lines: Sequence[Line], starts: Sequence[int]) -> None:
         self._data = data
@@ -194,8 +190,9 @@ class _Regions:
         self._starts = starts
         self._regions: list[Region] = []
         self._borders: list[int] = []
-        self._begin = -1
+        self._region_start = -1
         self._block: list[int] = []
+        """The lines of the current block, as indices."""
 
     def split(self) -> tuple[list[Region], list[int]]:
         lines, starts, block = self._lines, self._starts, self._block
@@ -208,8 +205,8 @@ class _Regions:
                         Region(starts[position], starts[position + 1], comment=True)
                     )
                 continue
-            if self._begin < 0:
-                self._begin = starts[position]
+            if self._region_start < 0:
+                self._region_start = starts[position]
             body = line.body
             is_alone = not body or (body[0] == "#" and read_heading(body)) or self._is_rule(body)
             begins_quote = block and line.quotes > lines[block[-1]].quotes
@@ -225,14 +222,14 @@ class _Regions:
         return self._regions, self._borders
 
     def _is_rule(self, body: str) -> bool:
-        if body[0] not in _RULED:
+        if body[0] not in _RULE_MARKS:
             return False
         return bool(RULE.match(body) or (self._block and UNDERLINE.match(body)))
 
     def _end_region(self, end: int) -> None:
-        if 0 <= self._begin < end:
-            self._regions.append(Region(self._begin, end))
-        self._begin = -1
+        if 0 <= self._region_start < end:
+            self._regions.append(Region(self._region_start, end))
+        self._region_start = -1
 
     def _end_block(self) -> None:
         """Complete a block. If it contains a table, add the cells as regions."""
@@ -243,7 +240,7 @@ class _Regions:
                 self._regions.extend(
                     _cells(self._data, self._starts[position], self._starts[position + 1])
                 )
-            self._begin = self._starts[block[-1] + 1]
+            self._region_start = self._starts[block[-1] + 1]
         block.clear()
 
 
