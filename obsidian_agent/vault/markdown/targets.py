@@ -117,8 +117,8 @@ def _positions(text: str, start: int, links: list[str]) -> list[tuple[int, int]]
     """
     positions: list[tuple[int, int]] = []
     for link in dict.fromkeys(links):
-        # If the text contains it exactly as often as it is a link, every occurrence is a link. That
-        # is faster than matching all events again.
+        # If the text occurs exactly as often as it was matched as a link, every occurrence is one.
+        # Searching for it is faster than matching all events again.
         at, count = text.find(link, start), 0
         while at >= 0:
             embed = at > start and text[at - 1] == "!"

@@ -171,8 +171,8 @@ def _removals(data: bytes, tags: list[NoteTag]) -> Iterator[Edit[bytes]]:
                 runs[-1] = (runs[-1][0], tag.end)
             else:
                 runs.append((tag.start, tag.end))
-        cuts = [Edit(first - start, last - start, b"") for first, last in runs]
-        rest = apply(data[start : line.end(1)], cuts)
+        removals = [Edit(first - start, last - start, b"") for first, last in runs]
+        rest = apply(data[start : line.end(1)], removals)
         if not rest.strip(_BLANKS):
             yield Edit(start, line.end(), b"")
             continue
