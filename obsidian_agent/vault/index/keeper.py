@@ -28,7 +28,6 @@ from obsidian_agent.vault.index.columns import Records
 from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.index.index import NO_FACTS, PathCache, has_facts, scan_facts
 from obsidian_agent.vault.index.packs import Packs
-from obsidian_agent.vault.index.scan import scan_files
 from obsidian_agent.vault.index.snapshot import Snapshot, merge_snapshot, write_snapshot
 from obsidian_agent.vault.index.snapshot_file import UnusableIndex
 from obsidian_agent.vault.index.stamps import (
@@ -206,6 +205,8 @@ class IndexKeeper:
         ):
             # It is newer than this call. Files that were changing then are compared the next time.
             return index if is_complete else self._compare(index, is_cancelled, may_rebuild=False)
+        from obsidian_agent.vault.index.scan import scan_files
+
         try:
             make_private(self._folder)
             result = scan_files(
@@ -340,6 +341,8 @@ class IndexKeeper:
 
     def _merge(self, index: StoredIndex) -> StoredIndex:
         """Write a snapshot of the current state. The texts of changed notes get a new pack."""
+        from obsidian_agent.vault.index.scan import scan_files
+
         snapshot, delta = index.snapshot, index.changed.delta
         stamps = [(text, index.changed.stamps.get(text, UNSTABLE)) for text in delta.files]
         result = scan_files(

@@ -28,7 +28,6 @@ from obsidian_agent.vault.paths.path import (
     trash_path,
 )
 from obsidian_agent.vault.paths.rules import PLAIN
-from obsidian_agent.vault.views.scan_index import ScanIndex
 from obsidian_agent.vault.views.view import FileStat, VaultEntry, VaultView, sorted_twins
 
 
@@ -88,8 +87,15 @@ class DiskView(VaultView):
     @property
     def index(self) -> VaultIndex:
         if self._index is None:
-            self._index = ScanIndex(self) if self._make_index is None else self._make_index()
+            self._index = self._new_index()
         return self._index
+
+    def _new_index(self) -> VaultIndex:
+        if self._make_index is not None:
+            return self._make_index()
+        from obsidian_agent.vault.views.scan_index import ScanIndex
+
+        return ScanIndex(self)
 
     @property
     def unreadable_names(self) -> int:
