@@ -1,1 +1,1 @@
-"""The only package that touches note files: paths, store, index, views, links and transactions."""
+"""The only package that accesses note files: paths, the store, views, changes and transactions."""

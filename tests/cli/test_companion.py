@@ -66,7 +66,7 @@ def test_a_folder_of_obsidian_with_another_name_is_found_or_named(
         main(["companion", "install", "--vault", str(vault), "--yes", "--config-folder", "Notes"])
         == 2
     )
-    assert "no configuration folder" in capsys.readouterr().err
+    assert "not a configuration folder" in capsys.readouterr().err
 
 
 def test_the_plugin_does_not_go_where_a_link_leads(vault: Path, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""The one gate for paths: text from people, models and notes becomes a `VaultPath` here or is refused.
+"""The only gate for paths: text from users, models and notes becomes a `VaultPath` or is refused.
 
-A `VaultPath` is proof that the text was judged; everything that reads or writes the vault takes one, so a string cannot reach the disk.
-The gate judges text only. That the folders on the way are no links to somewhere else is the walk's business (`walk.py`).
+A `VaultPath` proves that its text was validated. Everything that reads or writes the vault accepts
+only a `VaultPath`, so a string cannot reach the disk. The gate validates text; the walk (`walk.py`)
+ensures that no folder on the path is a link to another location.
 """
 
 from __future__ import annotations
@@ -23,37 +24,51 @@ from obsidian_agent.vault.paths.rules import protected as protected
 
 MAX_DEPTH: Final = 64
 MAX_PATH_BYTES: Final = 3000
-"""Linux takes 4,096 bytes in one call, the vault's own path and a temporary name included."""
+"""The limit of Linux is 4,096 bytes, which include the vault's own path and a temporary name."""
 
 TRASH: Final = ".trash"
 APP_FOLDER: Final = ".obsidian-agent"
 CONFIG_FOLDER: Final = ".obsidian"
 OTHER_AGENTS: Final = ".opencode"
-"""Where another agent keeps what we read too: agents, skills, its configuration."""
+"""The folder of another agent, whose agents, skills and configuration this program reads, too."""
 SKILL_FOLDERS: Final = (".claude", ".agents")
-"""Where other programs keep skills in a folder `skills`."""
+"""Folders of other programs that have skills in a sub-folder `skills`."""
+
+_OTHER_AGENTS_FILES: Final = (f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc")
+"""Files in the vault's root with the configuration of the other agent."""
+
+_WINDOWS = os.name == "nt"
+_MAX_TEXT = 32_768
+_MAX_WINDOWS_PATH = 240
+_CLIMBS = "The path climbs with '..': write it from the vault's root."
 
 
 class PathUse(StrEnum):
-    """What a path is for; new names have more rules than existing ones."""
+    """The purpose of a path. New names have more rules than existing ones."""
 
     READ = "read"
     """An existing entry: reading, deleting, renaming from."""
     UPDATE = "update"
     """The content of an existing file."""
     CREATE = "create"
-    """A new file or the target of a rename: must be portable and linkable."""
+    """A new file or the target of a rename, whose name must be portable and linkable."""
     FOLDER = "folder"
     """An existing folder; the root is allowed."""
     MAKE_FOLDER = "make_folder"
     """A new folder."""
 
 
+_NEW = frozenset({PathUse.CREATE, PathUse.MAKE_FOLDER})
+_CONTENT = frozenset({PathUse.CREATE, PathUse.UPDATE})
+
+
 @total_ordering
 class VaultPath:
-    """A judged path inside the vault: `/` between components, no dots, "" for the root. Immutable; equal and ordered by `text`.
+    """A validated, immutable path inside the vault.
 
-    Made only by `parse`, `from_disk`, `trash_path` and by navigation from another one.
+    Its text has `/` between components and no `.` or `..` component, and is "" for the root. Paths
+    are equal and ordered by their text. Only `parse`, `from_disk`, `trash_path` and the like create
+    one, and navigation from another path.
     """
 
     __slots__ = ("_key", "_nfc", "_parent", "text")
@@ -63,7 +78,7 @@ class VaultPath:
     _parent: VaultPath | None
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise TypeError("A VaultPath is made by paths.parse or paths.from_disk only.")
+        raise TypeError("Only paths.parse and paths.from_disk create a VaultPath.")
 
     def __init_subclass__(cls, **_: Any) -> NoReturn:
         raise TypeError("VaultPath has no subclasses.")
@@ -75,7 +90,7 @@ class VaultPath:
         raise AttributeError("A VaultPath cannot be changed.")
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A VaultPath is not pickled; send its text and parse it again.")
+        raise TypeError("A VaultPath cannot be pickled; send its text and parse it again.")
 
     def __copy__(self) -> Self:
         return self
@@ -100,7 +115,7 @@ class VaultPath:
 
     @property
     def nfc(self) -> str:
-        """The look-up key: the text in NFC."""
+        """The key for look-ups: the text in NFC."""
         if self._nfc is None:
             _set_nfc(
                 self, self.text if self.text.isascii() else unicodedata.normalize("NFC", self.text)
@@ -110,7 +125,7 @@ class VaultPath:
 
     @property
     def key(self) -> str:
-        """The collision key: equal for two spellings that some disk takes for one name (NFC and full case folding)."""
+        """The collision key, equal for two paths that are the same file on some disk."""
         if self._key is None:
             _set_key(self, collision_key(self.text))
         assert self._key is not None
@@ -135,7 +150,7 @@ class VaultPath:
 
     @property
     def parent(self) -> VaultPath:
-        """The folder it is in; the root's parent is the root."""
+        """The folder of the entry. The root's parent is the root."""
         if self._parent is None:
             head = self.text.rpartition("/")[0]
             _set_parent(self, _new(head) if head else ROOT)
@@ -149,25 +164,28 @@ class VaultPath:
 
     @property
     def is_root(self) -> bool:
-        """Whether it is the vault itself."""
+        """True for the vault itself."""
         return not self.text
 
     @property
     def is_note(self) -> bool:
-        """Whether it has the extension of Markdown notes, `.md`, in any case."""
-        # Asked of every file there is: what needs a closer look is a name of dots alone.
+        """True for a Markdown note: a name with the extension `.md` in upper or lower case."""
+        # This is called for every file, so only a name of dots gets the slower check.
         return self.text[-3:].lower() == ".md" and (
             self.text[-4:-3] not in "./" or self.suffix == ".md"
         )
 
     def within(self, folder: VaultPath) -> bool:
-        """Whether it is somewhere below `folder` (not `folder` itself)."""
+        """Return True for a path below `folder`, at any depth, but not for `folder` itself."""
         if not folder.text:
             return bool(self.text)
         return self.text.startswith(folder.text + "/")
 
     def rebased(self, old_folder: VaultPath, new_folder: VaultPath) -> VaultPath:
-        """The path after `old_folder` became `new_folder`. It must be `old_folder` or below it (ValueError)."""
+        """Return the path after `old_folder` became `new_folder`.
+
+        Raises ValueError for a path that is not `old_folder` or below it.
+        """
         if self.text == old_folder.text:
             return new_folder
         if not self.within(old_folder):
@@ -196,10 +214,13 @@ ROOT: Final = _new("")
 
 
 def from_disk(parent: VaultPath, name: str) -> VaultPath:
-    """The path of an entry that a listing of `parent` has shown. PathRefused for a name by which nobody could ask for it."""
+    """Return the path of an entry that the disk lists in `parent`.
+
+    Raises `PathRefused` for a name that `parse` would never accept.
+    """
     if rules.PLAIN.fullmatch(name):
         return _new(f"{parent.text}/{name}" if parent.text else name, parent)
-    _judge_name(name, name)
+    _check_name(name, name)
     if foreign := rules.foreign_code(name, new=False) or (
         parent.is_root and rules.foreign_start(name, new=False)
     ):
@@ -208,59 +229,58 @@ def from_disk(parent: VaultPath, name: str) -> VaultPath:
 
 
 def trash_path(name: str | None = None) -> VaultPath:
-    """The vault's own `.trash`, or an entry directly inside it: the one sanctioned way to name one."""
+    """Return the path of the vault's `.trash` folder, or of an entry directly in it.
+
+    This is the only function that returns such a path.
+    """
     return _new(TRASH if name is None else f"{TRASH}/{_plain(name)}")
 
 
 def app_path(sub: str, name: str | None = None) -> VaultPath:
-    """A folder of this program in the vault (`.obsidian-agent/<sub>`), or a file directly in it."""
+    """Return the path of a folder `.obsidian-agent/<sub>`, or of a file directly in it."""
     return _new("/".join([APP_FOLDER, _plain(sub), *([] if name is None else [_plain(name)])]))
 
 
 def custom_path(root: str, *parts: str) -> VaultPath:
-    """A file or folder below `.obsidian-agent`, `.opencode` or `SKILL_FOLDERS`, or `opencode.json` and `opencode.jsonc` in the vault itself."""
+    """Return the path of a file or folder with agents and skills.
+
+    It is below `.obsidian-agent`, `.opencode` or one of `SKILL_FOLDERS`, or is `opencode.json` or
+    `opencode.jsonc` in the vault's root.
+    """
     if root not in (APP_FOLDER, OTHER_AGENTS, *SKILL_FOLDERS) and (
-        parts or root not in (f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc")
+        parts or root not in _OTHER_AGENTS_FILES
     ):
-        raise _refused("PATH_NOT_ALLOWED", root, f"{root!r} is no place for agents and skills.")
+        raise _refused("PATH_NOT_ALLOWED", root, f"{root!r} is not a folder for agents and skills.")
     return _new("/".join([root, *(_plain(part) for part in parts)]))
 
 
 def config_path(*parts: str, folder: str = CONFIG_FOLDER) -> VaultPath:
-    """A file or folder in Obsidian's own folder, which people may have named otherwise than `.obsidian`."""
+    """Return a path in Obsidian's configuration folder, which may not be named `.obsidian`."""
     if not folder.startswith(".") or folder in (TRASH, APP_FOLDER, OTHER_AGENTS):
         raise _refused(
-            "PATH_NOT_ALLOWED", folder, f"{folder!r} is no configuration folder of Obsidian."
+            "PATH_NOT_ALLOWED", folder, f"{folder!r} is not a configuration folder of Obsidian."
         )
     return _new("/".join([_plain(folder), *(_plain(part) for part in parts)]))
 
 
 def is_trash(path: VaultPath) -> bool:
-    """Whether a path is the vault's `.trash` or inside it."""
+    """Return True for the vault's `.trash` and everything in it."""
     return path.text == TRASH or path.text.startswith(TRASH + "/")
 
 
 def is_reserved(path: VaultPath) -> bool:
-    """Whether a path is one of `trash_path`, `app_path`, `custom_path` and `config_path` (or their folders): links on it are never followed."""
+    """Return True for paths of `trash_path`, `app_path`, `custom_path` and `config_path`.
+
+    Links on such a path are never followed.
+    """
     first = path.text.partition("/")[0]
-    return first.startswith(".") or first in (
-        f"{OTHER_AGENTS[1:]}.json",
-        f"{OTHER_AGENTS[1:]}.jsonc",
-    )
+    return first.startswith(".") or first in _OTHER_AGENTS_FILES
 
 
 def _plain(name: str) -> str:
     if not name or name in (".", "..") or "/" in name or "\\" in name or rules.unreadable(name):
-        raise _refused("PATH_INVALID", name, f"{name!r} is no name for a file or folder.")
+        raise _refused("PATH_INVALID", name, f"{name!r} is not a valid name for a file or folder.")
     return name
-
-
-_NEW = frozenset({PathUse.CREATE, PathUse.MAKE_FOLDER})
-_CONTENT = frozenset({PathUse.CREATE, PathUse.UPDATE})
-_WINDOWS = os.name == "nt"
-_MAX_TEXT = 32_768
-_WINDOWS_PATH = 240
-_CLIMBS = "The path climbs with '..': write it from the vault's root."
 
 
 def parse(
@@ -270,26 +290,29 @@ def parse(
     exists: Callable[[VaultPath], bool] | None = None,
     moved_from: VaultPath | None = None,
 ) -> VaultPath:
-    """The path that `text` names, made canonical and judged for `use`, or PathRefused.
+    """Return the canonical path for a text, or raise `PathRefused`.
 
-    `//`, `/./` and inner backslashes are collapsed first, then judged, component by component. Codes: PATH_OUTSIDE_VAULT (it would
-    leave the vault: parents, absolute, home, variables, schemes, encoded), PATH_NOT_ALLOWED (protected names, extensions that run),
-    PATH_INVALID (no name, or none that every system and Obsidian's links can take). `hint` has a cleaned suggestion where there is one.
+    `//`, `/./` and backslashes between components are normalized first, then every component is
+    validated for `use`. The codes are PATH_OUTSIDE_VAULT (parents, absolute paths, home folders,
+    variables, URL schemes, encoded separators), PATH_NOT_ALLOWED (protected names, extensions that
+    run as code) and PATH_INVALID (names that some system or Obsidian's links cannot represent).
+    `hint` suggests a cleaned path if there is one.
 
-    The rules for new names are not for old ones: with `exists` (of a folder) the names of folders that are there are not judged anew,
-    and neither are the name and extension that the entry `moved_from` already has.
+    Existing names do not have to follow the rules for new names: `exists` tells if a folder exists,
+    and the entry `moved_from` may keep its name and extension.
     """
     if not isinstance(text, str):
         raise PathRefused(f"A path must be text, not {type(text).__name__}.", code="PATH_INVALID")
     try:
-        return _judged(text, use, exists, moved_from)
+        return _parse(text, use, exists, moved_from)
     except PathRefused as refusal:
-        if suggestion := _suggestion(text, use, refusal.code):
+        suggestion = _suggestion(text, use, refusal.code)
+        if suggestion:
             refusal.hint = f"Use {suggestion!r} instead."
         raise
 
 
-def _judged(
+def _parse(
     text: str,
     use: PathUse,
     exists: Callable[[VaultPath], bool] | None,
@@ -303,7 +326,7 @@ def _judged(
     if slashed.startswith("/"):
         raise _outside(text, "starts at the root of a disk")
     parts = _components(slashed)
-    _judge_shape(text, slashed, parts, use)
+    _check_shape(text, slashed, parts, use)
     if not parts:
         return ROOT
     canonical = "/".join(parts)
@@ -311,14 +334,17 @@ def _judged(
     if foreign := rules.foreign_start(parts[0], new=new) or rules.foreign_code(canonical, new=new):
         raise _outside(text, foreign)
     for part in parts:
-        _judge_name(part, text)
+        _check_name(part, text)
     if use in _CONTENT and collision_key(parts[-1]) in rules.INSTRUCTION_FILES:
-        why = f"{canonical} holds instructions that other agents obey, so plans never write it. Use another name."
-        raise _refused("PATH_NOT_ALLOWED", text, why)
+        message = (
+            f"{canonical} contains instructions for other agents, so plans never write it. "
+            "Use another name."
+        )
+        raise _refused("PATH_NOT_ALLOWED", text, message)
     if new or _WINDOWS:
-        _judge_new(text, parts, exists, moved_from)
+        _check_new(text, parts, exists, moved_from)
     if use is PathUse.CREATE:
-        _judge_extension(text, parts[-1], moved_from)
+        _check_extension(text, parts[-1], moved_from)
     return _new(canonical)
 
 
@@ -326,7 +352,7 @@ def _components(slashed: str) -> list[str]:
     return [part for part in slashed.split("/") if part not in ("", ".")]
 
 
-def _judge_shape(text: str, slashed: str, parts: list[str], use: PathUse) -> None:
+def _check_shape(text: str, slashed: str, parts: list[str], use: PathUse) -> None:
     if ".." in slashed or not slashed.isascii():
         for part in parts:
             if rules.climbs(part):
@@ -349,24 +375,27 @@ def _judge_shape(text: str, slashed: str, parts: list[str], use: PathUse) -> Non
         )
 
 
-def _judge_name(component: str, text: str) -> None:
+def _check_name(component: str, text: str) -> None:
     if problem := _name_problem(component):
-        code, why = problem
-        raise _refused(code, text, why)
+        code, message = problem
+        raise _refused(code, text, message)
 
 
 @lru_cache(maxsize=4096)
 def _name_problem(component: str) -> tuple[str, str] | None:
-    """What holds for every name, old or new: code and message, or None."""
+    """Return the code and message for a name that is invalid even if it exists, or None."""
     if flaw := rules.unreadable(component):
         return "PATH_INVALID", f"The name {component!r} {flaw}."
     if protected(component):
-        why = f"{component!r} is protected: dot files and folders such as .obsidian, .git and .trash are neither read nor changed."
-        return "PATH_NOT_ALLOWED", why
+        message = (
+            f"{component!r} is protected: dot files and folders such as .obsidian, .git and .trash "
+            "are neither read nor changed."
+        )
+        return "PATH_NOT_ALLOWED", message
     if rules.climbs(component):
         return "PATH_OUTSIDE_VAULT", _CLIMBS
     if not component or "/" in component or "\\" in component or rules.vanishes(component):
-        return "PATH_INVALID", f"{component!r} is no name for a file or folder."
+        return "PATH_INVALID", f"{component!r} is not a valid name for a file or folder."
     return None
 
 
@@ -375,7 +404,7 @@ def _new_name_flaw(component: str) -> str | None:
     return rules.unportable(component) or rules.unlinkable(component)
 
 
-def _judge_new(
+def _check_new(
     text: str,
     parts: list[str],
     exists: Callable[[VaultPath], bool] | None,
@@ -389,23 +418,29 @@ def _judge_new(
                 raise _refused("PATH_INVALID", text, f"The name {part!r} {flaw}.")
         elif flaw and (exists is None or not exists(_new("/".join(parts[:at])))):
             raise _refused("PATH_INVALID", text, f"The folder's name {part!r} {flaw}.")
-    if _WINDOWS and len("/".join(parts)) > _WINDOWS_PATH:
+    if _WINDOWS and len("/".join(parts)) > _MAX_WINDOWS_PATH:
         raise _refused(
             "PATH_INVALID",
             text,
-            f"The path is longer than {_WINDOWS_PATH} characters, too long for Windows.",
+            f"The path is longer than {_MAX_WINDOWS_PATH} characters, too long for Windows.",
         )
 
 
-def _judge_extension(text: str, name: str, moved_from: VaultPath | None) -> None:
-    found = rules.extension(name)
-    if found in rules.CODE_EXTENSIONS and (moved_from is None or moved_from.suffix != found):
-        why = f"Files that end in {found} can run as code and are not made here; use a plain format such as .md."
-        raise _refused("PATH_NOT_ALLOWED", text, why)
+def _check_extension(text: str, name: str, moved_from: VaultPath | None) -> None:
+    suffix = rules.extension(name)
+    if suffix in rules.CODE_EXTENSIONS and (moved_from is None or moved_from.suffix != suffix):
+        message = (
+            f"Files that end in {suffix} can run as code, so plans never create them. "
+            "Use a plain format such as .md."
+        )
+        raise _refused("PATH_NOT_ALLOWED", text, message)
 
 
 def _suggestion(text: str, use: PathUse, code: str) -> str | None:
-    """The path that was probably meant: without the slash at its start, or with its names cleaned, if the gate takes that."""
+    """Return the path that was probably meant, if it is valid.
+
+    It has no slash at the start, and its names are cleaned.
+    """
     if len(text) > _MAX_TEXT or text.startswith(("//", "\\\\")):
         return None
     parts = _components(text.replace("\\", "/"))
@@ -415,7 +450,7 @@ def _suggestion(text: str, use: PathUse, code: str) -> str | None:
     if code == "PATH_NOT_ALLOWED" or not all(re.search(r"\w", part) for part in parts):
         return None
     try:
-        return _judged("/".join(cleaned), use, None, None).text
+        return _parse("/".join(cleaned), use, None, None).text
     except PathRefused:
         return None
 
@@ -430,14 +465,15 @@ def _clean_file_name(name: str) -> str:
 
 
 def _refused(code: str, text: str, message: str) -> PathRefused:
-    return PathRefused(message, code=code, path=_shown(text))
+    return PathRefused(message, code=code, path=_printable(text))
 
 
-def _outside(text: str, why: str) -> PathRefused:
-    return _refused("PATH_OUTSIDE_VAULT", text, f"The path {why}: write it from the vault's root.")
+def _outside(text: str, reason: str) -> PathRefused:
+    message = f"The path {reason}: write it from the vault's root."
+    return _refused("PATH_OUTSIDE_VAULT", text, message)
 
 
-def _shown(text: str) -> str:
-    """Refused text for messages: short, and without anything that is not to be printed."""
+def _printable(text: str) -> str:
+    """Return refused text for messages, truncated and with unprintable characters escaped."""
     short = text if len(text) <= 300 else text[:300] + "…"
     return short if short.isprintable() else short.encode("unicode_escape").decode()

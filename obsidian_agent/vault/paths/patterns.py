@@ -1,11 +1,14 @@
 """Patterns for files and folders of a vault, as users write them in settings.
 
-Such as `Projects`, `Journal/2025/**`, `*.key`: `*` and `?` stop at `/`, `**` does not, `[…]` is a set of characters. A pattern that names a
-folder covers everything below it; a slash at its end changes nothing. A leading `/` or `./`, or the folder of the vault itself, stands for
-the vault's root. The exact name counts as well: `A[b]` covers a folder of that name. Names are compared as file systems that ignore case
-do (NFC and full case folding), so another spelling does not avoid a rule.
+Examples are `Projects`, `Journal/2025/**` and `*.key`. `*` and `?` stop at `/`, `**` does not, and
+`[…]` is a set of characters. A pattern that names a folder covers everything below it, with or
+without a slash at its end. A leading `/` or `./`, or the path of the vault itself, stands for the
+vault's root. A pattern also covers the exact name: `A[b]` covers a folder of that name. Names are
+compared as on a case-insensitive file system (NFC and full case folding), so another spelling does
+not avoid a rule.
 
-A rule must not fail open: what has no meaning here (`!x`, `{a,b}`, an unclosed `[`, a place outside the vault) is refused.
+A rule must not fail open, so a pattern without a meaning here is refused: `!x`, `{a,b}`, an
+unclosed `[`, or a path outside the vault.
 """
 
 from __future__ import annotations
@@ -20,29 +23,36 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.paths.rules import collision_key
 
+_WILDCARD: Final = re.compile(r"[*?\[]")
+_CHOICE: Final = re.compile(r"(?<!\[)\{[^{}/]*,[^{}/]*\}")
+_DRIVE: Final = re.compile(r"[a-z]:/", re.IGNORECASE)
+_PIECE = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[!^]?[^/][^\]/]*\]|.", re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class PathRules:
-    """A set of patterns. `root` is the real path of the vault, "" where no vault is open.
-
-    `anywhere`: the rules take something away. A pattern without a slash inside matches a name at any depth (else only in the root), and one
-    without wildcards also the note of that name.
-    """
+    """A set of patterns."""
 
     patterns: tuple[str, ...] = ()
     anywhere: bool = False
+    """True for rules that restrict access.
+
+    A pattern without a slash then covers a name at any depth, otherwise only in the root, and a
+    pattern without wildcards also covers the note of that name.
+    """
     root: str = ""
+    """The real path of the vault, "" if no vault is open."""
 
     def __post_init__(self) -> None:
         for pattern in self.patterns:
             _compiled(pattern, self.anywhere, self.root)
 
     def cover(self, path: VaultPath) -> bool:
-        """Return whether a pattern names a file or folder, or a folder that it lies in."""
+        """Return True if a pattern covers a file or folder."""
         return self.covering(path) is not None
 
     def covering(self, path: VaultPath) -> str | None:
-        """Return the first pattern that covers a file or folder."""
+        """Return the first pattern that covers a file or folder, or None."""
         return next(
             (
                 pattern
@@ -56,33 +66,26 @@ class PathRules:
         return bool(self.patterns)
 
 
-_WILDCARD: Final = re.compile(r"[*?\[]")
-_CHOICE: Final = re.compile(r"(?<!\[)\{[^{}/]*,[^{}/]*\}")
-_DRIVE: Final = re.compile(r"[a-z]:/", re.IGNORECASE)
-
-
 @lru_cache(maxsize=512)
 def _compiled(pattern: str, anywhere: bool, root: str) -> re.Pattern[str]:
     text, rooted = _from_root(pattern, root)
     text = collision_key(text)
     _refuse_meaningless(pattern, text)
-    floating = anywhere and not rooted and "/" not in text
+    parents = "(?:.*/)?" if anywhere and not rooted and "/" not in text else ""
     note = r"(?:\.md)?" if anywhere and not _WILDCARD.search(text) else ""
     try:
-        return re.compile(
-            f"{'(?:.*/)?' if floating else ''}{_translated(text)}{note}(?:/.*)?\\Z", re.DOTALL
-        )
+        return re.compile(f"{parents}{_translated(text)}{note}(?:/.*)?\\Z", re.DOTALL)
     except re.error as error:
         raise ConfigError(
-            f"The pattern {pattern!r} cannot be read: {error.msg}.",
-            hint="Check what stands in [ ].",
+            f"The pattern {pattern!r} is not valid: {error.msg}.",
+            hint="Check the characters in [ ].",
         ) from error
 
 
 def _from_root(pattern: str, root: str) -> tuple[str, bool]:
     """Return a pattern relative to the vault's root, and whether it starts there.
 
-    Raises `ConfigError` for one that names another place on this machine.
+    Raises `ConfigError` for a pattern with a path outside the vault.
     """
     text = pattern.strip().replace("\\", "/")
     elsewhere = text == "~" or text.startswith("~/") or _DRIVE.match(text) is not None
@@ -92,32 +95,35 @@ def _from_root(pattern: str, root: str) -> tuple[str, bool]:
             return inside, True
         if elsewhere:
             raise ConfigError(
-                f"The pattern {pattern!r} names a place outside the vault.",
+                f"The pattern {pattern!r} names a path outside the vault.",
                 hint="Write it from the vault's root, such as Private/**.",
             )
     names = [name for name in text.split("/") if name not in ("", ".")]
     return "/".join(names), text.startswith(("/", "./"))
 
 
-def _below(place: str, root: str) -> str | None:
-    """Return what follows the vault's folder in an absolute pattern, also one through a link; `None` if the pattern leads elsewhere."""
-    wildcard = _WILDCARD.search(place)
-    head = place if wildcard is None else place[: wildcard.start()].rpartition("/")[0]
-    real = os.path.realpath(head).replace("\\", "/") + place[len(head) :]
+def _below(path: str, root: str) -> str | None:
+    """Return the part of an absolute pattern below the vault, or None if it leads elsewhere.
+
+    The pattern may reach the vault through a link.
+    """
+    wildcard = _WILDCARD.search(path)
+    head = path if wildcard is None else path[: wildcard.start()].rpartition("/")[0]
+    real = os.path.realpath(head).replace("\\", "/") + path[len(head) :]
     folders = _names(root.replace("\\", "/"))
-    for spelling in (place, real):
+    for spelling in (path, real):
         names = _names(spelling)
         if [*map(collision_key, names[: len(folders)])] == [*map(collision_key, folders)]:
             return "/".join(names[len(folders) :])
     return None
 
 
-def _names(place: str) -> list[str]:
-    return [name for name in place.split("/") if name not in ("", ".")]
+def _names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name not in ("", ".")]
 
 
 def _refuse_meaningless(pattern: str, text: str) -> None:
-    """Raise `ConfigError` for a pattern that looks like a rule and would cover nothing."""
+    """Raise `ConfigError` for a pattern that looks like a rule but would cover nothing."""
     if not text:
         raise ConfigError(
             f"{pattern!r} names no note or folder.",
@@ -128,11 +134,11 @@ def _refuse_meaningless(pattern: str, text: str) -> None:
             f"The pattern {pattern!r} leads out of the vault.",
             hint="Write it from the vault's root.",
         )
-    written = pattern.strip()
-    if written.startswith("!"):
+    stripped = pattern.strip()
+    if stripped.startswith("!"):
         raise ConfigError(
-            f"The pattern {pattern!r} makes no exception: rules have none.",
-            hint=f"A name that begins with ! is written /{written}, or **/{written} at any depth.",
+            f"The pattern {pattern!r} is not allowed: rules cannot have exceptions.",
+            hint=f"Write /{stripped} for a name that begins with !, or **/{stripped} at any depth.",
         )
     if "[" in _PIECE.findall(text):
         raise ConfigError(
@@ -141,12 +147,9 @@ def _refuse_meaningless(pattern: str, text: str) -> None:
         )
     if _CHOICE.search(text):
         raise ConfigError(
-            f"The pattern {pattern!r} has a choice in braces, which rules don't know.",
-            hint="Write a pattern for each, and [{] for the character { itself.",
+            f"The pattern {pattern!r} has a choice in braces, which rules do not support.",
+            hint="Write a pattern for each choice, and [{] for the character { itself.",
         )
-
-
-_PIECE = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[!^]?[^/][^\]/]*\]|.", re.DOTALL)
 
 
 def _translated(text: str) -> str:

@@ -1,10 +1,13 @@
-"""Rules for vault paths and their components: what is protected, what is not portable, what leads out of the vault without any `..`
-(drives, URL schemes, home folders, variables, percent codes), what a legal name or a slug made from any text looks like.
+"""Rules for vault paths and their components.
 
-Everything here is text in, text out; nothing looks at the disk. `paths.parse` puts the rules together.
+They decide which names are protected or not portable, and which paths lead out of the vault without
+any `..` (drives, URL schemes, home folders, variables, percent codes). They also turn any text into
+a legal name or a slug. All of them are functions of text; none accesses the disk. `paths.parse`
+combines them.
 
-Sources: Obsidian help ("Internal links", "Configuration folder"), Microsoft "Naming files, paths, and namespaces", the NTFS and HFS+
-rules that git keeps for `.git` (t0060, t1014), Unicode TR 36 and Trojan Source (CVE-2021-42574) for invisible characters.
+Sources: Obsidian help ("Internal links", "Configuration folder"), Microsoft "Naming files, paths,
+and namespaces", git's NTFS and HFS+ rules for `.git` (t0060, t1014), Unicode TR 36 and Trojan
+Source (CVE-2021-42574) for invisible characters.
 """
 
 from __future__ import annotations
@@ -17,110 +20,41 @@ from obsidian_agent.errors import ToolError
 from obsidian_agent.expression import expression
 
 MAX_NAME_BYTES: Final = 255
-"""Longest name that ext4, APFS and NTFS all take (ext4 counts bytes of UTF-8)."""
+"""Length of the longest name that ext4, APFS and NTFS all allow. ext4 counts bytes of UTF-8."""
 
 MAX_CLEAN_BYTES: Final = 240
-"""Longest name that `clean_component` and `slug` make; leaves room for an extension and a ` 2`."""
+"""Length of the longest name that `clean_component` and `slug` return.
+
+It leaves room for an extension and a number.
+"""
 
 PLAIN: Final = expression(r"[A-NP-Za-np-z0-9][A-Za-z0-9 ,()&'+=!_.-]*+")
-"""Names that every rule for names on disk allows, told at once: most names are such. The others are asked about."""
+"""Names that pass all rules for names on disk. Most names do, so this avoids the other checks."""
 
 INSTRUCTION_FILES: Final = frozenset({"agents.md", "claude.md", "gemini.md"})
-"""Files that other agents obey in whichever folder they lie, case-folded: readable, never written."""
+"""Case-folded names of files that other agents obey in any folder. They are never written."""
 
-CODE_EXTENSIONS: Final = frozenset(
-    (
-        *(
-            ".app",
-            ".appimage",
-            ".applescript",
-            ".appref-ms",
-            ".bash",
-            ".bat",
-            ".chm",
-            ".cjs",
-            ".cmd",
-            ".com",
-            ".command",
-            ".cpl",
-            ".csh",
-        ),
-        *(
-            ".desktop",
-            ".dll",
-            ".dmg",
-            ".exe",
-            ".fish",
-            ".gadget",
-            ".hta",
-            ".htm",
-            ".html",
-            ".inf",
-            ".jar",
-            ".js",
-            ".jse",
-            ".ksh",
-            ".lnk",
-        ),
-        *(
-            ".mht",
-            ".mhtml",
-            ".mjs",
-            ".msc",
-            ".msi",
-            ".msp",
-            ".mst",
-            ".pif",
-            ".pkg",
-            ".pl",
-            ".ps1",
-            ".ps1xml",
-            ".psd1",
-            ".psm1",
-            ".py",
-        ),
-        *(
-            ".pyc",
-            ".pyw",
-            ".rb",
-            ".reg",
-            ".scf",
-            ".scpt",
-            ".scr",
-            ".sct",
-            ".settingcontent-ms",
-            ".sh",
-            ".shtml",
-            ".terminal",
-            ".tool",
-        ),
-        *(
-            ".url",
-            ".vb",
-            ".vbe",
-            ".vbs",
-            ".webloc",
-            ".workflow",
-            ".ws",
-            ".wsc",
-            ".wsf",
-            ".wsh",
-            ".xht",
-            ".xhtml",
-            ".zsh",
-        ),
-    )
-)
+CODE_EXTENSIONS: Final = frozenset((
+    ".app", ".appimage", ".applescript", ".appref-ms", ".bash", ".bat", ".chm", ".cjs", ".cmd",
+    ".com", ".command", ".cpl", ".csh", ".desktop", ".dll", ".dmg", ".exe", ".fish", ".gadget",
+    ".hta", ".htm", ".html", ".inf", ".jar", ".js", ".jse", ".ksh", ".lnk", ".mht", ".mhtml",
+    ".mjs", ".msc", ".msi", ".msp", ".mst", ".pif", ".pkg", ".pl", ".ps1", ".ps1xml", ".psd1",
+    ".psm1", ".py", ".pyc", ".pyw", ".rb", ".reg", ".scf", ".scpt", ".scr", ".sct",
+    ".settingcontent-ms", ".sh", ".shtml", ".terminal", ".tool", ".url", ".vb", ".vbe", ".vbs",
+    ".webloc", ".workflow", ".ws", ".wsc", ".wsf", ".wsh", ".xht", ".xhtml", ".zsh",
+))  # fmt: skip
 """Extensions that a double click, a shell or a browser runs as code."""
 
-# The 16 code points that HFS+ leaves out when it compares names.
+# The code points that HFS+ ignores when it compares names.
 _HFS_IGNORED = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
 
-# 8.3 names that NTFS gives to dot files: `.git` is `GIT~1`, `.obsidian` is `OBSIDI~1`; after four clashes two letters and a hash.
+# 8.3 names that NTFS gives to dot files: `.git` is `GIT~1`, `.obsidian` is `OBSIDI~1`. After four
+# collisions the name has two letters and a hash.
 _SHORT_NAME = expression(
-    r"(?:git|gitmod|gitatt|gitign|obsidi|openco|trash|claude|env|mcp|(?:gi|ob|op|tr|cl|en|mc)[0-9a-f]{4})~[0-9]+(?:\.[^.]{0,3})?"
+    r"(?:git|gitmod|gitatt|gitign|obsidi|openco|trash|claude|env|mcp"
+    r"|(?:gi|ob|op|tr|cl|en|mc)[0-9a-f]{4})~[0-9]+(?:\.[^.]{0,3})?"
 )
 _PROTECTED_FILE = "opencode.json"
 
@@ -154,9 +88,36 @@ _LIKE_SLASH = frozenset("\u2100\u2101\u2105\u2106\uff0f\uff3c\ufe68")
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _JOINERS = "\u200c\u200d"
 
+_SLUG_DEVICE = expression(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
+_EMPTY_SLUG = "untitled"
+
+# `regex` compiles and caches these at the first use, because that takes longer than all the rest of
+# this module.
+_APOSTROPHES = r"(?<=\p{L})['\u2019\u02bc](?=\p{L})"
+_WORD_CHARACTERS = r"\p{L}\p{M}\p{N}_\p{ExtPict}\p{RI}\p{EMod}"
+_WORD_SEPARATORS = (
+    rf"(?:[^{_WORD_CHARACTERS}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]"
+    r"|(?<![\u0590-\U0010ffff])\u200d)+"
+)
+
+_SCHEME_OR_DRIVE = expression(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_KNOWN_SCHEME = expression(
+    r"(?:https?|file|ftps?|sftp|ssh|smb|nfs|webdavs?|data|javascript|vbscript|mailto|obsidian"
+    r"|vscode|app|blob|about):",
+    re.IGNORECASE,
+)
+_DRIVE = expression(r"[A-Za-z]:")
+_PERCENT = expression(r"%(?:u([0-9a-f]{4})|([0-9a-f]{2}))", re.IGNORECASE)
+_OVERLONG = expression(r"%(?:c[01]%[0-9a-f]{2}|e0%[89]|f0%8)", re.IGNORECASE)
+_MAX_DECODINGS: Final = 4
+"""Levels of percent encoding that are decoded."""
+
 
 def extension(name: str) -> str:
-    """The lower-case extension with its dot, or "": `.md` of `a.MD`; none in `1. Intro`, `.hidden` or `a.`."""
+    """Return the lower-case extension with its dot, or "".
+
+    It is `.md` for `a.MD`, and "" for `1. Intro`, `.hidden` and `a.`.
+    """
     stem, _, tail = name.rpartition(".")
     if not tail or " " in tail or not stem.strip("."):
         return ""
@@ -164,16 +125,20 @@ def extension(name: str) -> str:
 
 
 def collision_key(text: str) -> str:
-    """Two texts with one key are one name on some disk: NFC and full case folding."""
+    """Return a key that is equal for two texts that are the same name on some disk.
+
+    It applies NFC and full case folding.
+    """
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def protected(component: str) -> bool:
-    """Whether a name is, on any disk, a dot file or folder or another name that no plan may read or touch.
+    """Return True for a name that no plan may read or change: on some disk it is a dot file.
 
-    Compared after NFKC, case folding, and removal of what HFS+ ignores and Win32 drops (trailing dots and blanks, `:stream`).
+    It is compared after NFKC, case folding, and removal of characters that HFS+ ignores and Win32
+    drops (trailing dots and blanks, `:stream`).
     """
     if (
         component[:1].isalnum()
@@ -192,20 +157,21 @@ def protected(component: str) -> bool:
 
 
 def unreadable(text: str) -> str | None:
-    """Why text can be part of no name at all, or None. The answer completes "the name …"."""
+    """Return why text cannot be part of any name, or None. The reason completes "the name …"."""
     if text.isprintable():
         return None
     if _CONTROL.search(text):
         return "contains a control character or line break"
-    return (
-        "contains half of a surrogate pair or another code point that is no character"
-        if _NO_TEXT.search(text)
-        else None
-    )
+    if _NO_TEXT.search(text):
+        return "contains half of a surrogate pair or another code point that is not a character"
+    return None
 
 
 def climbs(component: str) -> bool:
-    """Whether some system takes a name for a parent folder: `..`, `.. `, also behind compatibility forms (`．．／`, `‥`)."""
+    """Return True for a name that means the parent folder on some system.
+
+    These are `..`, `.. ` and compatibility forms (`．．／`, `‥`).
+    """
     if component.isascii() or (component[:1].isalnum() and _LIKE_SLASH.isdisjoint(component)):
         return component.rstrip() == ".."
     return any(
@@ -215,19 +181,25 @@ def climbs(component: str) -> bool:
 
 
 def vanishes(component: str) -> bool:
-    """Whether a name is dots and blanks alone, also in compatibility forms (`…`): Win32 strips it to nothing."""
+    """Return True for a name of dots and blanks, which Win32 strips to nothing.
+
+    These may be compatibility forms (`…`).
+    """
     if component[:1].isalnum():
         return False
     return not unicodedata.normalize("NFKC", component).strip(". \t")
 
 
 def is_variable(component: str) -> bool:
-    """Whether shells would put something else in the place of a name: `$HOME`, `${HOME}`, `%USERPROFILE%`, `$env:HOME`."""
+    """Return True for a shell variable: `$HOME`, `${HOME}`, `%USERPROFILE%`, `$env:HOME`."""
     return _VARIABLE.fullmatch(component) is not None
 
 
 def unportable(component: str) -> str | None:
-    """Why a new name would be illegal, an alias or invisible somewhere, or None. The answer completes "the name …"."""
+    """Return why a new name is illegal, an alias or misleading on some system, or None.
+
+    The reason completes "the name …".
+    """
     if illegal := _ILLEGAL.search(component):
         return f"contains {illegal[0]!r}, which some systems forbid in names"
     if component[-1:] == "." or component[-1:].isspace():
@@ -239,16 +211,19 @@ def unportable(component: str) -> str | None:
     if component.startswith("..") and not (component[2:3].isalnum() or component[2:3] in "._"):
         return "starts with two dots"
     if _OPTION.fullmatch(component):
-        return "starts with a dash, which commands take for an option"
+        return "starts with a dash, which commands interpret as an option"
     if "${" in component:
-        return "holds a placeholder that was never filled in"
+        return "contains a placeholder that was not filled in"
     return None if component.isascii() else _invisible(component)
 
 
 def unlinkable(component: str) -> str | None:
-    """Why Obsidian's links could not hold a new name, or None. The answer completes "the name …"."""
-    found = _UNLINKABLE.search(component)
-    return f"contains {found[0]!r}, which Obsidian's links cannot hold" if found else None
+    """Return why Obsidian's links cannot contain a new name, or None.
+
+    The reason completes "the name …".
+    """
+    match = _UNLINKABLE.search(component)
+    return f"contains {match[0]!r}, which Obsidian's links cannot contain" if match else None
 
 
 def _is_device(component: str) -> bool:
@@ -267,7 +242,10 @@ def _invisible(component: str) -> str | None:
 
 
 def _is_hidden(char: str, previous: str) -> bool:
-    """Invisible characters make two names that look alike. Joiners do not inside emoji and in scripts that need them."""
+    """Return True for an invisible character, which makes different names look the same.
+
+    Joiners are allowed inside emoji and in scripts that need them.
+    """
     if char.isascii():
         return False
     if char in _JOINERS:
@@ -278,19 +256,23 @@ def _is_hidden(char: str, previous: str) -> bool:
 
 
 def dash_illegal(text: str) -> str:
-    """The text with each character that is illegal in names on any platform as `-`. Separators must have been refused before."""
+    """Replace every character that is illegal in names on some platform by `-`.
+
+    The caller must refuse separators before.
+    """
     return _ILLEGAL.sub("-", text)
 
 
 def clean_component(text: str) -> str:
-    """A legal, portable, linkable name (or part of one) made from any text, at most `MAX_CLEAN_BYTES` long; "Untitled" when none is left.
+    """Turn any text into a legal, portable, linkable name of at most `MAX_CLEAN_BYTES`.
 
-    Illegal characters become `-` between others and vanish at the ends, what links cannot hold vanishes, a name that a system gives
-    a meaning (devices, dot folders) gets a `-`.
+    Illegal characters become `-` between others and are removed at the ends. Characters that links
+    cannot contain are removed. A name with a special meaning (devices, dot folders) gets a `-`. If
+    nothing is left, the name is "Untitled".
     """
     cleaned = _cleaned(text)
     if protected(cleaned) or vanishes(cleaned):
-        # What is left is disguised: compatibility forms of dots, 8.3 names.
+        # It contains compatibility forms of dots, or is an 8.3 name.
         cleaned = _cleaned(unicodedata.normalize("NFKC", cleaned).replace("~", "-"))
     if is_variable(cleaned):
         cleaned = _trimmed(cleaned.strip("$%"))
@@ -301,7 +283,7 @@ def clean_component(text: str) -> str:
 
 
 def _cleaned(text: str) -> str:
-    """Cleaned until nothing changes: what one rule takes away can bring together what another one forbids."""
+    # A rule that removes characters can join others that another rule forbids.
     while text != (text := _cleaned_once(text)):
         pass
     return text
@@ -312,42 +294,42 @@ def _cleaned_once(text: str) -> str:
     text = re.sub(r":\s+", " - ", text.strip(' <>:"|?*\\/'))
     text = _UNLINKABLE.sub("", _PERCENT_CODE.sub("-", text.replace("|", "-").replace("${", "-")))
     text = re.sub(r"\s{2,}", " ", _visible(_ILLEGAL.sub("-", text)))
-    return _trimmed(_cut(_trimmed(text)))
+    return _trimmed(_truncated(_trimmed(text)))
 
 
 def _visible(text: str) -> str:
     if text.isascii():
         return text
-    kept: list[str] = [""]
+    visible: list[str] = [""]
     for char in text:
-        if not _is_hidden(char, kept[-1]):
-            kept.append("-" if char in _LIKE_SLASH else char)
-    return "".join(kept)
+        if not _is_hidden(char, visible[-1]):
+            visible.append("-" if char in _LIKE_SLASH else char)
+    return "".join(visible)
 
 
 def marked(name: str, mark: str) -> str:
-    """Return a name with `mark` before its extension, its stem shortened to at most `MAX_NAME_BYTES` bytes in all."""
+    """Insert `mark` before a name's extension, and truncate the stem to `MAX_NAME_BYTES` in all."""
     ending = name[len(name) - len(extension(name)) :]
     if _size(ending) > MAX_NAME_BYTES // 2:
         ending = ""
     stem, room = name[: len(name) - len(ending)], MAX_NAME_BYTES - _size(mark) - _size(ending)
     if _size(stem) > room:
-        stem = _cut(stem, size=room).rstrip(f". {_JOINERS}") or _EMPTY
+        stem = _truncated(stem, size=room).rstrip(f". {_JOINERS}") or _EMPTY_SLUG
     return f"{stem}{mark}{ending}"
 
 
-def _cut(text: str, most: int | None = None, size: int = MAX_CLEAN_BYTES) -> str:
-    """As many of a text's characters, as people count them, as have room in `most` code points and in `size` bytes."""
+def _truncated(text: str, most: int | None = None, size: int = MAX_CLEAN_BYTES) -> str:
+    """Truncate text between user-perceived characters to `most` code points and `size` bytes."""
     if _fits(text, most, size):
         return text
-    import regex  # Only names this long need it, and it is slow to import.
+    import regex  # Only long names need it, and it is slow to import.
 
-    kept = ""
+    prefix = ""
     for cluster in regex.findall(r"\X", text):
-        if not _fits(kept + cluster, most, size):
+        if not _fits(prefix + cluster, most, size):
             break
-        kept += cluster
-    return kept
+        prefix += cluster
+    return prefix
 
 
 def _fits(text: str, most: int | None, size: int = MAX_CLEAN_BYTES) -> bool:
@@ -359,28 +341,25 @@ def _size(text: str) -> int:
 
 
 def _trimmed(text: str) -> str:
-    """Without what must not begin or end a name: dots, dashes and tildes that mean something, blanks, joiners that join nothing."""
+    """Strip characters that a name must not start or end with.
+
+    These are dots, dashes and tildes with a meaning, blanks, and joiners that join nothing.
+    """
     while text != (text := text.lstrip(f".-~ {_JOINERS}").rstrip(f". {_JOINERS}").strip()):
         pass
     return text
 
 
-# Compiled (and kept by `regex`) when first used: that takes longer than all the rest of this module.
-_APOSTROPHES = r"(?<=\p{L})['\u2019\u02bc](?=\p{L})"
-_KEPT = r"\p{L}\p{M}\p{N}_\p{ExtPict}\p{RI}\p{EMod}"
-_NO_WORD = (
-    rf"(?:[^{_KEPT}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]|(?<![\u0590-\U0010ffff])\u200d)+"
-)
-_DEVICE = expression(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
-_EMPTY = "untitled"
-
-
 def slug(title: str, separator: str = "-", max_length: int | None = None) -> str:
-    """A title in lower case, its words joined by `separator`: "Plan: Q3/Q4 (draft)" becomes "plan-q3-q4-draft".
+    """Return a title in lower case with its words joined by `separator`.
 
-    Letters and digits of all scripts, ``_`` and emoji stay, everything else separates words. At most `max_length` characters and
-    `MAX_CLEAN_BYTES` bytes, cut between words where there are any; "untitled" when nothing is left. The name of a Windows device gets a ``_``.
-    Raises `ToolError` ARGUMENT_INVALID for a separator that is no part of a file's name, or a length below 1.
+    "Plan: Q3/Q4 (draft)" becomes "plan-q3-q4-draft". Letters and digits of all scripts, ``_`` and
+    emoji stay, everything else separates words. The slug has at most `max_length` characters and
+    `MAX_CLEAN_BYTES` bytes, and is truncated between words if possible. An empty slug becomes
+    "untitled", and the name of a Windows device gets a ``_``.
+
+    Raises `ToolError` ARGUMENT_INVALID for a separator that is not allowed in a file's name, or a
+    length below 1.
     """
     if len(separator) > 5 or not all(character in "-_.~+ " for character in separator):
         raise ToolError(
@@ -396,44 +375,34 @@ def slug(title: str, separator: str = "-", max_length: int | None = None) -> str
     folded = unicodedata.normalize("NFC", regex.sub(_APOSTROPHES, "", title).lower())
     words = [
         word
-        for part in regex.split(_NO_WORD, folded, flags=regex.V1)
+        for part in regex.split(_WORD_SEPARATORS, folded, flags=regex.V1)
         if (word := part.strip("\u200d").lstrip("\ufe0f\u200d"))
     ]
-    return _no_device(_joined(words, separator, max_length) or _EMPTY[:max_length], max_length)
+    return _no_device(_joined(words, separator, max_length) or _EMPTY_SLUG[:max_length], max_length)
 
 
 def _joined(words: list[str], separator: str, most: int | None) -> str:
-    kept = ""
+    slug = ""
     for word in words:
-        longer = f"{kept}{separator}{word}" if kept else word
+        longer = f"{slug}{separator}{word}" if slug else word
         if not _fits(longer, most):
-            return kept or _cut(word, most)
-        kept = longer
-    return kept
+            return slug or _truncated(word, most)
+        slug = longer
+    return slug
 
 
 def _no_device(name: str, most: int | None) -> str:
     head, dot, tail = name.partition(".")
-    if not _DEVICE.fullmatch(head):
+    if not _SLUG_DEVICE.fullmatch(head):
         return name
     return f"{head if _fits(name + '_', most) else head[:-1]}_{dot}{tail}"
 
 
-_SCHEME_OR_DRIVE = expression(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_KNOWN_SCHEME = expression(
-    r"(?:https?|file|ftps?|sftp|ssh|smb|nfs|webdavs?|data|javascript|vbscript|mailto|obsidian|vscode|app|blob|about):",
-    re.IGNORECASE,
-)
-_DRIVE = expression(r"[A-Za-z]:")
-_PERCENT = expression(r"%(?:u([0-9a-f]{4})|([0-9a-f]{2}))", re.IGNORECASE)
-_OVERLONG = expression(r"%(?:c[01]%[0-9a-f]{2}|e0%[89]|f0%8)", re.IGNORECASE)
-_ROUNDS: Final = 4
-
-
 def foreign_start(first: str, *, new: bool) -> str | None:
-    """What the first component of a path stands for outside of the vault, or None. The answer completes "the path …".
+    """Return what the first component of a path means outside of the vault, or None.
 
-    An existing `~archive` or `Q: why.md` is only a name; nothing `new` gets such a one.
+    The reason completes "the path …". An existing `~archive` or `Q: why.md` is only a name, but no
+    `new` entry may get such a name.
     """
     if _KNOWN_SCHEME.match(first) or _SCHEME_OR_DRIVE.fullmatch(first):
         return "starts with a drive or a URL scheme"
@@ -441,41 +410,41 @@ def foreign_start(first: str, *, new: bool) -> str | None:
         return "starts with '~', which stands for a home folder"
     if new and _DRIVE.match(first):
         return "starts with a drive"
-    return (
-        "starts with a variable, which is never filled in" if new and is_variable(first) else None
-    )
+    if new and is_variable(first):
+        return "starts with a variable, which is never replaced"
+    return None
 
 
 def foreign_code(path: str, *, new: bool) -> str | None:
-    """Percent codes that would make a canonical path climb, hidden or (a `new` one) deeper if something decoded them; we never do.
+    """Return a reason to refuse a canonical path because of its percent codes, or None.
 
-    The answer completes "the path …".
+    This program never decodes them. If another one did, they could make the path climb, hidden or,
+    for a `new` path, deeper. The reason completes "the path …".
     """
     if "%" not in path:
         return None
     decoded = path
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_DECODINGS):
         decoded = _decoded(decoded)
     parts = decoded.replace("\\", "/").split("/")
-    hides = bool(_OVERLONG.search(path) or unreadable(decoded)) or any(
-        _means_more(part) for part in parts
+    is_deeper = len(parts) > path.count("/") + 1
+    is_hidden = bool(_OVERLONG.search(path) or unreadable(decoded)) or any(
+        _has_meaning(part) for part in parts
     )
-    return (
-        "has percent codes for separators, dots or control characters"
-        if hides or (new and len(parts) > path.count("/") + 1)
-        else None
-    )
+    if is_hidden or (new and is_deeper):
+        return "has percent codes for separators, dots or control characters"
+    return None
 
 
-def _means_more(part: str) -> bool:
+def _has_meaning(part: str) -> bool:
     return part.strip() in ("", ".") or climbs(part) or protected(part)
 
 
 def _decoded(text: str) -> str:
     decoded, end = bytearray(), 0
-    for found in _PERCENT.finditer(text):
-        wide, narrow = found.groups()
-        decoded += text[end : found.start()].encode()
+    for match in _PERCENT.finditer(text):
+        wide, narrow = match.groups()
+        decoded += text[end : match.start()].encode()
         decoded += chr(int(wide, 16)).encode(errors="replace") if wide else bytes.fromhex(narrow)
-        end = found.end()
+        end = match.end()
     return (decoded + text[end:].encode()).decode(errors="replace")
