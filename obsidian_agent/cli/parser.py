@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "run": Subcommand("plan", "preview a plan, ask, execute"),
     "plan": Subcommand("plan", "make a plan without running it"),
     "do": Subcommand("plan", "plan, preview, ask, run"),
+    "plans": Subcommand("plans", "plans that wait for approval: list, show, run, drop"),
     "ask": Subcommand("ask", "answer a question about the vault; changes nothing"),
     "rename": Subcommand("plan", "rename or move a note or folder; links keep working"),
     "history": Subcommand("history", "list runs, newest first"),

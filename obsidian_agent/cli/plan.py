@@ -72,6 +72,9 @@ def arguments(commands: Commands) -> None:
         metavar="N",
         help="take the Nth candidate of the same instruction; values by --param",
     )
+    command.add_argument(
+        "--later", action="store_true", help="let the plan wait for approval; see plans"
+    )
     approval(command)
     command = commands.add(
         "rename",
@@ -149,6 +152,8 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
         else {name: value for name, value in given.items() if name in found.plan.parameters}
     )
     document, said = found.plan.to_json(), options.instruction
+    if options.later:
+        return _keep_for_later(options, session, found, values, out)
     return run_document(
         session,
         document,
@@ -159,6 +164,44 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
         agent=found.agent,
         tried=found.preview,
     )
+
+
+def _keep_for_later(
+    options: argparse.Namespace,
+    session: Session,
+    planned: PlanReady,
+    values: Mapping[str, str],
+    out: Output,
+) -> Exit:
+    """Preview a plan and store it among the waiting plans; nothing is run."""
+    from obsidian_agent.cli.plans import waiting_plans
+    from obsidian_agent.cli.report import refuse
+    from obsidian_agent.errors import PlanError
+    from obsidian_agent.services.plans import PreviewOptions
+
+    document = planned.plan.to_json()
+    for name, value in values.items():
+        document["parameters"][name]["default"] = value
+    try:
+        preview = session.plans.dry_run(
+            document,
+            options=PreviewOptions(instruction=options.instruction, agent=planned.agent),
+        )
+    except PlanError as error:
+        return refuse(error.problems, out)
+    if not preview.valid:
+        return refuse(preview.errors, out, warnings=preview.warnings)
+    waiting = waiting_plans(options).add(
+        preview.approved_plan.to_json(),
+        source=planned.agent,
+        now=preview.context.now,
+        plan_hash=preview.plan_hash,
+        changes=len(preview.change_set.changes),
+    )
+    if out.as_json:
+        out.document({"id": waiting.id, "goal": waiting.goal, "changes": waiting.changes})
+    out.line(f"The plan waits for you: obsidian-agent plans run {waiting.id}")
+    return Exit.DONE
 
 
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -1,0 +1,125 @@
+"""`plans …`: the plans that wait for approval, whoever proposed them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import Commands, actions, approval, context
+from obsidian_agent.cli.session_factory import open_session, wiring_of
+from obsidian_agent.terminal_text import counted
+
+if TYPE_CHECKING:
+    from obsidian_agent.plan.result import Preview
+    from obsidian_agent.services.session import Session
+    from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command and of its actions."""
+    action = actions(
+        commands.add("plans", None, examples=["plans list", "plans show ID", "plans run ID --yes"])
+    )
+    action.add("list", _list, context(), summary="the waiting plans, the newest first")
+    command = action.add("show", _show, context(), summary="preview a waiting plan again")
+    command.add_argument("id", metavar="ID")
+    command = action.add("run", _run, context(), summary="preview, ask, execute")
+    command.add_argument("id", metavar="ID")
+    approval(command)
+    command = action.add("drop", _drop, summary="remove a waiting plan")
+    command.add_argument("id", metavar="ID")
+
+
+def waiting_plans(options: argparse.Namespace) -> WaitingPlans:
+    """Return the waiting plans of the vault that the options name."""
+    from obsidian_agent.bootstrap import proposals_folder
+    from obsidian_agent.services.waiting_plans import WaitingPlans
+
+    return WaitingPlans(proposals_folder(wiring_of(options)))
+
+
+def _list(options: argparse.Namespace, out: Output) -> Exit:
+    plans = waiting_plans(options).all()
+    session = open_session(options) if plans else None
+    rows = [_document(plan, session) for plan in plans]
+    if out.as_json:
+        out.document({"plans": rows})
+    for row in rows:
+        changes = "" if row["changes"] is None else f"  {counted(row['changes'], 'change')}"
+        stale = "  changed since it was proposed" if row["stale"] else ""
+        source = row["from"] or "you"
+        out.line(f"{row['id']}  {row['created']}  {source}  {row['goal']}{changes}{stale}")
+    if not rows:
+        out.line("No plans are waiting.")
+    return Exit.DONE
+
+
+def _document(plan: WaitingPlan, session: Session | None) -> dict[str, Any]:
+    preview = None if session is None else _preview(plan, session)
+    changes = plan.changes if preview is None else len(preview.change_set.changes)
+    return {
+        "id": plan.id,
+        "from": plan.source,
+        "goal": plan.goal,
+        "created": plan.created,
+        "changes": changes,
+        "stale": _is_stale(plan, preview),
+    }
+
+
+def _preview(plan: WaitingPlan, session: Session) -> Preview | None:
+    """Preview a plan again; None if it is no longer valid or needs values."""
+    from obsidian_agent.errors import PlanError
+    from obsidian_agent.plan.parameters import MissingInput
+    from obsidian_agent.services.plans import PreviewOptions
+
+    try:
+        return session.plans.dry_run(plan.plan, options=PreviewOptions(agent=plan.source))
+    except (PlanError, MissingInput):
+        return None
+
+
+def _is_stale(plan: WaitingPlan, preview: Preview | None) -> bool:
+    """Return whether the plan now does something else than when it was proposed."""
+    if plan.plan_hash is None:
+        return False
+    return preview is None or preview.plan_hash != plan.plan_hash
+
+
+def _show(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.cli.report import dry_run
+
+    plan = waiting_plans(options).get(options.id)
+    return dry_run(open_session(options), plan.plan, {}, out)
+
+
+def _run(options: argparse.Namespace, out: Output) -> Exit:
+    """Run a waiting plan. `--yes` covers only what the plan did when it was proposed."""
+    from obsidian_agent.cli.report import run_document
+
+    plans = waiting_plans(options)
+    plan = plans.get(options.id)
+    exit_code = run_document(
+        open_session(options),
+        plan.plan,
+        {},
+        options.yes,
+        out,
+        expect_hash=plan.plan_hash if options.yes else None,
+        agent=plan.source,
+    )
+    if exit_code is Exit.DONE:
+        plans.drop(plan.id)
+    return exit_code
+
+
+def _drop(options: argparse.Namespace, out: Output) -> Exit:
+    plans = waiting_plans(options)
+    plan = plans.get(options.id)
+    plans.drop(plan.id)
+    if out.as_json:
+        out.document({"dropped": plan.id})
+    out.line(f"The plan “{plan.goal}” no longer waits.")
+    return Exit.DONE

@@ -1,0 +1,135 @@
+"""The plans that wait for the user's approval, whoever made them: clients, rules, `do --later`.
+
+They are files of the state folder, one for each plan, so a plan that was proposed while the app was
+closed is there when it opens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.state_files import replace_file
+
+MAX_WAITING: Final = 100
+"""Plans that wait at once; the oldest are dropped."""
+
+_ID: Final = re.compile(r"[0-9a-f]{12}")
+_MAX_BYTES: Final = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPlan:
+    """A valid plan that waits.
+
+    `source` says who proposed it ("" for the user), `created` is ISO 8601. `plan_hash` and
+    `changes`, the number of changed paths, are those of the preview when it was proposed; None if
+    there was none.
+    """
+
+    id: str
+    source: str
+    goal: str
+    created: str
+    plan: Mapping[str, Any]
+    plan_hash: str | None = None
+    changes: int | None = None
+
+
+class WaitingPlans:
+    """The waiting plans of one vault."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def add(
+        self,
+        plan: Mapping[str, Any],
+        *,
+        source: str,
+        now: datetime,
+        plan_hash: str | None = None,
+        changes: int | None = None,
+    ) -> WaitingPlan:
+        """Store a valid plan. Raises OSError."""
+        waiting = WaitingPlan(
+            id=secrets.token_hex(6),
+            source=source,
+            goal=str(plan.get("goal", "")),
+            created=now.isoformat(timespec="seconds"),
+            plan=plan,
+            plan_hash=plan_hash,
+            changes=changes,
+        )
+        document = {
+            "client": source,
+            "created": waiting.created,
+            "planHash": plan_hash,
+            "changes": changes,
+            "plan": plan,
+        }
+        replace_file(self._file(waiting.id), json.dumps(document).encode("ascii"))
+        for old in self.all()[MAX_WAITING:]:
+            self.drop(old.id)
+        return waiting
+
+    def all(self) -> list[WaitingPlan]:
+        """Return the waiting plans, the newest first. Damaged files are left out."""
+        plans = [self.find(file.stem) for file in self._folder.glob("*.json")]
+        known = [plan for plan in plans if plan is not None]
+        return sorted(known, key=lambda plan: (plan.created, plan.id), reverse=True)
+
+    def find(self, plan_id: str) -> WaitingPlan | None:
+        """Return a waiting plan, or None."""
+        if _ID.fullmatch(plan_id) is None:
+            return None
+        file = self._file(plan_id)
+        try:
+            if file.stat().st_size > _MAX_BYTES:
+                return None
+            document = json.loads(file.read_bytes())
+            plan = document["plan"]
+            plan_hash, changes = document.get("planHash"), document.get("changes")
+            return WaitingPlan(
+                id=plan_id,
+                source=str(document.get("client", "")),
+                goal=str(plan.get("goal", "")),
+                created=str(document.get("created") or _written(file)),
+                plan=plan,
+                plan_hash=plan_hash if isinstance(plan_hash, str) else None,
+                changes=changes if isinstance(changes, int) else None,
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def get(self, plan_id: str) -> WaitingPlan:
+        """Return a waiting plan. Raises `ConfigError` PLAN_NOT_FOUND."""
+        plan = self.find(plan_id)
+        if plan is None:
+            raise ConfigError(
+                f"There is no waiting plan {plan_id[:40]} for this vault.",
+                code="PLAN_NOT_FOUND",
+                hint="See: obsidian-agent plans list.",
+            )
+        return plan
+
+    def drop(self, plan_id: str) -> None:
+        """Remove a plan; one that is gone already is fine. Raises OSError."""
+        if _ID.fullmatch(plan_id) is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self._file(plan_id).unlink()
+
+    def _file(self, plan_id: str) -> Path:
+        return self._folder / f"{plan_id}.json"
+
+
+def _written(file: Path) -> str:
+    return datetime.fromtimestamp(file.stat().st_mtime).astimezone().isoformat(timespec="seconds")
