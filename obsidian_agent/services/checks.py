@@ -141,7 +141,7 @@ class Precheck:
 
 
 def _with_disk_state(action: Action, finding: Finding) -> Action:
-    """Add what only the disk knows: the inode of a moved entry, or metadata and real path of a file."""
+    """Add what only the disk knows: a moved entry's inode, a file's metadata and real path."""
     if isinstance(action, MoveEntry) and finding.status is not None:
         return replace(action, inode=(finding.status.st_dev, finding.status.st_ino))
     if isinstance(action, PutFile) and finding.content is not None:

@@ -1,8 +1,9 @@
-"""The planner that lets a model pick from the menu: what is certain needs none, what no action fits is planned as a whole.
+"""The planner that lets a model pick actions from the menu.
 
-Only the sentence goes to the model, with the kinds of the names of the vault that it says; no note, no selection, no path that was not
-said. What it picks goes the way of a filled form: read, checked, previewed. Where it fails, the likeliest actions are offered, as without
-a model.
+A certain sentence needs no model, and one that no action fits is passed on to another planner. The
+model receives only the sentence and the kinds of the vault's names in it: no note, no selection and
+no other path. Its choice is read, checked and previewed like a filled form. If it fails, the most
+likely actions are offered, as without a model.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ from obsidian_agent.offline.values import forbidden_path
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import SharingRules
-from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.other_agent import is_agent
 from obsidian_agent.providers.prices import facts_of
@@ -53,14 +53,17 @@ from obsidian_agent.vault.views.view import VaultView
 Planning = Literal["auto", "menu", "plan"]
 
 ROOM: Final = 400
-"""Tokens of an answer at most: three actions with their values."""
+"""The most tokens of a reply: three actions with their values."""
 _AS_CONTEXT: Final[AllowedBy] = "context"
-"""Why a name may be sent: the person said it."""
+"""The reason why a name may be sent: the user's message contains it."""
 _LOCAL: Final = ("ollama/", "lm_studio/", "custom/")
 
 
 def picks(planning: Planning, provider: Provider) -> bool:
-    """Whether a model picks from the menu first: where the setting says so, and by itself where the model runs on this machine. No agent does."""
+    """Return whether a model picks from the menu before it plans.
+
+    With "auto" only models on this machine do. External agents never do.
+    """
     if is_agent(provider):
         return False
     return planning == "menu" or (
@@ -70,9 +73,10 @@ def picks(planning: Planning, provider: Provider) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MenuPlanner:
-    """A `Planner`. `make` opens the model and says whether it picks from the menu; `otherwise` plans what no action fits.
+    """A `Planner` over the menu.
 
-    `questions`: nothing may be changed, so only a choice that answers counts. Plans that such a model makes in `otherwise` are doubted too.
+    `make` opens the model, and returns `None` if it does not pick from the menu. `otherwise` plans
+    what no action fits. With `questions` nothing may change, so only actions that answer are used.
     """
 
     name: str
@@ -87,14 +91,17 @@ class MenuPlanner:
     conversation: str = field(default_factory=new_id)
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
-        """See `Planner.plan`. With `request.pick` the candidate of that number of what the same sentence is asked back."""
+        """Plan a request. See `Planner.plan`.
+
+        `request.pick` selects a candidate of the question that the same sentence leads to.
+        """
         try:
             provider = await asyncio.to_thread(self.make)
         except ConfigError as error:
             return TurnFailed(error.problem())
         plain = replace(request, pick=None)
         verdict: Verdict | None = None
-        # A model that writes whole plans offers nothing to pick from; the menu does.
+        # A model that writes whole plans offers no candidates; the menu does.
         if provider is not None or request.pick is not None:
             verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
         if provider is not None and isinstance(verdict, NeedsInput):
@@ -102,7 +109,7 @@ class MenuPlanner:
         if verdict is None:
             verdict = await self.otherwise.plan(plain, emit)
             if provider is not None and isinstance(verdict, PlanReady):
-                # The plan of a model that picks is doubted as its choices are.
+                # A model that picks is weak: its plans are doubted like its choices.
                 verdict = await asyncio.to_thread(
                     self.doubted,
                     plain,
@@ -113,23 +120,23 @@ class MenuPlanner:
         return await asyncio.to_thread(self.offline.picked, request, verdict)
 
     def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
-        """What the model is asked for a sentence that is not certain, and what of the vault is in that. May block."""
+        """Return the request to the model for an uncertain sentence, and the record of its content.
+
+        May block.
+        """
         view: VaultView = self.offline.view()
         if self.rules.deny:
             view = FilteredView(view, self.rules.deny.cover, self.real)
         chooser = chooser_of()
-        found = list(
-            names_in(
-                request.message, Surroundings(view, request.context).names, packaged_menu().common
-            )
-        )
-        text = neutral(menu_request(request.message, found, request.context))
+        names = Surroundings(view, request.context).names
+        matches = list(names_in(request.message, names, packaged_menu().common))
+        text = neutral(menu_request(request.message, matches, request.context))
         parts = tuple(
-            (SharedPart(path, Level.NAME, len(each.text)), _AS_CONTEXT)
-            for each in found
-            for path in _paths(each)
+            (SharedPart(path, Level.NAME, len(match.text)), _AS_CONTEXT)
+            for match in matches
+            for path in _paths(match)
         )
-        asked = ChatRequest(
+        chat_request = ChatRequest(
             (ChatMessage("system", chooser.prompt), ChatMessage("user", text)),
             temperature=0.0,
             max_tokens=ROOM,
@@ -137,7 +144,7 @@ class MenuPlanner:
             timeout=self.sampling.timeout,
             schema=chooser.schema,
         )
-        return asked, Sending("menu", "", text, parts)
+        return chat_request, Sending("menu", "", text, parts)
 
     def doubted(
         self,
@@ -146,18 +153,19 @@ class MenuPlanner:
         *parts: tuple[Recipe, Mapping[str, Any]],
         agent: str = "",
     ) -> Verdict:
-        """A plan that was made of these parts, by an agent; as a question, where something speaks against it. May block."""
+        """Return an agent's plan made of `parts`, as a question if there are doubts. May block."""
         around = Surroundings(self.offline.view(), request.context)
         preview = self.offline.turn(request).tried(plan, self.offline.policy())
-        found = doubts(request.message, around, *parts, preview=preview)
-        if found:
-            return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found), agent=agent))
+        sentences = doubts(request.message, around, *parts, preview=preview)
+        if sentences:
+            doubt = " ".join(sentences)
+            return _question(Candidate(plan.goal, plan, {}, (), doubt=doubt, agent=agent))
         return PlanReady(plan, preview=preview, agent=agent)
 
 
 @dataclass(slots=True)
 class _Turn:
-    """One sentence that is not certain, up to what the model's choice comes to."""
+    """An uncertain sentence, from the request to the verdict on the model's choice."""
 
     planner: MenuPlanner
     provider: Provider
@@ -166,21 +174,21 @@ class _Turn:
     _reply: Reply = field(default_factory=Reply)
 
     async def run(self, emit: Emit) -> Verdict | None:
-        """What the choice comes to; None: no action fits."""
+        """Return the verdict on the model's choice, `None` if no action fits."""
         planner, provider = self.planner, self.provider
         meter = Meter(provider.name, facts_of(provider.name).price)
 
-        async def heard(event: AgentEvent) -> None:
+        async def forward(event: AgentEvent) -> None:
             meter.handle(event)
-            # The choice itself is for the program, not for people.
+            # The choice itself is JSON for the program, so it is not displayed.
             if not isinstance(event, TextDelta) or event.thinking:
                 await emit(event)
 
         try:
-            asked, sending = await asyncio.to_thread(planner.first_request, self.request)
-            await asyncio.to_thread(self._write_down, sending)
+            request, sending = await asyncio.to_thread(planner.first_request, self.request)
+            await asyncio.to_thread(self._record, sending)
             meter.asking()
-            await receive(provider, asked, self._reply, heard)
+            await receive(provider, request, self._reply, forward)
             meter.answered(self._reply.usage)
             await emit(meter.total())
             chosen = chooser_of().choices(self._reply.text)
@@ -192,22 +200,18 @@ class _Turn:
                 message=f"{error.message} Without the model: {WHICH[:1].lower()}{WHICH[1:]}",
             )
         except InvalidChoice as error:
-            if self._reply.calls or isinstance(
-                parse_plan(self._reply.text, self._reply.reason), ParsedPlan
-            ):
-                return None  # it plans, whatever it is asked for: let it
-            return replace(
-                self.known,
-                message=f"{provider.name} chose nothing that can be used. {error} {WHICH}",
-            )
-        if chosen and not (
-            planner.questions and any(each.recipe.answer is None for each in chosen)
-        ):
-            return await asyncio.to_thread(self._proposed, chosen)
-        return None
+            parsed = parse_plan(self._reply.text, self._reply.reason)
+            if self._reply.calls or isinstance(parsed, ParsedPlan):
+                return None  # the model writes plans although it was asked to choose
+            message = f"The choice of {provider.name} cannot be used. {error} {WHICH}"
+            return replace(self.known, message=message)
+        changes_something = any(choice.recipe.answer is None for choice in chosen)
+        if not chosen or (planner.questions and changes_something):
+            return None
+        return await asyncio.to_thread(self._verdict, chosen)
 
-    def _write_down(self, sending: Sending) -> None:
-        """Keep in the ledger what is about to be sent. Raises `ConfigError`."""
+    def _record(self, sending: Sending) -> None:
+        """Write to the ledger what is about to be sent. Raise `ConfigError` if that fails."""
         planner, provider = self.planner, self.provider
         planner.ledger.write(
             [sending],
@@ -216,46 +220,52 @@ class _Turn:
             conversation=planner.conversation,
         )
 
-    def _proposed(self, chosen: Sequence[MenuChoice]) -> Verdict:
-        """What the choice comes to; behind a doubted one stand the likeliest actions."""
+    def _verdict(self, chosen: Sequence[MenuChoice]) -> Verdict:
+        """Return the verdict on a choice. A question also offers the most likely other actions."""
         event = self._one(chosen[0]) if len(chosen) == 1 else self._several(chosen)
         if not isinstance(event, NeedsInput):
             return event
         if len(chosen) == 1 and (simpler := self._simpler(chosen[0])) is not None:
             event = replace(event, candidates=(*event.candidates, simpler))
         names = {candidate.recipe for candidate in event.candidates}
-        others = [each for each in self.known.candidates if each.recipe not in names]
+        others = [other for other in self.known.candidates if other.recipe not in names]
         return replace(event, candidates=(*event.candidates, *others)[:MAX_SUGGESTIONS])
 
     def _simpler(self, chosen: MenuChoice) -> Candidate | None:
-        """The choice without that one of its optional values whose absence leaves least to doubt: small models say too much."""
-        found: list[Candidate] = []
-        for name, wanted in chosen.recipe.inputs.items():
-            if wanted.needed or name not in chosen.texts:
+        """Return the choice without the optional value whose removal leaves the fewest doubts.
+
+        Small models often fill in too many values.
+        """
+        recipe = chosen.recipe
+        candidates: list[Candidate] = []
+        for name, input in recipe.inputs.items():
+            if input.needed or name not in chosen.texts:
                 continue
             rest = {key: text for key, text in chosen.texts.items() if key != name}
-            left_out = f"“{wanted.description}: {chosen.texts[name]}” is left out."
-            match self.planner.offline.turn(self.request).propose(
-                chosen.recipe, rest, doubted=True
-            ):
+            doubt = f"“{input.description}: {chosen.texts[name]}” is left out."
+            match self.planner.offline.turn(self.request).propose(recipe, rest, doubted=True):
                 case PlanReady(plan):
-                    found.append(Candidate(plan.goal, plan, rest, (), chosen.recipe.name, left_out))
+                    candidates.append(
+                        Candidate(plan.goal, plan, rest, (), recipe=recipe.name, doubt=doubt)
+                    )
                 case NeedsInput(candidates=(first, *_)) if not first.missing:
-                    found.append(replace(first, doubt=f"{left_out} {first.doubt}"))
+                    candidates.append(replace(first, doubt=f"{doubt} {first.doubt}"))
                 case _:
                     pass
-        return min(found, key=lambda each: len(each.doubt), default=None)
+        return min(candidates, key=lambda candidate: len(candidate.doubt), default=None)
 
     def _one(self, chosen: MenuChoice, planner: OfflinePlanner | None = None) -> Verdict:
-        """One action with its values; a value that cannot be read is left to the person."""
+        """Return the verdict on one action. The user is asked for a value that cannot be read."""
         offline = planner or self.planner.offline
         event = offline.turn(self.request).propose(chosen.recipe, chosen.texts, doubted=True)
-        bad = event.problem.path if isinstance(event, TurnFailed) else None
-        if bad is None or bad not in chosen.texts or not isinstance(event, TurnFailed):
+        if not isinstance(event, TurnFailed):
             return event
-        if (refused := forbidden_path(chosen.texts[bad])) is not None:
-            return TurnFailed(refused)
-        rest = {name: text for name, text in chosen.texts.items() if name != bad}
+        invalid = event.problem.path
+        if invalid is None or invalid not in chosen.texts:
+            return event
+        if (refusal := forbidden_path(chosen.texts[invalid])) is not None:
+            return TurnFailed(refusal)
+        rest = {name: text for name, text in chosen.texts.items() if name != invalid}
         match self._one(MenuChoice(chosen.recipe, rest), planner):
             case NeedsInput(candidates=(first, *_)):
                 candidate = first
@@ -263,41 +273,35 @@ class _Turn:
                 candidate = Candidate(plan.goal, plan, rest, (), chosen.recipe.name)
             case _:
                 candidate = Candidate(chosen.recipe.title, None, rest, (), chosen.recipe.name)
-        return _question(
-            replace(
-                candidate, doubt=" ".join(filter(None, (event.problem.message, candidate.doubt)))
-            )
-        )
+        doubt = " ".join(filter(None, (event.problem.message, candidate.doubt)))
+        return _question(replace(candidate, doubt=doubt))
 
     def _several(self, chosen: Sequence[MenuChoice]) -> Verdict:
-        """Several actions as one plan, each read against the vault as those before it would leave it."""
+        """Return one plan of several actions, each read against the result of those before it."""
         offline = self.planner.offline
         view = offline.view()
         plans: list[ActionPlan] = []
         parts: list[tuple[Recipe, Mapping[str, Any]]] = []
-        preview: Preview | None = None
-        for each in chosen:
-            here = _on(offline, view).turn(self.request)
-            part = here.propose(each.recipe, each.texts)
-            if isinstance(part, PlanReady):
-                plans.append(part.plan)
-                parts.append((each.recipe, here.values(each.recipe, each.texts)))
-                preview = here.tried(part.plan)
+        for choice in chosen:
+            turn = _over(offline, view).turn(self.request)
+            part = turn.propose(choice.recipe, choice.texts)
+            preview = turn.tried(part.plan) if isinstance(part, PlanReady) else None
             if (
                 not isinstance(part, PlanReady)
                 or preview is None
                 or preview.errors
                 or preview.after is None
             ):
-                # One of them alone is worth asking about: the first that is not clear.
-                return self._one(each)
+                # A question can be about one action only: the first that is unclear.
+                return self._one(choice)
+            plans.append(part.plan)
+            parts.append((choice.recipe, turn.values(choice.recipe, choice.texts)))
             view = preview.after
-        plan = join_plans(plans)
-        return self.planner.doubted(self.request, plan, *parts)
+        return self.planner.doubted(self.request, join_plans(plans), *parts)
 
 
-def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
-    """The planner over another state of the vault."""
+def _over(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
+    """Return the planner over another state of the vault."""
     return replace(planner, view=lambda: view, _known=[], _menus=[])
 
 
@@ -305,14 +309,17 @@ def _question(candidate: Candidate) -> NeedsInput:
     return NeedsInput(f"Is it this? {candidate.doubt}", (candidate,), candidate.missing)
 
 
-def _paths(found: NameMatch) -> list[str]:
-    """The notes and folders that a name stands for."""
-    return list(
-        dict.fromkeys(str(name.value) for name in found.names if name.kind in ("note", "folder"))
-    )
+def _paths(match: NameMatch) -> list[str]:
+    """Return the notes and folders that a name in a sentence may mean."""
+    paths = (str(name.value) for name in match.names if name.kind in ("note", "folder"))
+    return list(dict.fromkeys(paths))
 
 
 @cache
 def chooser_of() -> Chooser:
-    """The menu for a model: the recipes that ship, for questions too, so that services keep one prompt ready. No macros: their names are the vault's."""
+    """Return the menu for a model: all packaged recipes.
+
+    It is always the same, so that services can cache the prompt. Macros are not in it, because
+    their names belong to the vault.
+    """
     return Chooser(packaged())

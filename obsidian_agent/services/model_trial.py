@@ -32,12 +32,15 @@ from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.services.session import Session
 
 Mark = Literal["right", "asked", "wrong", "open"]
-"""asked: the person picks from what is offered, and gets what was meant. open: the likeliest actions, and what was meant is not among them."""
+"""The mark of a task: right, wrong, asked or open.
+
+asked: the right action is among the offered candidates. open: it is not.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialTask:
-    """A sentence, and the recipe with the values that it means."""
+    """A sentence, with the recipe and the values that it means."""
 
     sentence: str
     recipe: str
@@ -46,7 +49,7 @@ class TrialTask:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How many sentences came out how, and how long all of them took."""
+    """The number of tasks per mark, and the seconds that all tasks took."""
 
     marks: Mapping[Mark, int]
     seconds: float
@@ -54,24 +57,24 @@ class Score:
 
 @cache
 def _document() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(
+    document: Mapping[str, Any] = json.loads(
         resources.files("obsidian_agent.services")
         .joinpath("model_trial.json")
         .read_text(encoding="utf-8")
     )
-    return found
+    return document
 
 
 def tasks() -> tuple[TrialTask, ...]:
-    """The sentences, in the order they are played."""
+    """Return the tasks in the order of the trial."""
     return tuple(
-        TrialTask(each["sentence"], each["recipe"], each["values"]) for each in _document()["tasks"]
+        TrialTask(task["sentence"], task["recipe"], task["values"]) for task in _document()["tasks"]
     )
 
 
 @contextmanager
 def sample_vault() -> Iterator[Path]:
-    """A folder with the vault that the sentences speak of; it is gone afterwards."""
+    """Create the sample vault in a temporary folder for the block."""
     with tempfile.TemporaryDirectory(prefix="obsidian-agent-sample-") as folder:
         for name, text in _document()["files"].items():
             file = Path(folder) / name
@@ -81,69 +84,74 @@ def sample_vault() -> Iterator[Path]:
 
 
 async def answers_at_all(provider: Provider) -> None:
-    """One short request, which also has the service load the model. Raises `ProviderError`."""
-    asked = ChatRequest((ChatMessage("user", "Say ok."),), temperature=0.0, max_tokens=8)
-    await whole_reply(provider, asked)
+    """Send a short request, which also makes the service load the model.
+
+    Raise `ProviderError` if the model does not answer.
+    """
+    request = ChatRequest((ChatMessage("user", "Say ok."),), temperature=0.0, max_tokens=8)
+    await whole_reply(provider, request)
 
 
 async def play(session: Session) -> AsyncIterator[tuple[TrialTask, Mark] | Score]:
-    """What came of each sentence, as it is known, and the score. `session` is on the sample vault."""
-    began, marks = time.monotonic(), Counter[Mark]()
+    """Plan each task and yield its mark, then yield the score.
+
+    The vault of `session` is the sample vault.
+    """
+    started, marks = time.monotonic(), Counter[Mark]()
     for task in tasks():
-        mark = judge(
-            session, task, await session.planner.plan(session.request(task.sentence), _unheard)
-        )
+        verdict = await session.planner.plan(session.request(task.sentence), _ignore)
+        mark = judge(session, task, verdict)
         marks[mark] += 1
         yield task, mark
-    yield Score(marks, time.monotonic() - began)
+    yield Score(marks, time.monotonic() - started)
 
 
-async def _unheard(event: AgentEvent) -> None:
-    """Nobody wants to hear of what happens on the way."""
+async def _ignore(event: AgentEvent) -> None:
+    """Ignore the progress of a turn."""
 
 
 def judge(session: Session, task: TrialTask, event: Verdict) -> Mark:
-    """What a turn that ended in `event` is worth for a task."""
-    wanted = _effect(session, propose(session, task.recipe, task.values))
+    """Return the mark of a turn that ended in `event`."""
+    expected = _effect(session, propose(session, task.recipe, task.values))
     match event:
         case PlanReady() | Answer():
-            return "right" if _effect(session, event) == wanted else "wrong"
+            return "right" if _effect(session, event) == expected else "wrong"
         case NeedsInput(candidates=candidates):
-            return (
-                "asked"
-                if any(_leads_there(session, each, task, wanted) for each in candidates)
-                else "open"
+            is_offered = any(
+                _is_right(session, candidate, task, expected) for candidate in candidates
             )
+            return "asked" if is_offered else "open"
         case _:
             return "open"
 
 
 def propose(session: Session, recipe: str, values: Mapping[str, Any]) -> Verdict:
-    """What a recipe with values comes to in the sample vault."""
-    found = recipe_named(recipe, packaged())
-    assert found is not None, f"there is a recipe {recipe}"
-    return session.offline.turn(session.request("")).propose(found, values)
+    """Return the verdict on a recipe with values in the sample vault."""
+    packaged_recipe = recipe_named(recipe, packaged())
+    assert packaged_recipe is not None, f"there is a recipe {recipe}"
+    return session.offline.turn(session.request("")).propose(packaged_recipe, values)
 
 
-def _leads_there(session: Session, candidate: Candidate, task: TrialTask, wanted: object) -> bool:
-    """Whether picking a candidate does what was meant, or at least opens the right form."""
+def _is_right(session: Session, candidate: Candidate, task: TrialTask, expected: object) -> bool:
+    """Return whether a candidate has the expected effect, or opens the right form."""
     if not candidate.recipe:
-        return candidate.plan is not None and _effect(session, PlanReady(candidate.plan)) == wanted
+        plan = candidate.plan
+        return plan is not None and _effect(session, PlanReady(plan)) == expected
     if candidate.missing:
         return candidate.recipe == task.recipe
-    return _effect(session, propose(session, candidate.recipe, candidate.values)) == wanted
+    return _effect(session, propose(session, candidate.recipe, candidate.values)) == expected
 
 
 def _effect(session: Session, event: Verdict) -> object:
-    """What would be different afterwards, or what is answered."""
+    """Return the changes of a plan, or the text and sources of an answer."""
     if isinstance(event, Answer):
         return event.text, event.sources
     if not isinstance(event, PlanReady):
         return None
-    done = session.offline.turn(session.request("")).tried(event.plan)
-    if done is None or done.errors:
+    preview = session.offline.turn(session.request("")).tried(event.plan)
+    if preview is None or preview.errors:
         return None
     return tuple(
         (change.kind, change.path.text, str(change.new_path), change.content)
-        for change in done.change_set.changes
+        for change in preview.change_set.changes
     )

@@ -1,8 +1,9 @@
-"""Turns with a model: which one is asked, the agent that vault, settings and conversation make, and what it would be sent.
+"""Turns with a model: the choice of the model, its agent, and a preview of the first request.
 
-The model is the thread's own, else one that the open note or the vault's agent wishes for, else the one of the settings. Notes and agents come
-from anywhere, so what they may choose is the person's to say: models of the service that the settings name, and those that match
-`note_models`. They name a service and a model, never an address or a key.
+The model is the thread's own, else the one that the open note or the vault's agent asks for, else
+that of the settings. Notes and agents can come from anywhere, so they can only choose models of the
+service in the settings, and those that match `note_models`. They name a service and a model, never
+an address or a key.
 """
 
 from __future__ import annotations
@@ -51,9 +52,16 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.registry import ProviderManager
 
 
+_SPEC: Final = re.compile(r"(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]{0,200}")
+_MODEL: Final = re.compile(r"[^\s/][^\s]{0,200}")
+
+
 @dataclass(frozen=True)
 class Models:
-    """The models that a session asks (`spec` unless another one is named), how, under which rules, and where what is sent is written down."""
+    """The models of a session, with the rules for sharing and the ledger of what is sent.
+
+    `spec` is the default model.
+    """
 
     spec: str
     providers: ProviderManager
@@ -61,21 +69,21 @@ class Models:
     rules: SharingRules
     ledger: Ledger
     config: Callable[[str | None], TurnConfig] = lambda assistant: TurnConfig()
-    """What else an agent gets, made for each turn, under the instructions of an agent of the vault (by name); may block."""
+    """Returns the configuration of a turn with an agent of the vault, by name. May block."""
     planning: Planning = "auto"
-    """Whether models pick from the menu."""
+    """Whether models pick actions from the menu."""
     choosable: tuple[str, ...] = ()
-    """Patterns of models that notes and agents of the vault may choose, besides those of the settings' own service."""
+    """Patterns of further models that notes and agents of the vault may choose."""
 
     @property
     def provider(self) -> Provider:
-        """The provider of the settings, made when it is first asked for. Raises `ConfigError`."""
+        """The provider of the settings, opened on first use. Raises `ConfigError`."""
         return self.providers.get(self.spec)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTurns:
-    """Makes who answers in one turn, by the models as the settings have them. Everything may block."""
+    """Creates the agents and planners of turns with a model. Every method may block."""
 
     vault: OpenVault
     plans: Plans
@@ -91,19 +99,21 @@ class ModelTurns:
         model: str | None = None,
         assistant: str | None = None,
     ) -> Agent:
-        """The model that answers (`model`, or as chosen) under the instructions of an agent of the vault (`assistant`, by name).
+        """Return the agent of a turn. Without `propose` it cannot propose plans.
 
-        Raises `ConfigError` when the model cannot be opened.
+        `model` overrides the choice of the model. `assistant` names the vault's agent whose
+        instructions apply. Raise `ConfigError` if the model cannot be opened.
         """
         models = self.models
         config = models.config(assistant)
         choice = self._choice(config, model)
         provider = models.providers.get(choice.spec)
-        names = (provider.name.removeprefix(f"{ACP}/") if is_agent(provider) else "", config.agent)
+        program = provider.name.removeprefix(f"{ACP}/") if is_agent(provider) else ""
+        policy_name = "/".join(filter(None, (program, config.agent))) or MODEL
         return Agent(
             provider=provider,
             tools=self.plans.tools,
-            policy=self.plans.make_policy("/".join(filter(None, names)) or MODEL),
+            policy=self.plans.make_policy(policy_name),
             vault=Vault(
                 self.vault.view,
                 self.vault.resolve,
@@ -119,14 +129,14 @@ class ModelTurns:
         )
 
     def menu(self, agent: Agent) -> MenuPlanner:
-        """The agent, behind the menu where its model picks from that; what such a model plans is doubted as on the command line."""
+        """Return the agent behind the menu, which is used if its model picks from it."""
         menu = self._menu(agent.name, lambda: agent.provider, agent)
         return replace(menu, questions=agent.dry_run is None, conversation=agent.conversation.id)
 
     def planner(self, approve: ApproveShare) -> MenuPlanner:
-        """Return the planner that asks the model without letting it look around.
+        """Return the planner whose model cannot read notes by itself.
 
-        Raises `ConfigError` when there is no such model.
+        Raise `ConfigError` if there is no such model.
         """
 
         def provider() -> Provider:
@@ -140,36 +150,35 @@ class ModelTurns:
     ) -> MenuPlanner:
         models = self.models
 
-        def picking() -> Provider | None:
+        def open_picking_model() -> Provider | None:
             provider = open_model()
             return provider if picks(models.planning, provider) else None
 
         return MenuPlanner(
-            name,
-            picking,
-            self.offline,
-            otherwise,
-            models.rules,
-            self.vault.resolve,
-            models.ledger,
-            models.sampling,
+            name=name,
+            make=open_picking_model,
+            offline=self.offline,
+            otherwise=otherwise,
+            rules=models.rules,
+            real=self.vault.resolve,
+            ledger=models.ledger,
+            sampling=models.sampling,
         )
 
     def _choice(self, config: TurnConfig, model: str | None) -> ModelChoice:
-        """Which model is asked: a denied note may not even wish."""
+        """Choose the model. A note that is never shared cannot ask for one."""
         active, deny = self.plans.context().active_file, self.models.rules.deny
-        hidden = active is not None and (
-            deny.cover(active) or deny.cover(self.vault.resolve(active))
-        )
-        wish = wish_of(self.vault.view(), None if hidden else active)
+        if active is not None and (deny.cover(active) or deny.cover(self.vault.resolve(active))):
+            active = None
+        wish = wish_of(self.vault.view(), active)
         return choose(self.models.spec, model, wish, config.model, self.models.choosable)
 
 
 @dataclass(frozen=True, slots=True)
 class PlainAgent:
-    """A `Planner` over an agent that does not look around.
+    """A `Planner` over an agent that cannot read notes by itself.
 
-    Each turn makes its own agent, because the open note may name another model.
+    Each turn creates its own agent, because the open note may name another model.
     """
 
     name: str
@@ -177,7 +186,7 @@ class PlainAgent:
     approve: ApproveShare
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
-        """The agent's turn, in a conversation of its own."""
+        """Run the agent's turn in a conversation of its own."""
         try:
             agent = await asyncio.to_thread(self.agent)
         except ConfigError as error:
@@ -185,7 +194,7 @@ class PlainAgent:
         return await agent.plan(request, emit)
 
     def agent(self) -> Agent:
-        """The agent of one turn. Raises `ConfigError`. May block."""
+        """Return the agent of one turn. Raise `ConfigError`. May block."""
         agent = self.turns.agent(self.approve)
         return replace(agent, config=replace(agent.config, tools=False, gatherer=None))
 
@@ -193,31 +202,32 @@ class PlainAgent:
 async def traced(
     plan: Callable[[Emit], Awaitable[Verdict]], question: str, agent: Agent, emit: Emit
 ) -> Verdict:
-    """A turn whose events are written to the trace, where one is wanted."""
+    """Run a turn, and write its events to the trace if tracing is on."""
     trace = agent.config.trace
     if trace is None:
         return await plan(emit)
 
-    async def take(event: AgentEvent) -> None:
+    async def record(event: AgentEvent) -> None:
         if (degraded := trace.record(event, agent.conversation.id, agent.name)) is not None:
             await emit(Notice(degraded))
 
-    async def both(event: AgentEvent) -> None:
-        await take(event)
+    async def record_and_emit(event: AgentEvent) -> None:
+        await record(event)
         await emit(event)
 
-    await take(TurnStarted(question))
-    verdict = await plan(both)
-    await take(verdict)
+    await record(TurnStarted(question))
+    verdict = await plan(record_and_emit)
+    await record(verdict)
     return verdict
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPreview:
-    """The request that a message would start with; where the model picks from the menu, that request before it.
+    """The first request of a message, preceded by the menu request if the model picks from it.
 
-    `text` is all of it, but for the random mark of its fences and what `questions` would add if they were answered with yes. `cost` is the
-    most that it may cost in US dollars by the list price, the room for the reply included; None where the price is not known.
+    `text` is exact except for the random mark of its fences, and without what consent to the
+    `questions` would add. `cost` is its maximum in US dollars by the list price, including the
+    reply; `None` if the price is unknown.
     """
 
     provider: str
@@ -237,7 +247,10 @@ async def preview_request(
     model: str | None = None,
     assistant: str | None = None,
 ) -> RequestPreview:
-    """Look ahead. The conversation stays as it is. Raises `ConfigError` when the model cannot be opened."""
+    """Return the first request of a message without sending it or changing the conversation.
+
+    Raise `ConfigError` if the model cannot be opened.
+    """
     questions: list[ShareRequest] = []
     notices: list[Problem] = []
 
@@ -259,44 +272,38 @@ async def preview_request(
     prepared.asker = replace(prepared.asker, record=None)
     await prepared.run(draft, emit)
     message, extra = agent.message(request, prepared), prepared.extra
-    said = copy.plain_messages() if agent.plain else copy.messages
-    text = exact_text(prepared.prefix.request((*said, message), prepared.sampling))
-    if menu := await _menu_first(turns, agent, request):
+    history = copy.plain_messages() if agent.plain else copy.messages
+    text = exact_text(prepared.prefix.request((*history, message), prepared.sampling))
+    if menu := await _menu_request(turns, agent, request):
         text = f"{menu}\n\n=== and only if no action fits\n\n{text}"
     use = prepared.use(extra, message.text.replace(extra, "") if extra else message.text)
     price = prepared.facts.price
-    cost = price.estimate(use.prompt, use.reply) if price is not None else None
     return RequestPreview(
-        agent.provider.name,
-        agent.provider.address,
-        text,
-        use,
-        cost,
-        tuple(questions),
-        tuple(notices),
+        provider=agent.provider.name,
+        address=agent.provider.address,
+        text=text,
+        use=use,
+        cost=price.estimate(use.prompt, use.reply) if price is not None else None,
+        questions=tuple(questions),
+        notices=tuple(notices),
     )
 
 
-async def _menu_first(turns: ModelTurns, agent: Agent, request: PlanRequest) -> str:
-    """What a model that picks from the menu is asked before; "" for any other, and for words that are certain without a model."""
+async def _menu_request(turns: ModelTurns, agent: Agent, request: PlanRequest) -> str:
+    """Return the text of the menu request, "" for a model that does not pick from the menu."""
     if not picks(turns.models.planning, agent.provider):
         return ""
     planner = turns.menu(agent)
     known = await asyncio.to_thread(planner.offline.decide, request)
     if not isinstance(known, NeedsInput):
         return "=== nothing: this needs no model"
-    return exact_text((await asyncio.to_thread(planner.first_request, request))[0])
-
-
-_SPEC: Final = re.compile(r"(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]{0,200}")
-
-
-_MODEL: Final = re.compile(r"[^\s/][^\s]{0,200}")
+    chat_request, _ = await asyncio.to_thread(planner.first_request, request)
+    return exact_text(chat_request)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model as `VENDOR/MODEL`, and what the person is told about the choice."""
+    """A model as `VENDOR/MODEL`, and notices for the user about the choice."""
 
     spec: str
     notices: tuple[Problem, ...] = ()
@@ -309,35 +316,46 @@ def choose(
     assistant: str | None,
     patterns: Sequence[str],
 ) -> ModelChoice:
-    """Choose among the model of the settings, the thread's, and what the open note and the vault's agent wish for."""
+    """Choose the model of a turn.
+
+    `note` and `assistant` are the models that the open note and the vault's agent ask for,
+    `patterns` the models that they may choose outside the service of the settings.
+    """
     if thread is not None:
         return ModelChoice(thread)
     notices: list[Problem] = []
-    for wish, who in ((note, "The open note"), (assistant, "The agent")):
+    for wish, source in ((note, "The open note"), (assistant, "The agent")):
         if wish is None or wish == settings:
             continue
         if may_choose(wish, settings, patterns):
-            return ModelChoice(
-                wish, (*notices, Problem("MODEL_CHOSEN", f"{who} has {wish} answer."))
-            )
-        message = f"{who} asks for {wish}, which vaults may not choose here; {settings} answers. Allow it under note_models in the settings."
+            chosen = Problem("MODEL_CHOSEN", f"{source} chose {wish} for this message.")
+            return ModelChoice(wish, (*notices, chosen))
+        message = (
+            f"{source} asks for {wish}, which vaults may not choose, so {settings} answers. "
+            "To allow it, add it to note_models in the settings."
+        )
         notices.append(Problem("MODEL_NOT_ALLOWED", message))
     return ModelChoice(settings, tuple(notices))
 
 
 def may_choose(spec: str, settings: str, patterns: Sequence[str]) -> bool:
-    """Whether something in a vault may choose this model."""
+    """Return whether notes and agents of a vault may choose this model."""
     vendor = spec.partition("/")[0]
     try:
         find_vendor(vendor)
     except ConfigError:
         return False
-    same = vendor == settings.partition("/")[0].lower() and vendor != SCRIPTED
-    return same or any(fnmatchcase(spec.lower(), pattern.lower()) for pattern in patterns)
+    is_same_service = vendor == settings.partition("/")[0].lower() and vendor != SCRIPTED
+    return is_same_service or any(
+        fnmatchcase(spec.lower(), pattern.lower()) for pattern in patterns
+    )
 
 
 def wish_of(view: VaultView, path: VaultPath | None) -> str | None:
-    """The model that a note's properties name: `ai-model: VENDOR/MODEL`, or `aiService: VENDOR` with `model: MODEL`. May block."""
+    """Return the model that a note's properties ask for. May block.
+
+    They are `ai-model: VENDOR/MODEL`, or `aiService: VENDOR` and `model: MODEL`.
+    """
     if path is None or not path.is_note:
         return None
     try:
@@ -351,15 +369,11 @@ def _wish(properties: dict[str, Any]) -> str | None:
     spec = properties.get("ai-model", properties.get("aiModel"))
     if isinstance(spec, str):
         return spec.strip() if _SPEC.fullmatch(spec.strip()) else None
-    service, model = (
-        properties.get("aiService", properties.get("ai-service")),
-        properties.get("model"),
-    )
-    if (
-        not isinstance(service, str)
-        or not isinstance(model, str)
-        or _MODEL.fullmatch(model.strip()) is None
-    ):
+    service = properties.get("aiService", properties.get("ai-service"))
+    model = properties.get("model")
+    if not isinstance(service, str) or not isinstance(model, str):
         return None
-    found = f"{service.strip().lower()}/{model.strip()}"
-    return found if _SPEC.fullmatch(found) else None
+    if _MODEL.fullmatch(model.strip()) is None:
+        return None
+    spec = f"{service.strip().lower()}/{model.strip()}"
+    return spec if _SPEC.fullmatch(spec) else None

@@ -1,8 +1,9 @@
-"""The planner that needs no model: recipes and the person's macros.
+"""The planner without a model: recipes and the user's macros.
 
-A sentence that is an example of one recipe, word for word, becomes its plan or its answer. Any other gets the likeliest recipes with what the
-sentence holds filled in, to pick from. What it makes goes the way of every plan: validated, previewed, approved.
-A question is a plan that only reads: its dry run is put into words, of which the first line says what was looked for.
+A sentence that is, word for word, an example of one recipe becomes its plan or answer. Any other
+sentence leads to a choice of the most likely recipes, with the values that it contains filled in.
+The plans are validated, previewed and approved like any plan. A question is a plan that only reads:
+the answer is its dry run in words, and the first line states the query.
 """
 
 from __future__ import annotations
@@ -52,21 +53,24 @@ from obsidian_agent.vault.views.view import VaultView
 if TYPE_CHECKING:
     from obsidian_agent.services.macro import Macro
 
-MOST_LINES: Final = 200
-"""Of a list in an answer; of what is more, the number is told."""
+MAX_LINES: Final = 200
+"""Lines of a list in an answer; further items are only counted."""
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
-NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
+NO_ACTIVE_FILE: Final = "No note is open: open one, or name a note."
 WHICH: Final = "Which of these is it?"
-NEAREST: Final = "No action here fits these words; these are the nearest by the names in them."
+NEAREST: Final = "No action matches these words. The closest ones by the names in them:"
 NOTHING: Final = (
-    "No action here fits these words. All that can be done is in the menu; "
-    "a sentence can be like “Move all notes tagged #done to Archive”. To start with:"
+    "No action matches these words. The menu lists all actions; "
+    "a sentence can be like “Move all notes tagged #done to Archive”. Some to start with:"
 )
 
 
 @dataclass(frozen=True)
 class OfflinePlanner:
-    """A planner over recipes and macros. `view` gives the vault as it is now; `macros` those that this person trusts; `policy` what plans may do."""
+    """A planner over recipes and macros.
+
+    `view` returns the vault as it is now, `macros` the trusted macros, `policy` the current policy.
+    """
 
     view: Callable[[], VaultView]
     tools: Mapping[str, Tool]
@@ -75,85 +79,89 @@ class OfflinePlanner:
     name: str = "offline"
     _known: list[VaultNames] = field(default_factory=list, repr=False)
     _menus: list[Menu] = field(default_factory=list, repr=False)
-    """The names and the menu of the last turn: while a message is typed, the vault and the macros mostly stay as they are."""
+    """Names and menu of the last turn, which rarely change while a message is typed."""
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
-        """The plan, the answer, what is asked back, or why not; nothing happens on the way."""
+        """Plan a request in a thread. No events are emitted."""
         return await asyncio.to_thread(self.decide, request)
 
     def recipes(self, *, questions: bool = False) -> tuple[Recipe, ...]:
-        """What there is to choose from: the recipes that ship, and the macros; or questions only. May block."""
-        usable = (each for each in packaged() if all(tool in self.tools for tool in each.tools))
-        return (
-            tuple(each for each in usable if each.answer is not None)
-            if questions
-            else (*usable, *map(from_macro, self.macros()))
-        )
+        """Return the packaged recipes and the macros, or only the questions. May block."""
+        usable = [
+            recipe for recipe in packaged() if all(tool in self.tools for tool in recipe.tools)
+        ]
+        if questions:
+            return tuple(recipe for recipe in usable if recipe.answer is not None)
+        return (*usable, *map(from_macro, self.macros()))
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
-        """The same as `plan` without waiting for a thread. `questions`: answers only, never a plan."""
+        """Plan a request. With `questions` there are only answers, never plans. May block."""
         return self.picked(request, self.turn(request, questions=questions).verdict())
 
     def picked(self, request: PlanRequest, verdict: Verdict) -> Verdict:
-        """The chosen candidate of a question, with the values that are given besides; without `request.pick` the verdict as it is."""
+        """Apply `request.pick` and the request's values to the candidates of a question.
+
+        Without `request.pick` the verdict is returned unchanged.
+        """
         if request.pick is None or isinstance(verdict, TurnFailed):
             return verdict
         candidates = verdict.candidates if isinstance(verdict, NeedsInput) else (None,)
         if candidates and not 1 <= request.pick <= len(candidates):
-            return TurnFailed(
-                Problem(
-                    "ARGUMENT_INVALID",
-                    f"There is no candidate {request.pick}; there are {len(candidates)}.",
-                )
-            )
+            message = f"There is no candidate {request.pick}; there are {len(candidates)}."
+            return TurnFailed(Problem("ARGUMENT_INVALID", message))
         chosen = candidates[request.pick - 1] if candidates else None
         if chosen is None:
             return verdict
-        recipe = next((each for each in self.recipes() if each.name == chosen.recipe), None)
+        recipe = next((recipe for recipe in self.recipes() if recipe.name == chosen.recipe), None)
         if recipe is not None:
             return self.turn(request).propose(recipe, {**chosen.values, **request.params})
         return PlanReady(chosen.plan, agent=chosen.agent) if chosen.plan is not None else verdict
 
     def turn(self, request: PlanRequest, *, questions: bool = False) -> OfflineTurn:
-        """A sentence over the vault as it is now; its names hold as long as its index is the same. May block."""
+        """Return the turn of a sentence over the vault as it is now. May block."""
         around = Surroundings(self.view(), request.context, self._known[0] if self._known else None)
         self._known[:] = [around.names]
         return OfflineTurn(self, request, around, questions)
 
     def menu(self, recipes: Sequence[Recipe]) -> Menu:
-        """The recipes to search in; made anew when there are others."""
+        """Return the search menu over recipes, which is cached until they change."""
         if not self._menus or self._menus[0].recipes != recipes:
             self._menus[:] = [Menu(recipes)]
         return self._menus[0]
 
 
 def from_macro(macro: Macro) -> Recipe:
-    """A macro as a recipe of the subject `Saved`: its name (with “for” before its one input) and its phrases are its examples."""
-    # What the run's own context binds by itself need not be asked for.
+    """Convert a macro to a recipe of the subject `Saved`.
+
+    Its examples are its name (followed by “for” and its input, if there is only one) and phrases.
+    """
+    # A parameter that the context of the run binds need not be asked for.
     inputs = {
         name: Input(
-            name=name, kind=each.type, description=each.description or name, default=each.default
+            name=name,
+            kind=parameter.type,
+            description=parameter.description or name,
+            default=parameter.default,
         )
-        for name, each in macro.plan.parameters.items()
-        if name not in CONTEXT_NAMES or each.default is not None
+        for name, parameter in macro.plan.parameters.items()
+        if name not in CONTEXT_NAMES or parameter.default is not None
     }
-    lacking = [name for name, each in inputs.items() if each.needed]
-    said = [
-        macro.name,
-        f"Run {macro.name}",
-        *([f"{macro.name} for {{{lacking[0]}}}"] if len(lacking) == 1 else []),
-        *macro.phrases,
+    required = [name for name, input in inputs.items() if input.needed]
+    examples = [macro.name, f"Run {macro.name}"]
+    if len(required) == 1:
+        examples.append(f"{macro.name} for {{{required[0]}}}")
+    examples += macro.phrases
+    usable = [
+        example
+        for example in examples
+        if {slot for slot, _ in SLOT.findall(example)} <= inputs.keys()
     ]
     return Recipe(
         name=f"macro:{macro.name}",
         title=macro.name,
         subject="Saved",
         description=macro.description or macro.plan.goal,
-        examples=tuple(
-            dict.fromkeys(
-                each for each in said if {slot for slot, _ in SLOT.findall(each)} <= inputs.keys()
-            )
-        ),
+        examples=tuple(dict.fromkeys(usable)),
         inputs=inputs,
         plan=macro.plan.to_json(),
     )
@@ -161,7 +169,10 @@ def from_macro(macro: Macro) -> Recipe:
 
 @dataclass(frozen=True)
 class OfflineTurn:
-    """One sentence against one vault at one moment. `questions`: only those. Methods may block."""
+    """A sentence over a vault at one moment. Methods may block.
+
+    With `questions` only recipes that answer are used.
+    """
 
     planner: OfflinePlanner
     request: PlanRequest
@@ -170,23 +181,16 @@ class OfflineTurn:
 
     @cached_property
     def recipes(self) -> Sequence[Recipe]:
-        """What there is to choose from."""
+        """The recipes of this turn."""
         return self.planner.recipes(questions=self.questions)
 
     def verdict(self) -> Verdict:
-        """A sure reading, or what to pick from."""
+        """Return the plan or answer of the only reading, or a question with candidates."""
         if len(self._readings) != 1:
-            if (refused := self._out_of_bounds()) is not None:
-                return TurnFailed(refused)
-            worded = self._readings or any(each.worded for each in self._nearest)
-            return NeedsInput(
-                WHICH
-                if worded
-                else NEAREST
-                if any(each.score for each in self._nearest)
-                else NOTHING,
-                self.candidates,
-            )
+            refusal = self._forbidden_path()
+            if refusal is not None:
+                return TurnFailed(refusal)
+            return NeedsInput(self._question(), self.candidates)
         reading = self._readings[0]
         if self.request.params:
             texts = {
@@ -194,7 +198,14 @@ class OfflineTurn:
                 for name, value in reading.values.items()
             }
             return self.propose(reading.recipe, {**texts, **self.request.params}, certain=True)
-        return self._settled(reading.recipe, reading.values, certain=True)
+        return self._resolve(reading.recipe, reading.values, certain=True)
+
+    def _question(self) -> str:
+        if self._readings or any(suggestion.worded for suggestion in self._nearest):
+            return WHICH
+        if any(suggestion.score for suggestion in self._nearest):
+            return NEAREST
+        return NOTHING
 
     def values(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of texts. Raise `InvalidValue`, whose path is the input's name.
@@ -203,15 +214,15 @@ class OfflineTurn:
         optional or required input without one, and is refused where a default would hold.
         """
         values: dict[str, Any] = {}
-        for name, wanted in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
+        for name, input in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name)
             if text is None:
                 continue
-            no_value = wanted.optional or wanted.kind not in BLANK_VALUES
-            if is_blank(wanted, text) and wanted.default is None and no_value:
+            no_value = input.optional or input.kind not in BLANK_VALUES
+            if is_blank(input, text) and input.default is None and no_value:
                 continue
             try:
-                values[name] = read(wanted, text, self.around, recipe.defaults | values)
+                values[name] = read(input, text, self.around, recipe.defaults | values)
             except InvalidValue as error:
                 error.path, error.message = name, f"{name}: {error.message}"
                 raise
@@ -225,65 +236,57 @@ class OfflineTurn:
         certain: bool = False,
         doubted: bool = False,
     ) -> Verdict:
-        """What becomes of a recipe with values as a person, a model or a script gives them, mostly as text.
+        """Return the verdict on a recipe with values as users, models or scripts write them.
 
-        A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
-        recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question. `certain`: the message
-        is an example of the recipe, so that only the effect is looked at.
+        It is a plan, an answer, a question for missing values, or `TurnFailed` with
+        ARGUMENT_INVALID for an invalid value. `doubted`: recipe and values were chosen by a model
+        or by similarity, so they are compared with the message, and a doubt makes the plan a
+        question. `certain`: the message is an example of the recipe, so only the effect is checked.
         """
         unknown = texts.keys() - recipe.inputs.keys()
         if unknown:
             known = ", ".join(recipe.inputs) or "none"
-            return TurnFailed(
-                Problem(
-                    "ARGUMENT_INVALID",
-                    f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}.",
-                )
-            )
+            message = f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}."
+            return TurnFailed(Problem("ARGUMENT_INVALID", message))
         try:
             values = self.values(recipe, texts)
-            return self._settled(recipe, values, certain=certain, doubted=doubted)
+            return self._resolve(recipe, values, certain=certain, doubted=doubted)
         except InvalidValue as error:
             return TurnFailed(error.problem())
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        """What may be meant: several readings, else the likeliest recipes."""
+        """The readings of the message, or else the most likely recipes."""
         if self._readings:
             return tuple(
-                self._candidate(each.recipe, each.values)
-                for each in self._readings[:MAX_SUGGESTIONS]
+                self._candidate(reading.recipe, reading.values)
+                for reading in self._readings[:MAX_SUGGESTIONS]
             )
         return tuple(
-            self._candidate(each.recipe, each.values, doubted=True) for each in self._nearest
+            self._candidate(suggestion.recipe, suggestion.values, doubted=True)
+            for suggestion in self._nearest
         )
 
     @cached_property
     def _nearest(self) -> list[RecipeSuggestion]:
         return self.planner.menu(self.recipes).nearest(self.request.message, self.around)
 
-    def _out_of_bounds(self) -> Problem | None:
-        """Why the place that the likeliest action wants cannot be the one that the sentence names; None where that is not so."""
-        first = [] if self._readings else self._nearest[:1]
-        if not any(
-            each.worded and each.recipe.inputs[name].kind in PATH_KINDS
-            for each in first
-            for name in each.missing
-        ):
+    def _forbidden_path(self) -> Problem | None:
+        """Return why the most likely action cannot use the path that the sentence names."""
+        if self._readings or not self._nearest:
             return None
-        return next(
-            filter(
-                None,
-                map(forbidden_path, Sentence(beginning(self.request.message), self.around).paths),
-            ),
-            None,
-        )
+        first = self._nearest[0]
+        needs_path = any(first.recipe.inputs[name].kind in PATH_KINDS for name in first.missing)
+        if not first.worded or not needs_path:
+            return None
+        paths = Sentence(beginning(self.request.message), self.around).paths
+        return next(filter(None, map(forbidden_path, paths)), None)
 
     @cached_property
     def _readings(self) -> list[ExampleMatch]:
         return match_examples(self.request.message, self.recipes, self.around)
 
-    def _settled(
+    def _resolve(
         self,
         recipe: Recipe,
         values: Mapping[str, Any],
@@ -295,9 +298,9 @@ class OfflineTurn:
         if unmet is not None:
             return NeedsInput(unmet)
         if missing := recipe.missing(values):
-            wanted = ", ".join(recipe.inputs[name].description.lower() for name in missing)
+            names = ", ".join(recipe.inputs[name].description.lower() for name in missing)
             return NeedsInput(
-                f"{recipe.title}: what is missing is {wanted}.",
+                f"{recipe.title}: missing {names}.",
                 (self._candidate(recipe, values),),
                 missing,
             )
@@ -309,39 +312,31 @@ class OfflineTurn:
         preview = None
         if doubted or (certain and recipe.answer is None):
             preview = self.tried(plan, self.planner.policy())
-            found = doubts(
+            sentences = doubts(
                 self.request.message,
                 self.around,
                 (recipe, values),
                 preview=preview,
                 certain=not doubted,
             )
-            if found:
-                return NeedsInput(
-                    f"Is it this? {' '.join(found)}",
-                    (replace(self._candidate(recipe, values), doubt=" ".join(found)),),
-                )
+            if sentences:
+                doubt = " ".join(sentences)
+                candidate = replace(self._candidate(recipe, values), doubt=doubt)
+                return NeedsInput(f"Is it this? {doubt}", (candidate,))
         if recipe.answer is None:
             return PlanReady(plan, preview=preview)
-        texts = {
-            name: form_text(recipe.inputs[name], value)
-            for name, value in (recipe.defaults | dict(values)).items()
-        }
-        return self._answer(
-            plan,
-            recipe.answer,
-            {
-                name: self.around.active_file or "" if text == ACTIVE else text
-                for name, text in texts.items()
-            },
-        )
+        texts: dict[str, str] = {}
+        for name, value in (recipe.defaults | dict(values)).items():
+            text = form_text(recipe.inputs[name], value)
+            texts[name] = self.around.active_file or "" if text == ACTIVE else text
+        return self._answer(plan, recipe.answer, texts)
 
     def _answer(
         self, plan: ActionPlan, wording: AnswerFrom, texts: Mapping[str, str]
     ) -> Answer | TurnFailed:
-        """The answer to a question, with the notes that it rests on. Such a plan may change nothing."""
+        """Return the answer to a question and its source notes. The plan may change nothing."""
         try:
-            done = dry_run(
+            preview = dry_run(
                 plan.to_json(),
                 self.planner.tools,
                 Policy(allow_writes=False),
@@ -350,13 +345,10 @@ class OfflineTurn:
             )
         except PlanError as error:
             return TurnFailed(error.problems[0], error.problems)
-        if done.errors:
-            return TurnFailed(done.errors[0], done.errors)
-        listed = _at(done.outputs, wording.items, texts)
-        if isinstance(listed, dict):
-            listed = [{"key": key, "value": each} for key, each in listed.items()]
-        items = listed if isinstance(listed, list) else [] if listed in (None, "") else [listed]
-        count = _at(done.outputs, wording.count, texts) if wording.count else len(items)
+        if preview.errors:
+            return TurnFailed(preview.errors[0], preview.errors)
+        items = _items(_value_at(preview.outputs, wording.items, texts))
+        count = _value_at(preview.outputs, wording.count, texts) if wording.count else len(items)
         if not items and not count:
             return Answer(f"{plan.goal}: nothing found.")
         lines = [f"{plan.goal}: {text_of(count)}"]
@@ -364,34 +356,34 @@ class OfflineTurn:
             line = ListTemplate(
                 wording.item, FilterContext(LinkWriter(self.around.view), self.around.context.now)
             )
-            lines += [line.fill(each, index) for index, each in enumerate(items[:MOST_LINES])]
-            lines += [f"… and {len(items) - MOST_LINES} more."] if len(items) > MOST_LINES else []
-        return Answer(
-            "\n".join(lines), _sources(items, wording.sources, texts) if wording.sources else ()
-        )
+            lines += [line.fill(item, index) for index, item in enumerate(items[:MAX_LINES])]
+            if len(items) > MAX_LINES:
+                lines.append(f"… and {len(items) - MAX_LINES} more.")
+        sources = _sources(items, wording.sources, texts) if wording.sources else ()
+        return Answer("\n".join(lines), sources)
 
     def _candidate(
         self, recipe: Recipe, values: Mapping[str, Any], *, doubted: bool = False
     ) -> Candidate:
         missing = recipe.missing(values)
         plan = fill(recipe, values) if not missing else None
-        found = (
-            doubts(self.request.message, self.around, (recipe, values), live=False)
-            if doubted
-            else ()
+        sentences: Sequence[str] = ()
+        if doubted:
+            sentences = doubts(self.request.message, self.around, (recipe, values), live=False)
+        title = recipe.title
+        if plan is not None and recipe.inputs and recipe.answer is None:
+            title = SLOT.sub("…", plan.goal)
+        return Candidate(
+            title,
+            plan if recipe.answer is None and not recipe.unfold else None,
+            {name: form_text(recipe.inputs[name], value) for name, value in values.items()},
+            missing,
+            recipe=recipe.name,
+            doubt=" ".join(filter(None, (self.unmet(recipe), *sentences))),
         )
-        doubt = " ".join(filter(None, (self.unmet(recipe), *found)))
-        title = (
-            SLOT.sub("…", plan.goal)
-            if plan is not None and recipe.inputs and recipe.answer is None
-            else recipe.title
-        )
-        texts = {name: form_text(recipe.inputs[name], value) for name, value in values.items()}
-        runs = plan if recipe.answer is None and not recipe.unfold else None
-        return Candidate(title, runs, texts, missing, recipe.name, doubt)
 
     def unmet(self, recipe: Recipe) -> str | None:
-        """What must be there first."""
+        """Return what a recipe requires and the context does not have."""
         selection = self.request.context.selection
         if "selection" in recipe.needs and not (selection and selection.text.strip()):
             return NO_SELECTION
@@ -400,7 +392,7 @@ class OfflineTurn:
         return None
 
     def tried(self, plan: ActionPlan, policy: Policy = UNRESTRICTED) -> Preview | None:
-        """The dry run of a plan; None when it is not valid."""
+        """Return the dry run of a plan, `None` for an invalid plan."""
         try:
             return dry_run(
                 plan.to_json(),
@@ -413,35 +405,44 @@ class OfflineTurn:
         except PlanError:
             return None
 
-    def _unfolded(self, plan: ActionPlan, wanted: str) -> ActionPlan:
-        """The plan with a step for each of those that one step would do, so that each can be left out."""
+    def _unfolded(self, plan: ActionPlan, step_id: str) -> ActionPlan:
+        """Replace a `foreach` step by one step per item, so that each can be skipped."""
         others = plan.model_copy(
-            update={"steps": [each for each in plan.steps if each.id != wanted]}
+            update={"steps": [step for step in plan.steps if step.id != step_id]}
         )
-        step, done = next(each for each in plan.steps if each.id == wanted), self.tried(others)
+        step = next(step for step in plan.steps if step.id == step_id)
         assert step.foreach is not None
-        found = (
-            _at(done.outputs, str(step.foreach.from_).removeprefix("$steps."), {})
-            if done is not None
-            else None
-        )
+        preview = self.tried(others)
+        items = None
+        if preview is not None:
+            source = str(step.foreach.from_).removeprefix("$steps.")
+            items = _value_at(preview.outputs, source, {})
         document = step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True)
-        made = []
-        for number, item in enumerate((found or [])[: MAX_STEPS - len(plan.steps)], 1):
-            told = map_texts(document, partial(_with_item, step.foreach.item_name, item))
-            made.append(type(step).model_validate(told | {"id": f"{wanted}{number}"}))
-        return plan.model_copy(update={"steps": [*others.steps, *made]})
+        steps = []
+        for number, item in enumerate((items or [])[: MAX_STEPS - len(plan.steps)], 1):
+            filled = map_texts(document, partial(_with_item, step.foreach.item_name, item))
+            steps.append(type(step).model_validate(filled | {"id": f"{step_id}{number}"}))
+        return plan.model_copy(update={"steps": [*others.steps, *steps]})
+
+
+def _items(value: Any) -> list[Any]:
+    """Return the output that an answer lists as a list."""
+    if isinstance(value, dict):
+        return [{"key": key, "value": item} for key, item in value.items()]
+    if isinstance(value, list):
+        return value
+    return [] if value in (None, "") else [value]
 
 
 def _with_item(name: str, item: Mapping[str, Any], text: str) -> str:
-    """A text with the fields of one item in place of references to them."""
-    for field_, each in item.items():
-        text = text.replace(f"${{{name}.{field_}}}", escape(str(each)))
+    """Replace the references to an item's fields in a text."""
+    for key, value in item.items():
+        text = text.replace(f"${{{name}.{key}}}", escape(str(value)))
     return text
 
 
 def _sources(items: list[Any], field: str, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """The paths of the notes, each once; `${name}` is the note of a parameter."""
+    """Return the paths of the source notes; a field `${name}` is the note of a parameter."""
     if field.startswith("${"):
         return (texts[field[2:-1]],)
     values = (item.get(field) for item in items if isinstance(item, dict))
@@ -450,10 +451,13 @@ def _sources(items: list[Any], field: str, texts: Mapping[str, str]) -> tuple[st
     return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
 
 
-def _at(outputs: Mapping[str, Any], place: str, texts: Mapping[str, str]) -> Any:
-    """The value at a place such as `find.files`, where `${name}` is the value of a parameter; None when there is none."""
+def _value_at(outputs: Mapping[str, Any], path: str, texts: Mapping[str, str]) -> Any:
+    """Return the value at a path such as `find.files`, or `None`.
+
+    `${name}` in the path is the value of a parameter.
+    """
     value: Any = outputs
-    for part in place.split("."):
+    for part in path.split("."):
         key = texts.get(part[2:-1], part) if part.startswith("${") else part
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
