@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "ask": Subcommand("ask", "answer a question about the vault; changes nothing"),
     "rename": Subcommand("plan", "rename or move a note or folder; links keep working"),
     "history": Subcommand("history", "list runs, newest first"),
+    "show": Subcommand("show", "show what a run changed, with diffs"),
     "undo": Subcommand("undo", "undo the last run, or the given one"),
     "redo": Subcommand("redo", "redo the last undone run"),
     "recover": Subcommand("recover", "finish or roll back a run that a crash interrupted"),

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from obsidian_agent.agent.privacy.record import AuditRecord, Kind, Verified
-from obsidian_agent.dataclass import replace
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
+from obsidian_agent.journal.changes import RunChange, diffs, net_changes
+from obsidian_agent.journal.reader import no_run
 from obsidian_agent.journal.records import Cut, HistoryEntry, StepOutcome
 from obsidian_agent.journal.recovery import InterruptedRun, Recovery, interrupted, recover
 from obsidian_agent.journal.state_folder import MovedVault
@@ -26,6 +28,20 @@ from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.diff import unified_diff
 
 ALL: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRun:
+    """A past run with the net changes and diffs of its files, and the risk of its plan.
+
+    `steps` is the number of steps that the journal still knows.
+    """
+
+    entry: HistoryEntry
+    changes: tuple[tuple[RunChange, str], ...]
+    plan_hash: str | None
+    risk: str
+    steps: int
 
 
 class Runs:
@@ -163,6 +179,28 @@ class Runs:
         """
         with self.journal() as journal:
             return self._recorded("redo", redo(journal, self._store, force=force, skip=skip))
+
+    def show(self, run_id: str) -> ShownRun:
+        """Return a run with the diffs of its files.
+
+        Raise JournalError RUN_NOT_FOUND, or JOURNAL_DAMAGED.
+        """
+        with self.journal() as journal:
+            record = journal.run(run_id)
+            entry = next((one for one in journal.history(ALL) if one.run_id == run_id), None)
+            if record is None or entry is None:
+                raise no_run(run_id)
+            actions, images = journal.load(record)
+            applied = record.applied or frozenset()
+            changes = net_changes(one.action for one in actions if one.number in applied)
+            plan = journal.plan_of(run_id).document
+            return ShownRun(
+                entry=entry,
+                changes=tuple(diffs(changes, images)),
+                plan_hash=record.plan_hash,
+                risk=str(plan.get("riskLevel", "writes")),
+                steps=len(plan.get("steps", ())),
+            )
 
     def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
         """Return the unified diff from a file to its content after undo (or redo) of the run.

@@ -1,0 +1,120 @@
+"""The net changes of a run as the journal holds them, with diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, assert_never
+
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.journal.blobs import ImageSource
+from obsidian_agent.vault.paths.path import is_trash
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
+from obsidian_agent.vault.views.diff import unified_diff
+
+RunChangeKind = Literal["create", "modify", "delete", "rename", "mkdir"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChange:
+    """The net effect of a run on one path.
+
+    `new_path` is set for renames. `before` and `after` are the hashes of the contents; both are
+    None if the content did not change.
+    """
+
+    kind: RunChangeKind
+    path: str
+    new_path: str | None = None
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A file or folder that some action touched; `origin` is its first path, None if it is new."""
+
+    origin: str | None
+    is_folder: bool = False
+    before: str | None = None
+    after: str | None = None
+    is_changed: bool = False
+
+
+def net_changes(actions: Iterable[Action]) -> list[RunChange]:
+    """Return the net effect of actions in the order in which they were applied, by path."""
+    entries: dict[str, _Entry] = {}
+    deleted: list[_Entry] = []
+    for action in actions:
+        match action:
+            case PutFile(path, before, after):
+                origin = None if before is None else path.text
+                entry = entries.setdefault(path.text, _Entry(origin, before=before))
+                entry.after, entry.is_changed = after, True
+                if after is None:
+                    deleted.append(entries.pop(path.text))
+            case PutFolder(path, exists):
+                if exists and not is_trash(path):
+                    entries[path.text] = _Entry(None, is_folder=True)
+                elif not exists:
+                    deleted.append(entries.pop(path.text, _Entry(path.text, is_folder=True)))
+            case MoveEntry():
+                _move(entries, deleted, action)
+            case _:
+                assert_never(action)
+    changes = [_deletion(entry) for entry in deleted if entry.origin is not None]
+    changes += filter(None, (_change(path, entry) for path, entry in entries.items()))
+    return sorted(changes, key=lambda change: change.path)
+
+
+def _move(entries: dict[str, _Entry], deleted: list[_Entry], move: MoveEntry) -> None:
+    old, new = move.path.text, move.new_path.text
+    entry = entries.pop(old, None) or _Entry(old, is_folder=move.folder)
+    inner = [path for path in entries if path.startswith(f"{old}/")] if move.folder else []
+    if is_trash(move.new_path):
+        deleted.append(entry)
+        for path in inner:
+            entries.pop(path)
+        return
+    entries[new] = entry
+    for path in inner:
+        entries[new + path[len(old) :]] = entries.pop(path)
+
+
+def _deletion(entry: _Entry) -> RunChange:
+    return RunChange(kind="delete", path=entry.origin or "", before=entry.before)
+
+
+def _change(path: str, entry: _Entry) -> RunChange | None:
+    if entry.origin is None:
+        kind: RunChangeKind = "mkdir" if entry.is_folder else "create"
+        return RunChange(kind=kind, path=path, after=entry.after)
+    if entry.origin != path:
+        return RunChange(
+            kind="rename",
+            path=entry.origin,
+            new_path=path,
+            before=entry.before,
+            after=entry.after,
+        )
+    if not entry.is_changed:
+        return None
+    return RunChange(kind="modify", path=path, before=entry.before, after=entry.after)
+
+
+def diffs(changes: Iterable[RunChange], images: ImageSource) -> Iterator[tuple[RunChange, str]]:
+    """Yield each change with its unified diff.
+
+    The diff is "" where no content changed, for binary content, and where the journal no longer has
+    the contents.
+    """
+    for change in changes:
+        before = images.find(change.before) if change.before is not None else None
+        after = images.find(change.after) if change.after is not None else None
+        is_known = (change.before is None or before is not None) and (
+            change.after is None or after is not None
+        )
+        if not is_known or (before is None and after is None):
+            yield change, ""
+        else:
+            new_path = change.new_path or change.path
+            yield change, unified_diff(before, after, change.path, new_path)
