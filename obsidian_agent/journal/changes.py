@@ -52,10 +52,10 @@ def net_changes(actions: Iterable[Action]) -> list[RunChange]:
                 entry.after, entry.is_changed = after, True
                 if after is None:
                     deleted.append(entries.pop(path.text))
-            case PutFolder(path, exists):
-                if exists and not is_trash(path):
+            case PutFolder(path, created):
+                if created and not is_trash(path):
                     entries[path.text] = _Entry(None, is_folder=True)
-                elif not exists:
+                elif not created:
                     deleted.append(entries.pop(path.text, _Entry(path.text, is_folder=True)))
             case MoveEntry():
                 _move(entries, deleted, action)

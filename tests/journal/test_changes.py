@@ -5,7 +5,7 @@ from __future__ import annotations
 from obsidian_agent.journal.changes import RunChange, net_changes
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.paths.path import trash_path as trash
-from obsidian_agent.vault.transaction.actions import MoveEntry, PutFile, PutFolder
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
 
 
 def path(text: str) -> VaultPath:
@@ -13,7 +13,7 @@ def path(text: str) -> VaultPath:
 
 
 def test_an_edited_and_renamed_file_is_one_rename() -> None:
-    actions = [
+    actions: list[Action] = [
         PutFile(path("A.md"), "1", "2"),
         MoveEntry(path("A.md"), path("B.md"), folder=False, hash="2"),
         PutFile(path("B.md"), "2", "3"),
@@ -24,7 +24,7 @@ def test_an_edited_and_renamed_file_is_one_rename() -> None:
 
 
 def test_files_below_a_moved_folder_keep_their_first_paths() -> None:
-    actions = [
+    actions: list[Action] = [
         PutFolder(path("New"), created=True),
         PutFile(path("Old/A.md"), "1", "2"),
         MoveEntry(path("Old"), path("New/Old"), folder=True, hash=None),
@@ -37,7 +37,7 @@ def test_files_below_a_moved_folder_keep_their_first_paths() -> None:
 
 
 def test_a_file_that_was_made_and_removed_is_no_change() -> None:
-    actions = [PutFile(path("A.md"), None, "1"), PutFile(path("A.md"), "1", None)]
+    actions: list[Action] = [PutFile(path("A.md"), None, "1"), PutFile(path("A.md"), "1", None)]
     assert net_changes(actions) == []
 
 
