@@ -141,7 +141,7 @@ async def test_approving_is_locked_until_the_preview_is_complete() -> None:
         app.panes.go("work")
         await app.settle()
         app.wait_out_grace()
-        assert "Still computing" in app.screen()
+        assert "Computing the preview" in app.screen()
         await app.press("a")
         assert session.called("execute") == []
 
@@ -800,7 +800,7 @@ async def test_a_plan_that_waits_cannot_be_approved_while_another_message_is_wor
         await app.pilot.press("enter")
         await app.pilot.pause()
         app.wait_out_grace()
-        assert "Still computing" in app.screen()
+        assert "Computing the preview" in app.screen()
         app.main.query_one(PlanList).focus()
         await app.pilot.press("a")
         await app.pilot.pause()
@@ -964,7 +964,7 @@ async def test_an_error_of_a_run_can_be_read_whole() -> None:
         await app.planned()
         await app.press("a")
         assert "THE END" not in app.screen().replace("\n", " ")
-        assert "shows the whole text" in app.screen()
+        assert "shows the full text" in app.screen()
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)
         shown = " ".join(app.screen().split())

@@ -76,7 +76,7 @@ async def test_nothing_of_a_plan_stays_when_another_is_shown_and_it_is_ready_whe
         assert "Bread" in app.plan_head()
         assert app.plan.query_one(Detail).content is None
         assert "✓ Ready" not in app.screen()
-        assert "Still computing…" in app.screen()
+        assert "Computing the preview…" in app.screen()
         app.wait_out_grace()
         await app.pilot.press("a")
         await app.settle("diff")

@@ -221,7 +221,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:
-        self.query_one(TopBar).index(message.status.done, message.status.total)
+        self.query_one(TopBar).show_indexing(message.status.done, message.status.total)
 
     def _setting_changed(self, name: str) -> None:
         self.apply_setting(name)

@@ -11,7 +11,7 @@ from textual import work
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.commands import completions
 from obsidian_agent.tui.screens.macros import MacroActions
-from obsidian_agent.tui.widgets.prompt import MOST, Suggestion
+from obsidian_agent.tui.widgets.prompt import MAX_SUGGESTIONS, Suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ class SuggestionActions(MacroActions):
         if self._names is None or time.monotonic() - self._names_read_at > NAMES_MAX_AGE:
             self._names = await asyncio.to_thread(self.services.mentionable)
             self._names_read_at = time.monotonic()
-        matches = await asyncio.to_thread(self._names.complete, typed, MOST)
+        matches = await asyncio.to_thread(self._names.complete, typed, MAX_SUGGESTIONS)
         if self.panes.chat.prompt.before_cursor != before:
             return
         length = len(before) - before.rfind("@")

@@ -42,7 +42,7 @@ class NamedEntry(LineEntry):
         """A request for all names, whatever the text is."""
 
     def on_key(self, event: events.Key) -> None:
-        if self._names.take(event.key, self.value):
+        if self._names.press_key(event.key, self.value):
             event.stop()
             event.prevent_default()
         elif event.key == "down":
@@ -215,7 +215,7 @@ class ValuesForm(Modal[Mapping[str, str]]):
                 if not self.is_attached or self.texts != texts:
                     return
                 if self._focused_number == number:
-                    self._suggest(number, typed, completions, chosen=all_names or not field.new)
+                    self._suggest(number, typed, completions, preselect=all_names or not field.new)
             else:
                 self.query_one(f"#names-{number}", Suggestions).offer([])
         remarks = await asyncio.to_thread(form.judge, texts)
@@ -223,13 +223,13 @@ class ValuesForm(Modal[Mapping[str, str]]):
             self._show_remarks(remarks, final=False)
 
     def _suggest(
-        self, number: int, typed: str, completions: Sequence[Completion], *, chosen: bool
+        self, number: int, typed: str, completions: Sequence[Completion], *, preselect: bool
     ) -> None:
         suggestions = [
             Suggestion(completion.text, len(typed), completion.what) for completion in completions
         ]
         names = self.query_one(f"#names-{number}", Suggestions)
-        names.offer(suggestions, typed, chosen=chosen)
+        names.offer(suggestions, typed, preselect=preselect)
         names.scroll_visible()
 
     def _show_remarks(self, remarks: Mapping[str, FieldMessage], *, final: bool) -> None:

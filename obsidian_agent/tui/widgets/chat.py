@@ -1,4 +1,4 @@
-"""The chat pane: conversation, what is going on, the selection that goes along, and the message box."""
+"""The chat pane: conversation, activity, attached selection, usage and message box."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class Activity(Static):
-    """One line that says what is going on and for how long; gone when nothing is."""
+    """A line with the current activity and its duration, hidden while idle."""
 
     DEFAULT_CSS = (
         "Activity { height: 1; padding: 0 2; color: $quiet; background: $surface; display: none; }"
@@ -29,7 +29,7 @@ class Activity(Static):
 
     def __init__(self) -> None:
         super().__init__("", markup=False)
-        self._what = ""
+        self._text = ""
         self._characters = 0
         self._tokens = 0
         self._since = 0.0
@@ -39,36 +39,36 @@ class Activity(Static):
     def on_mount(self) -> None:
         self._timer = self.set_interval(0.1, self._tick, pause=True)
 
-    def start(self, what: str) -> None:
-        """Begin, or say something else while the time goes on."""
-        if not self._what:
+    def start(self, text: str) -> None:
+        """Start the activity, or change its text while the time continues."""
+        if not self._text:
             self._since = time.monotonic()
             self._characters = self._tokens = 0
-        self._what = what
+        self._text = text
         self.display = True
         self._tick()
         if self._timer is not None:
             self._timer.resume()
 
     def count(self, characters: int) -> None:
-        """Characters that arrived from the model."""
+        """Add the characters of a piece of the response."""
         self._characters += characters
 
     def tokens(self, count: int) -> None:
-        """Tokens that the turn has used so far, as the service counts them."""
+        """Set the tokens that the turn has used so far, as counted by the service."""
         self._tokens = count
 
     def stop(self) -> None:
-        """Nothing is going on."""
-        self._what = ""
+        """Hide the line."""
+        self._text = ""
         self.display = False
         if self._timer is not None:
             self._timer.pause()
 
     def _tick(self) -> None:
         self._frame += 1
-        moving = self.app.animation_level != "none"
-        sign = _FRAMES[self._frame % len(_FRAMES)] if moving else "…"
+        is_animated = self.app.animation_level != "none"
+        sign = _FRAMES[self._frame % len(_FRAMES)] if is_animated else "…"
         parts = [f"{time.monotonic() - self._since:.0f} s"]
         if self._tokens:
             parts.append(f"{self._tokens:,} tokens")
@@ -78,19 +78,22 @@ class Activity(Static):
         self.update(
             Content.assemble(
                 (f"{sign} ", "$primary"),
-                (self._what, "$foreground"),
+                (self._text, "$foreground"),
                 (f"  {' · '.join(parts)}", "$quiet"),
             )
         )
 
 
 class SelectionChip(Static):
-    """What of the note goes along with the message."""
+    """A line with the note and selection that are sent with the message."""
 
     DEFAULT_CSS = "SelectionChip { height: 1; padding: 0 2; background: $surface; color: $quiet; }"
 
     def show(self, path: str | None, lines: int, use: bool, *, where: str = "") -> None:
-        """`lines` selected lines of the note at `path`, open in this app or `where`; `use` is the person's switch."""
+        """Show the note at `path` with the number of selected `lines`.
+
+        Without `use`, the user has excluded the selection. `where` names another app with the note.
+        """
         if path is None:
             self.display = False
             return
@@ -100,28 +103,26 @@ class SelectionChip(Static):
             self.update(Content.assemble(("◇ ", "$primary"), (name, "$quiet")))
             return
         count = f"sel {lines} line{'s' if lines != 1 else ''}"
+        key = key_label(self, "main.selection")
         head = (f"◆ {count}", "$primary") if use else (f"◇ {count}, not sent", "$quiet")
         self.update(
             Content.assemble(
                 head,
                 (f" · {name}", "$quiet"),
-                (
-                    f"  {key_label(self, 'main.selection').replace('Ctrl+', '^').lower()} {'off' if use else 'on'}",
-                    "$quiet",
-                ),
+                (f"  {key.replace('Ctrl+', '^').lower()} {'off' if use else 'on'}", "$quiet"),
             )
         )
 
 
 class UsageLine(Static):
-    """What the model has used and how full its window is; gone before the first answer of a model."""
+    """A line with the usage of the model and of its window, hidden before the first answer."""
 
     DEFAULT_CSS = (
         "UsageLine { height: 1; padding: 0 2; background: $surface; color: $quiet; display: none; }"
     )
 
     def show(self, words: str, gauge: str, *, full: bool = False) -> None:
-        """`words` on tokens and money, `gauge` on the window; nothing at all takes the line away."""
+        """Show tokens and cost in `words` and the window in `gauge`; hide the line without both."""
         self.display = bool(words or gauge)
         self.update(
             Content.assemble(
@@ -132,50 +133,52 @@ class UsageLine(Static):
 
 
 class Welcome(Static):
-    """What a new conversation begins with."""
+    """The introduction at the top of a new conversation."""
 
     DEFAULT_CSS = "Welcome { height: auto; margin: 0 1 1 1; padding: 0 2; color: $quiet; }"
 
-    def __init__(self, without: str = "") -> None:
+    def __init__(self, model_notice: str = "") -> None:
         super().__init__("", markup=False)
-        self.without = without
+        self.model_notice = model_notice
 
     def on_mount(self) -> None:
         self.draw()
 
     def draw(self) -> None:
-        """Say it with the keys that are in force."""
+        """Render the text with the current keys."""
         keys = (
-            (key_label(self, "main.open"), "open a note, to select in it"),
-            (key_label(self, "main.saved"), "all actions, yours among them"),
+            (key_label(self, "main.open"), "open a note and select text in it"),
+            (key_label(self, "main.saved"), "all actions, including your own"),
             (key_label(self, "main.history"), "history and undo"),
             (key_label(self, "main.threads"), "earlier conversations"),
             (key_label(self, "main.pane"), "next pane"),
             ("/", "commands"),
-            ("@", "notes to send along"),
+            ("@", "send notes with the message"),
             (key_label(self, "app.help"), "all keys"),
         )
         lines = [
             piece
-            for key, what in keys
-            for piece in ((f"{key:<8}", "$primary"), (f"{what}\n", "$quiet"))
+            for key, text in keys
+            for piece in ((f"{key:<8}", "$primary"), (f"{text}\n", "$quiet"))
         ]
         self.update(
             Content.assemble(
-                ("Say what should change in your notes.\n", "bold $foreground"),
+                ("Describe what should change in your notes.\n", "bold $foreground"),
                 ("Nothing is written before you have seen and approved it.\n\n", "$quiet"),
                 *lines,
-                (f"\n{self.without}" if self.without else "", "$quiet"),
+                (f"\n{self.model_notice}" if self.model_notice else "", "$quiet"),
             ).rstrip()
         )
 
 
 class ChatPane(Vertical):
-    """Puts the parts together; says things on behalf of others."""
+    """The pane that holds the conversation and the message box."""
 
     DEFAULT_CSS = """
     ChatPane { background: $surface; }
-    ChatPane #hint { height: auto; padding: 0 2; color: $warning; display: none; background: $surface; }
+    ChatPane #hint {
+        height: auto; padding: 0 2; color: $warning; display: none; background: $surface;
+    }
     """
 
     def compose(self) -> ComposeResult:
@@ -190,17 +193,17 @@ class ChatPane(Vertical):
 
     _hint_ends_with_work = False
     model_notice = ""
-    """What a new conversation says on top, while nobody has chosen a model."""
+    """A notice in the introduction while no model is chosen."""
 
     class Edited(Message):
-        """The message that is being written has changed."""
+        """The text in the message box has changed."""
 
     def on_mount(self) -> None:
         self.prompt.suggestions = self.query_one(Suggestions)
         self.welcome()
 
     def welcome(self) -> None:
-        """The beginning of a new conversation."""
+        """Add the introduction to a new conversation."""
         self.transcript.mount(Welcome(self.model_notice))
 
     @property
@@ -220,14 +223,17 @@ class ChatPane(Vertical):
         return self.query_one(SelectionChip)
 
     def hint(self, text: str, *, while_busy: bool = False) -> None:
-        """Show a short remark above the message box, with `while_busy` only until the work ends; "" removes it."""
+        """Show a hint above the message box, with `while_busy` only until the work ends.
+
+        An empty text removes it.
+        """
         self._hint_ends_with_work = while_busy
         hint = self.query_one("#hint", Static)
         hint.update(Content(terminal_text.block(text)))
         hint.display = bool(text)
 
     def work_ended(self) -> None:
-        """Remove the activity and the remark about it."""
+        """Remove the activity and any hint about it."""
         self.activity.stop()
         if self._hint_ends_with_work:
             self.hint("")
@@ -236,19 +242,19 @@ class ChatPane(Vertical):
     def suggestions(self) -> Suggestions:
         return self.query_one(Suggestions)
 
-    def set_model_notice(self, words: str) -> None:
-        """What a new conversation says while nobody has chosen a model."""
-        self.model_notice = words
+    def set_model_notice(self, text: str) -> None:
+        """Set the notice in the introduction while no model is chosen."""
+        self.model_notice = text
         self.refresh_welcome()
 
     def refresh_welcome(self) -> None:
-        """Say it as it is now: other keys, no model."""
+        """Update the introduction after a change of keys or model."""
         for welcome in self.query(Welcome):
-            welcome.without = self.model_notice
+            welcome.model_notice = self.model_notice
             welcome.draw()
 
     def show_likely(self, titles: Sequence[str]) -> None:
-        """What the message may mean, under it."""
+        """Show the titles of likely actions below the message box."""
         self.query_one(Likely).show(titles)
         self.prompt.has_likely_action = bool(titles)
 
@@ -257,7 +263,7 @@ class ChatPane(Vertical):
         return self.query_one(UsageLine)
 
     def on_text_area_changed(self) -> None:
-        if self.prompt.text:  # an empty box is one that was just sent, and the remark is about that
+        if self.prompt.text:  # the box is emptied by sending, which the hint may be about
             self.hint("")
         self.post_message(self.Edited())
 
@@ -265,6 +271,5 @@ class ChatPane(Vertical):
         event.stop()
         self.prompt.complete(event.suggestion)
         if event.send:
-            self.prompt.call_later(
-                self.prompt.action_send
-            )  # by itself: a message does not rise above the one who posts it
+            # Called by the prompt: a message bubbles up only from the widget that posts it.
+            self.prompt.call_later(self.prompt.action_send)

@@ -1,6 +1,6 @@
-"""The exact change of one file: a unified diff as lines with signs, numbers and marked words; only those on the screen are drawn.
+"""A view of the diff of one file with signs, line numbers and marked words.
 
-`Detail` shows it, or a text, below the list of a plan.
+Only the lines on the screen are rendered. `Detail` shows a diff or a text below the list of a plan.
 """
 
 from __future__ import annotations
@@ -21,20 +21,36 @@ from textual.visual import Visual
 from textual.widgets import ContentSwitcher, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.tui.bindings import bindings
 
 LineKind = Literal["add", "del", "same", "hunk", "note"]
 WORD_LIMIT = 2_000
-"""Pairs of longer lines get no word marks: comparing them costs more than it helps."""
+"""Characters beyond which lines get no word marks, as comparing them is too slow."""
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
 _WORDS = re.compile(r"\w+|\s+|.")
 
+CACHED_ROWS = 512
+
+_SIGNS = {"add": "+", "del": "-", "same": " ", "hunk": " ", "note": " "}
+_LINE_STYLES = {
+    "add": "on $success 14%",
+    "del": "on $error 14%",
+    "same": "",
+    "hunk": "$quiet",
+    "note": "$quiet",
+}
+_SIGN_STYLES = {"add": "$success bold", "del": "$error bold"}
+_WORD_STYLES = {"add": "on $success 32%", "del": "on $error 32%"}
+
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line: `old` and `new` are 1-based line numbers where the line exists on that side; `pair` is the index of its counterpart."""
+    """A line with its 1-based number on each side, None where it does not exist.
+
+    `pair` is the index of its counterpart on the other side.
+    """
 
     kind: LineKind
     text: str
@@ -45,27 +61,27 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """All lines of a diff, with counts of added and removed lines."""
+    """The lines of a diff with the counts of added and removed ones."""
 
     lines: tuple[DiffLine, ...] = ()
     added: int = 0
     removed: int = 0
 
     def changes(self) -> list[int]:
-        """Indices where a run of changed lines begins."""
-        kinds = [line.kind in ("add", "del") for line in self.lines]
+        """Return the indices at which a run of changed lines starts."""
+        is_changed = [line.kind in ("add", "del") for line in self.lines]
         return [
             index
-            for index, changed in enumerate(kinds)
-            if changed and (index == 0 or not kinds[index - 1])
+            for index, changed in enumerate(is_changed)
+            if changed and (index == 0 or not is_changed[index - 1])
         ]
 
 
 def parse_diff(text: str) -> Diff:
-    """Read a unified diff of one file. Its texts become safe to show; file headers are left out."""
+    """Parse a unified diff of one file without its headers, and make its texts safe to display."""
     lines: list[DiffLine] = []
     old = new = old_left = new_left = 0
-    # Only "\n" ends a line: other line breaks belong to the text and are shown as symbols.
+    # Only "\n" ends a line: other line breaks belong to the text and are displayed as symbols.
     for raw in text.removesuffix("\n").split("\n") if text else ():
         if hunk := _HUNK.match(raw):
             old, new = int(hunk[1]), int(hunk[3])
@@ -94,11 +110,11 @@ def parse_diff(text: str) -> Diff:
 
 
 def _safe(text: str) -> str:
-    return terminal_text.line(text.expandtabs(4)) if "\t" in text else terminal_text.line(text)
+    return terminal_text.line(text.expandtabs(4))
 
 
 def _paired(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
-    """Give the n-th removed line of a run the n-th added line after it as its counterpart."""
+    """Pair the n-th removed line of a run with the n-th added line after it."""
     pairs: dict[int, int] = {}
     index = 0
     while index < len(lines):
@@ -114,12 +130,15 @@ def _paired(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
         for step in range(min(middle - start, index - middle)):
             pairs[start + step] = middle + step
             pairs[middle + step] = start + step
-    for at, line in enumerate(lines):
-        yield DiffLine(line.kind, line.text, line.old, line.new, pairs[at]) if at in pairs else line
+    for index, line in enumerate(lines):
+        yield replace(line, pair=pairs[index]) if index in pairs else line
 
 
 def word_marks(text: str, other: str) -> list[tuple[int, int]]:
-    """Spans of `text` that differ from `other`, by words; none when the lines have too little in common to compare."""
+    """Return the spans of words in `text` that differ from `other`.
+
+    There are none if the lines have too little in common.
+    """
     if max(len(text), len(other)) > WORD_LIMIT:
         return []
     mine, theirs = _WORDS.findall(text), _WORDS.findall(other)
@@ -137,7 +156,10 @@ def word_marks(text: str, other: str) -> list[tuple[int, int]]:
 
 
 def wrap(text: str, width: int) -> list[tuple[int, int]]:
-    """Where a line breaks so that each part fits into `width` cells: after blanks where possible. Always at least one part."""
+    """Return the offsets of at least one part of a line, each at most `width` cells wide.
+
+    Lines break after a blank where possible.
+    """
     if len(text) * 2 <= width or width < 2 or (text.isascii() and len(text) <= width):
         return [(0, len(text))]
     parts: list[tuple[int, int]] = []
@@ -146,9 +168,9 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     for index, char in enumerate(text):
         size = 1 if char.isascii() else cell_len(char)
         while cells + size > width:
-            cut = blank if blank > start else index
-            parts.append((start, cut))
-            start, cells = cut, cell_len(text[cut:index])
+            end = blank if blank > start else index
+            parts.append((start, end))
+            start, cells = end, cell_len(text[end:index])
         cells += size
         if char == " ":
             blank = index + 1
@@ -156,22 +178,8 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     return parts
 
 
-CACHED_ROWS = 512
-
-_SIGNS = {"add": "+", "del": "-", "same": " ", "hunk": " ", "note": " "}
-_LINE_STYLES = {
-    "add": "on $success 14%",
-    "del": "on $error 14%",
-    "same": "",
-    "hunk": "$quiet",
-    "note": "$quiet",
-}
-_SIGN_STYLES = {"add": "$success bold", "del": "$error bold"}
-_WORD_STYLES = {"add": "on $success 32%", "del": "on $error 32%"}
-
-
 class DiffView(ScrollView, can_focus=True):
-    """Shows a `Diff`. Long lines wrap; numbers stand at the first part only."""
+    """A scrollable diff. Only the first part of a wrapped line has a number."""
 
     DEFAULT_CSS = """
     DiffView { scrollbar-size-vertical: 1; overflow-x: hidden; background: $surface; }
@@ -187,18 +195,19 @@ class DiffView(ScrollView, can_focus=True):
         self.diff = Diff()
         self.message = ""
         self._rows: list[tuple[int, int, int]] = []
+        """For each row the index of its line and the offsets of its part."""
         self._marks: dict[int, list[tuple[int, int]]] = {}
-        self._drawn: dict[tuple[int, int], Strip] = {}
+        self._strips: dict[tuple[int, int], Strip] = {}
         self._digits = 1
 
     def show(self, diff: Diff) -> None:
-        """Show another diff, from its top."""
+        """Show another diff from its top."""
         self.message = "" if diff.lines else "No lines to show."
         self._set(diff)
         self.scroll_to(y=0, animate=False)
 
-    def say(self, message: str) -> None:
-        """Show a message in place of a diff."""
+    def show_message(self, message: str) -> None:
+        """Show a message instead of a diff."""
         self.message = message
         self._set(Diff())
 
@@ -213,7 +222,7 @@ class DiffView(ScrollView, can_focus=True):
         return 2 * self._digits + 4
 
     def _layout(self) -> None:
-        self._drawn.clear()
+        self._strips.clear()
         width = max(self.scrollable_content_region.width - self._gutter, 8)
         rows: list[tuple[int, int, int]] = []
         for index, line in enumerate(self.diff.lines):
@@ -227,7 +236,7 @@ class DiffView(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._drawn.clear()
+        self._strips.clear()
 
     def render_line(self, y: int) -> Strip:
         row = y + self.scroll_offset.y
@@ -236,11 +245,11 @@ class DiffView(ScrollView, can_focus=True):
             if row == 0 and self.message:
                 return self._strip(Content.styled(f" {self.message}", "$quiet"), width)
             return Strip.blank(width, self.visual_style.rich_style)
-        strip = self._drawn.get((row, width))
+        strip = self._strips.get((row, width))
         if strip is None:
-            if len(self._drawn) > CACHED_ROWS:
-                self._drawn.clear()
-            strip = self._drawn[row, width] = self._strip(
+            if len(self._strips) > CACHED_ROWS:
+                self._strips.clear()
+            strip = self._strips[row, width] = self._strip(
                 self._draw(*self._rows[row], width), width
             )
         return strip
@@ -293,30 +302,34 @@ class DiffView(ScrollView, can_focus=True):
         self.scroll_end(animate=False)
 
     def action_change(self, direction: int) -> None:
-        """To the next or previous run of changed lines."""
+        """Scroll to the next or previous run of changed lines."""
         tops = {
             index: row
             for row, (index, start, _) in reversed(list(enumerate(self._rows)))
             if start == 0
         }
-        places = [tops[index] for index in self.diff.changes()]
+        starts = [tops[index] for index in self.diff.changes()]
         here = self.scroll_offset.y
-        later = (
-            [row for row in places if row > here + 1]
-            if direction > 0
-            else [row for row in reversed(places) if row <= here]
-        )
-        if later:
-            self.scroll_to(y=max(later[0] - 1, 0), animate=False)
+        if direction > 0:
+            targets = [row for row in starts if row > here + 1]
+        else:
+            targets = [row for row in reversed(starts) if row <= here]
+        if targets:
+            self.scroll_to(y=max(targets[0] - 1, 0), animate=False)
 
 
 class Detail(Vertical):
-    """A head line and either a diff or plain text. Texts given to it must be safe to show; titles are made safe here."""
+    """A heading with a diff or a plain text below it.
+
+    Titles are made safe here, texts must be safe already.
+    """
 
     DEFAULT_CSS = """
     Detail { height: 1fr; background: $surface; }
     Detail #detail-head { height: 1; padding: 0 1; background: $boost; }
-    Detail VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; background: $surface; padding: 0 1; }
+    Detail VerticalScroll {
+        height: 1fr; scrollbar-size-vertical: 1; background: $surface; padding: 0 1;
+    }
     Detail ContentSwitcher { height: 1fr; }
     Detail DiffView { height: 1fr; }
     """
@@ -334,7 +347,7 @@ class Detail(Vertical):
                 yield Static("", markup=False)
 
     def show_diff(self, title: str, diff: Diff) -> None:
-        """Show the change of one file."""
+        """Show the diff of one file."""
         self.title, self.content = title, diff
         signs = Content.assemble(
             (f"  +{diff.added:,}", "$success"), (f"  -{diff.removed:,}", "$error")
@@ -352,7 +365,7 @@ class Detail(Vertical):
         self.query_one(ContentSwitcher).current = "detail-text"
 
     def clear(self) -> None:
-        """Remove everything shown."""
+        """Remove title and content."""
         self.show_text("", "")
 
     def _head(self, title: str, extra: Content) -> None:

@@ -1,6 +1,7 @@
-"""The main screen's first line and its three panes side by side, as many as fit: one below 100 columns, two below 150, else all.
+"""The top bar and the three panes of the main screen, as many side by side as fit.
 
-The work pane shows one thing at a time: nothing, a plan, a run or a result.
+One fits below 100 columns, two below 150, else all. The work pane shows no plan, a plan, a run or a
+result.
 """
 
 from __future__ import annotations
@@ -35,39 +36,40 @@ if TYPE_CHECKING:
 
 PaneName = Literal["chat", "note", "work"]
 PANES: dict[PaneName, str] = {"chat": "Chat", "note": "Note", "work": "Plan"}
+Stage = Literal["idle", "plan", "run", "result"]
 ORDER: tuple[PaneName, ...] = ("chat", "note", "work")
 
 
 class Panes(Horizontal):
-    """Knows which pane is in front, and which of note and work stands beside the chat."""
+    """The three panes, with the one in front and the one beside the chat."""
 
     front: reactive[PaneName] = reactive[PaneName]("chat", init=False)
     side: reactive[PaneName] = reactive[PaneName]("work", init=False)
+    use_selection: reactive[bool] = reactive(True, init=False)
+    """Whether the selection is sent with the message."""
 
     class Changed(Message):
         """Another pane is in front."""
 
-    use_selection: reactive[bool] = reactive(True, init=False)
-
     def __init__(
         self,
         load_diff: Callable[[Preview, NetChange], Awaitable[str]],
-        appeared: Callable[[], None],
+        on_appear: Callable[[], None],
     ) -> None:
         super().__init__(classes="-front-chat -side-work")
-        self._appeared = appeared
+        self._on_appear = on_appear
         self._load_diff = load_diff
-        self._live: Focus | None = None
+        self._obsidian_focus: Focus | None = None
         self._outside: Focus | None = None
-        """What is looked at in Obsidian, where that was looked at last."""
+        """The focus in Obsidian if it is more recent than that in the note pane."""
 
     def compose(self) -> ComposeResult:
         yield ChatPane(id="chat")
         yield NotePane(id="note")
-        yield WorkPane(self._load_diff, self._appeared, id="work")
+        yield WorkPane(self._load_diff, self._on_appear, id="work")
 
     async def complete(self) -> None:
-        """Add what nobody sees in the first frame."""
+        """Add the widgets that the first frame does not show."""
         await self.work.complete()
         await self.note.complete()
 
@@ -111,7 +113,7 @@ class Panes(Horizontal):
                 return False
 
     def next(self) -> None:
-        """To the next pane."""
+        """Go to the next pane."""
         self.go(ORDER[(ORDER.index(self.front) + 1) % len(ORDER)])
 
     def _focus(self) -> None:
@@ -126,10 +128,9 @@ class Panes(Horizontal):
             case "note":
                 return self.note.area
             case "work":
-                stage = {"plan": "#plan-list", "run": "#run-log", "result": "#result-list"}.get(
-                    self.work.stage
-                )
-                return self.work.query_one(stage) if stage else None
+                lists = {"plan": "#plan-list", "run": "#run-log", "result": "#result-list"}
+                selector = lists.get(self.work.stage)
+                return self.work.query_one(selector) if selector else None
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         for node in event.widget.ancestors_with_self:
@@ -139,10 +140,13 @@ class Panes(Horizontal):
                     self.front = ORDER[self.children.index(node)]
                 return
 
-    # --- what the person looks at ---------------------------------------------------------------------------------------------
+    # --- focus of the user ------------------------------------------------------------------------
 
     def editor_focus(self) -> tuple[str | None, Selection | None, EditorPosition | None]:
-        """The note that was looked at last, here or in Obsidian, its selection unless switched off, and the cursor."""
+        """Return the latest note, selection and cursor of the user, here or in Obsidian.
+
+        The selection is None if the user has excluded it.
+        """
         path, selection, cursor = self.note.path, self.note.selection(), self.note.cursor()
         if self._outside is not None:
             path, selection, cursor = (
@@ -152,10 +156,11 @@ class Panes(Horizontal):
             )
         return path, selection if self.use_selection else None, cursor
 
-    def show_obsidian_focus(self, live: Focus | None) -> None:
-        """The person looks at this in Obsidian now; None: it cannot be asked any more."""
-        self._live = live
-        self._outside = live if live is not None and live.active_file is not None else None
+    def show_obsidian_focus(self, focus: Focus | None) -> None:
+        """Show the note and selection in Obsidian, None if it no longer answers."""
+        self._obsidian_focus = focus
+        has_note = focus is not None and focus.active_file is not None
+        self._outside = focus if has_note else None
         self._show_chip()
 
     def watch_use_selection(self) -> None:
@@ -165,7 +170,7 @@ class Panes(Horizontal):
         if self.front == "note" and self.note.path is not None:
             self._outside = None
         elif self.note.path is None:
-            self._outside = self._live
+            self._outside = self._obsidian_focus
         self._show_chip()
 
     def on_note_area_left(self) -> None:
@@ -184,10 +189,10 @@ class Panes(Horizontal):
 
 
 class PaneTab(Static):
-    """The name of a pane; a click goes there."""
+    """A tab with the name of a pane."""
 
     class Clicked(Message):
-        """A pane is wanted."""
+        """A tab was clicked."""
 
         def __init__(self, pane: PaneName) -> None:
             super().__init__()
@@ -203,7 +208,10 @@ class PaneTab(Static):
 
 
 class TopBar(Horizontal):
-    """Names come from folders and settings, so they are made safe here."""
+    """The first line of the main screen: vault, tabs, conversation, indexing, model.
+
+    Names come from folders and settings, so they are made safe here.
+    """
 
     DEFAULT_CSS = """
     TopBar { height: 1; background: $background; padding: 0 1; }
@@ -212,10 +220,16 @@ class TopBar(Horizontal):
     TopBar PaneTab:hover { color: $foreground; }
     TopBar PaneTab.-active { color: $primary; text-style: bold underline; }
     TopBar PaneTab.-waiting { color: $warning; }
-    TopBar #conversation { width: 1fr; text-align: center; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #conversation {
+        width: 1fr; text-align: center; color: $quiet; padding: 0 1; height: 1;
+    }
     TopBar #index { width: auto; color: $quiet; padding: 0 1; height: 1; }
-    TopBar #obsidian { width: auto; color: $primary; padding: 0 1; height: 1; display: none; }
-    TopBar #planner { width: auto; max-width: 45%; text-align: right; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #obsidian {
+        width: auto; color: $primary; padding: 0 1; height: 1; display: none;
+    }
+    TopBar #planner {
+        width: auto; max-width: 45%; text-align: right; color: $quiet; padding: 0 1; height: 1;
+    }
     """
 
     def __init__(self, vault: str) -> None:
@@ -240,7 +254,7 @@ class TopBar(Horizontal):
         yield Static("", id="planner", markup=False)
 
     def show_planner(self, name: str) -> None:
-        """Who answers the next message."""
+        """Show the model, agent or planner that answers the next message."""
         self._planner = name
         state = self._agents.get(name)
         self.query_one("#planner", Static).update(
@@ -248,39 +262,35 @@ class TopBar(Horizontal):
         )
 
     def show_agent_state(self, name: str, state: str) -> None:
-        """How the agent of this name stands that looks around by itself."""
+        """Show the state of the agent `name` that searches by itself."""
         self._agents[name] = state
         self.show_planner(self._planner)
 
     def show_title(self, title: str) -> None:
-        """The title of the conversation on the screen."""
+        """Show the title of the current conversation."""
         self.query_one("#conversation", Static).update(Content(terminal_text.shortened(title, 80)))
 
-    def index(self, done: int, total: int) -> None:
-        """How many files of how many are indexed; nothing is shown when there is nothing to do."""
-        place, of = self.query_one("#index", Static), f"{total:,}"
-        told = f"indexing {done:>{len(of)},}/{of}" if total else ""
-        place.update(
-            told, layout=len(told) != len(str(place.content))
-        )  # as wide as before: the screen need not be laid out anew
+    def show_indexing(self, done: int, total: int) -> None:
+        """Show the progress of indexing in files, or nothing if `total` is 0."""
+        widget, whole = self.query_one("#index", Static), f"{total:,}"
+        text = f"indexing {done:>{len(whole)},}/{whole}" if total else ""
+        # Text of the same width needs no new layout of the screen.
+        widget.update(text, layout=len(text) != len(str(widget.content)))
 
     def show_connection(self, *, obsidian: bool) -> None:
-        """Whether an Obsidian with the companion runs beside."""
+        """Show or hide the sign of a running Obsidian with the companion plugin."""
         self.query_one("#obsidian").display = obsidian
 
     def mark_tabs(self, active: str, *, waiting: bool) -> None:
-        """Which pane has the focus, and whether a plan waits for a decision elsewhere."""
+        """Mark the tab of the `active` pane, and that of a plan waiting for a decision."""
         for tab in self.query(PaneTab):
             tab.set_class(tab.pane == active, "-active")
             tab.set_class(waiting and tab.pane == "work" and active != "work", "-waiting")
             tab.update(PANES[tab.pane] + (" ●" if waiting and tab.pane == "work" else ""))
 
 
-Stage = Literal["idle", "plan", "run", "result"]
-
-
 class Idle(Static):
-    """What the empty pane says."""
+    """The text of the work pane without a plan."""
 
     DEFAULT_CSS = "Idle { height: 1fr; padding: 2 3; color: $quiet; background: $surface; }"
 
@@ -288,56 +298,57 @@ class Idle(Static):
         self.draw()
 
     def draw(self) -> None:
-        """Say it with the keys that are in force."""
+        """Render the text with the current keys."""
         self.update(
             Content.assemble(
                 ("No plan yet", "bold $foreground"),
-                "\n\nSay in the message what should change.\nHere you then see every file and every line of it,\n",
+                "\n\nDescribe in a message what should change.\n"
+                "You then see every changed file and line here\n"
                 "before anything is written.\n\n",
                 (key_label(self, "plan.approve"), "$primary bold"),
                 "  approves and applies it\n",
                 (key_label(self, "result.undo"), "$primary bold"),
-                "  undoes it afterwards",
+                "  undoes it later",
             )
         )
 
 
 class WorkPane(ContentSwitcher):
-    """Switches between its four stages."""
+    """The pane that switches between its four stages."""
 
     DEFAULT_CSS = "WorkPane { height: 1fr; background: $surface; } WorkPane > * { height: 1fr; }"
 
     def __init__(
         self,
         load_diff: Callable[[Preview, NetChange], Awaitable[str]],
-        appeared: Callable[[], None],
+        on_appear: Callable[[], None],
         *,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id, initial="idle")
         self._load_diff = load_diff
-        self._appeared = appeared
+        self._on_appear = on_appear
 
     def compose(self) -> ComposeResult:
         yield Idle("", id="idle", markup=False)
 
     async def complete(self) -> None:
-        """Add the stages that nobody sees in the first frame."""
-        plan = PlanPane(self._load_diff, self._appeared)
+        """Add the stages that the first frame does not show."""
+        plan = PlanPane(self._load_diff, self._on_appear)
         for stage in (plan, ProgressPane(), ResultPane()):
             await self.add_content(stage)
 
     @property
     def stage(self) -> Stage:
-        """What is in front."""
+        """The displayed stage."""
         return cast("Stage", self.current)
 
     def binds(self, key: str) -> bool:
-        """Return True if the keys in force give `key` a meaning of its own in the current stage."""
+        """Return True if `key` is bound in the current stage."""
         return any(
-            key in current_keys(self, each.id).split(",")
-            for each in KEYS
-            if each.context == self.stage
+            key in current_keys(self, entry.id).split(",")
+            for entry in KEYS
+            if entry.context == self.stage
         )
 
     @property
@@ -353,11 +364,11 @@ class WorkPane(ContentSwitcher):
         return self.query_one(ResultPane)
 
     def show(self, stage: Stage) -> None:
-        """Bring a stage to the front, or what is new in it: its keys answer nothing for a moment."""
-        self._appeared()
+        """Bring a stage, or its new content, to the front. Its keys are ignored for a moment."""
+        self._on_appear()
         self.current = stage
 
     def refresh_keys(self) -> None:
-        """Other keys are in force."""
+        """Update the texts after a change of keys."""
         self.query_one(Idle).draw()
         self.plan.refresh_keys()

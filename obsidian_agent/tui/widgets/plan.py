@@ -1,4 +1,7 @@
-"""The plan pane: exactly what would happen, and the keys that decide. It decides nothing itself; it posts what the person decided."""
+"""The plan pane: the exact changes of a plan and the keys to decide on it.
+
+The pane only posts the decision of the user; the screen acts on it.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,9 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.vault.views.changes import NetChange
 
-
 DIFF_DELAY = 0.04
+"""Seconds before the diff of a newly highlighted file is loaded."""
+
 GOAL_LINES = 3
 RISK_STYLES = {"read-only": "$success", "writes": "$warning", "commands": "$error"}
 RISK_WORDS = {
@@ -46,15 +50,29 @@ RISK_WORDS = {
     "commands": "runs commands",
 }
 
+KIND_STYLES = {
+    "delete": "$error",
+    "rename": "$secondary",
+    "modify": "$warning",
+    "create": "$success",
+    "mkdir": "$success",
+}
+_REMARKS = {
+    "error": ("✗", "$error"),
+    "warning": ("▲", "$warning"),
+    "notice": ("▲", "$warning"),
+    "assumes": ("·", "$quiet"),
+}
+
 
 class PlanPane(Vertical):
-    """Shows a preview, complete or still growing."""
+    """The preview of a plan, complete or still being computed."""
 
     BINDING_GROUP_TITLE = "Plan"
     BINDINGS = bindings("plan")
 
     class Decided(Message):
-        """The person pressed a deciding key: approve, reject, edit, undo or cancel."""
+        """The user decided on the plan: approve, reject, edit, undo or cancel."""
 
         def __init__(self, decision: str, preview: Preview) -> None:
             super().__init__()
@@ -62,7 +80,7 @@ class PlanPane(Vertical):
             self.preview = preview
 
     class StepToggled(Message):
-        """A step of `plan` is to be left out, or included again."""
+        """A step of `plan` is to be turned off or on."""
 
         def __init__(self, plan: ActionPlan, step_id: str) -> None:
             super().__init__()
@@ -70,7 +88,7 @@ class PlanPane(Vertical):
             self.step_id = step_id
 
     class DetailRequested(Message):
-        """The highlighted entry is to be shown on the whole screen."""
+        """The details of the highlighted row are requested in full screen."""
 
         def __init__(self, title: str, content: Diff | str) -> None:
             super().__init__()
@@ -80,16 +98,16 @@ class PlanPane(Vertical):
     def __init__(
         self,
         load_diff: Callable[[Preview, NetChange], Awaitable[str]],
-        appeared: Callable[[], None],
+        on_appear: Callable[[], None],
     ) -> None:
         super().__init__(id="plan")
         self.preview: Preview | None = None
         self.complete = False
         self.is_growing = False
-        """Whether a part of a preview is displayed whose rest is still being computed."""
+        """True while the rest of the displayed preview is still being computed."""
         self._is_drawn = False
-        """Whether the preview is on the screen, with the detail of the highlighted row."""
-        self._appeared = appeared
+        """True once the preview and the detail of the highlighted row are on the screen."""
+        self._on_appear = on_appear
         self._plan: ActionPlan | None = None
         self._disabled: frozenset[str] = frozenset()
         self._unfolded: frozenset[str] = frozenset()
@@ -102,12 +120,15 @@ class PlanPane(Vertical):
         yield Detail()
         yield Static("", id="plan-status", markup=False)
 
-    # --- what is shown --------------------------------------------------------------------------------------------------------
+    # --- preview ----------------------------------------------------------------------------------
 
     def show(
         self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool
     ) -> None:
-        """Show a preview. `plan` has all steps, `disabled` are left out of the preview; unless `complete`, approving is locked."""
+        """Show a preview, which can be approved only if it is `complete`.
+
+        `plan` has all steps, including the `disabled` ones that the preview leaves out.
+        """
         same_plan = plan is self._plan
         self.preview, self._plan, self._disabled, self.complete = preview, plan, disabled, complete
         self.is_growing, self._is_drawn = not complete, False
@@ -119,23 +140,23 @@ class PlanPane(Vertical):
         self._draw_frame()
 
     def wait(self, disabled: frozenset[str] | None = None) -> None:
-        """A fresh preview is on its way: lock approving; with `disabled`, show the switches as they will be."""
+        """Lock approving until the next preview, for which the `disabled` steps are off."""
         self.complete = self.is_growing = False
         self._disabled = self._disabled if disabled is None else disabled
         self._fill(keep_cursor=True)
         self._draw_frame()
 
     def obstacle(self) -> str | None:
-        """Why the plan cannot be approved now, or None."""
+        """Return the reason why the plan cannot be approved now, or None."""
         if self.preview is None:
             return "There is no plan."
         if not self.complete or not self._is_drawn:
-            return "Still computing…"
+            return "Computing the preview…"
         if not self.preview.valid:
             count = len(self.preview.errors)
-            return f"Cannot be approved: {count} error{'s' if count != 1 else ''}."
+            return f"Cannot be approved: {terminal_text.counted(count, 'error')}."
         if not plan_rows.has_effect(self.preview):
-            return "Nothing to do."
+            return "Nothing to run: all steps are off or skipped."
         return None
 
     def _fill(self, *, keep_cursor: bool) -> None:
@@ -147,7 +168,7 @@ class PlanPane(Vertical):
         listing.set_rows(rows, _start(rows, before))
 
     def refresh_keys(self) -> None:
-        """Other keys are in force."""
+        """Update the texts after a change of keys."""
         if self.preview is not None:
             self._draw_frame()
 
@@ -164,16 +185,15 @@ class PlanPane(Vertical):
             parts += [(" · ", "$quiet"), (words, KIND_STYLES[kind])]
         notices = len(preview.flags) + len(preview.warnings)
         if notices:
-            parts += [(" · ", "$quiet"), (f"▲ {notices:,} to notice", "$warning")]
+            parts += [
+                (" · ", "$quiet"),
+                (f"▲ {terminal_text.counted(notices, 'warning')}", "$warning"),
+            ]
         deleted = plan_rows.deletions(changes)
         if deleted:
             more = f" and {len(deleted) - 2:,} more" if len(deleted) > 2 else ""
-            parts.append(
-                (
-                    f"\nDeletes {', '.join(terminal_text.shortened(name, 80) for name in deleted[:2])}{more}",
-                    "$error",
-                )
-            )
+            names = ", ".join(terminal_text.shortened(name, 80) for name in deleted[:2])
+            parts.append((f"\nDeletes {names}{more}", "$error"))
         self.query_one("#plan-head", Static).update(Content.assemble(*parts))
         obstacle = self.obstacle()
         if obstacle is None:
@@ -185,14 +205,14 @@ class PlanPane(Vertical):
                 " reject",
             )
         else:
-            sign, style = (
-                ("✗", "$error") if self.complete and not preview.valid else ("…", "$warning")
-            )
-            status = Content.assemble((f"{sign} {obstacle}", style))
+            if self.complete and not preview.valid:
+                status = Content.styled(f"✗ {obstacle}", "$error")
+            else:
+                status = Content.styled(f"… {obstacle}", "$warning")
         self.query_one("#plan-status", Static).update(status)
         self.refresh_bindings()
 
-    # --- detail ---------------------------------------------------------------------------------------------------------------
+    # --- detail -----------------------------------------------------------------------------------
 
     def on_virtual_list_highlighted(self, event: PlanList.Highlighted) -> None:
         event.stop()
@@ -239,7 +259,7 @@ class PlanPane(Vertical):
         self._show_detail(title, diff if diff.lines else _without_lines(change))
 
     def _show_detail(self, title: str, content: Diff | str) -> None:
-        """Show the detail of the highlighted row; with the first one a preview is on the screen."""
+        """Show the detail of the highlighted row, with which the preview is on the screen."""
         detail = self.query_one(Detail)
         if isinstance(content, Diff):
             detail.show_diff(title, content)
@@ -252,7 +272,7 @@ class PlanPane(Vertical):
         """Offer to approve the preview that was drawn, unless another one has replaced it."""
         if preview is self.preview and not self._is_drawn:
             self._is_drawn = True
-            self._appeared()
+            self._on_appear()
             self._draw_frame()
 
     def on_virtual_list_chosen(self, event: PlanList.Chosen) -> None:
@@ -266,7 +286,7 @@ class PlanPane(Vertical):
         if detail.content is not None:
             self.post_message(self.DetailRequested(detail.title, detail.content))
 
-    # --- deciding -------------------------------------------------------------------------------------------------------------
+    # --- decision ---------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "approve":
@@ -315,66 +335,50 @@ def _identity(row: PlanRow | None) -> tuple[str, str] | None:
 
 
 def _start(rows: list[PlanRow], before: tuple[str, str] | None) -> int:
-    """Where the cursor goes: where it was, else the first error, else the first file, else the first step."""
+    """Return the first row of the cursor.
+
+    That is its former row `before`, else the first error, file or step.
+    """
     if before is not None:
         for index, row in enumerate(rows):
             if _identity(row) == before:
                 return index
-    for wanted in (RemarkRow, ChangeRow, StepRow):
+    for row_type in (RemarkRow, ChangeRow, StepRow):
         for index, row in enumerate(rows):
-            if isinstance(row, wanted) and (not isinstance(row, RemarkRow) or row.kind == "error"):
+            is_other_remark = isinstance(row, RemarkRow) and row.kind != "error"
+            if isinstance(row, row_type) and not is_other_remark:
                 return index
     return 0
 
 
-def _with_its_files(change: NetChange) -> str:
-    """What goes along with a folder."""
+def _folder_content(change: NetChange) -> str:
     if not change.folder:
         return ""
-    return (
-        f" The folder goes with {terminal_text.counted(change.files, 'file')} in it."
-        if change.files
-        else " The folder is empty."
-    )
+    if not change.files:
+        return " The folder is empty."
+    return f" The folder contains {terminal_text.counted(change.files, 'file')}."
 
 
 def _without_lines(change: NetChange) -> str:
     match change.kind:
         case "mkdir":
-            return "A new folder."
+            return "New folder."
         case "rename":
-            return (
-                "Renamed or moved; the content stays as it is."
-                if change.content is None
-                else "Renamed; the content changes, but not as lines of text."
-            )
+            if change.content is None:
+                return "Renamed or moved; the content does not change."
+            return "Renamed; the content changes, but not as lines of text."
         case "delete":
-            return "Moves to the vault's .trash folder." + _with_its_files(change)
+            return "Moved to the vault's .trash folder." + _folder_content(change)
         case "create":
-            return "A new, empty file." if not change.content else "A new file that is not text."
+            return "New file that is not text." if change.content else "New, empty file."
         case "modify":
             return "The content changes, but not as lines of text."
         case _:
             assert_never(change.kind)
 
 
-KIND_STYLES = {
-    "delete": "$error",
-    "rename": "$secondary",
-    "modify": "$warning",
-    "create": "$success",
-    "mkdir": "$success",
-}
-_REMARKS = {
-    "error": ("✗", "$error"),
-    "warning": ("▲", "$warning"),
-    "notice": ("▲", "$warning"),
-    "assumes": ("·", "$quiet"),
-}
-
-
 class PlanList(VirtualList[PlanRow]):
-    """Sections of remarks, steps and files."""
+    """The sections of remarks, steps and files of a plan."""
 
     BINDING_GROUP_TITLE = "Plan"
 
@@ -386,9 +390,9 @@ class PlanList(VirtualList[PlanRow]):
             case SectionRow():
                 return Content.styled(row.title, "bold $quiet")
             case RemarkRow():
-                word, style = _REMARKS[row.kind]
+                sign, style = _REMARKS[row.kind]
                 return Content.assemble(
-                    (f" {word} ", style),
+                    (f" {sign} ", style),
                     (row.text, "$foreground" if row.kind != "assumes" else "$quiet"),
                 )
             case MoreRow():
@@ -405,18 +409,17 @@ class PlanList(VirtualList[PlanRow]):
 
 
 def _step(row: StepRow) -> Content:
-    text = row.step.title
     notes = []
     if row.calls > 1 or row.step.foreach is not None:
         notes.append(f"×{row.calls:,}")
     if row.failed:
-        notes.append(f"{row.failed:,} cannot be done")
+        notes.append(f"{row.failed:,} not possible")
     if row.skipped:
         notes.append(f"{row.skipped:,} skipped")
     body = "$foreground" if row.is_on else "$quiet strike"
     parts: list[tuple[str, str]] = [
         (" ● on  " if row.is_on else " ○ off ", "$success" if row.is_on else "$quiet"),
-        (terminal_text.shortened(text, 200), body),
+        (terminal_text.shortened(row.step.title, 200), body),
     ]
     if row.is_on and notes:
         parts.append((f"  {' · '.join(notes)}", "$warning" if row.failed else "$quiet"))
@@ -430,36 +433,41 @@ def _change(row: ChangeRow, width: int) -> Content:
     head = (f" {CHANGE_WORDS[change.kind]:<7}", KIND_STYLES[change.kind])
     room = max(width - 10, 12)
     if change.new_path is None:
-        whole = (
-            f"  folder, {terminal_text.counted(change.files, 'file')}"
-            if change.folder and change.kind == "delete"
-            else ""
-        )
+        content = ""
+        if change.folder and change.kind == "delete":
+            content = f"  folder, {terminal_text.counted(change.files, 'file')}"
         return Content.assemble(
             head,
-            *_path(change.path.text, room - len(whole)),
-            (whole, "$error"),
-            *_doubts(change.path.text),
+            *_path(change.path.text, room - len(content)),
+            (content, "$error"),
+            *_script_warning(change.path.text),
         )
     half = max((room - 3) // 2, 8)
     old, new = change.path.text, change.new_path.text
     edited = [("  and edited", "$warning")] if change.content is not None else []
     return Content.assemble(
-        head, *_path(old, half), (" → ", "$quiet"), *_path(new, half), *edited, *_doubts(new)
+        head,
+        *_path(old, half),
+        (" → ", "$quiet"),
+        *_path(new, half),
+        *edited,
+        *_script_warning(new),
     )
 
 
 def _path(path: str, room: int) -> list[tuple[str, str]]:
-    """Folder dim, name plain. A path that is too long loses its middle folders, never its name."""
+    """Style a path with a dim folder, which is truncated before its name is."""
     folder, _, name = path.rpartition("/")
-    folder, name = terminal_text.line(folder + "/" if folder else ""), terminal_text.line(name)
+    folder = terminal_text.line(f"{folder}/" if folder else "")
+    name = terminal_text.line(name)
     if name != name.strip() or "  " in name:
         name = f"“{name}”"
     if len(folder) + len(name) > room and folder:
-        keep = max(room - len(name) - 2, 0)
-        folder = f"{folder[:keep]}…/" if keep else "…/"
+        folder = f"{folder[: max(room - len(name) - 2, 0)]}…/"
     return [(folder, "$quiet"), (name, "$foreground")]
 
 
-def _doubts(path: str) -> list[tuple[str, str]]:
-    return [("  ▲ mixed alphabets", "$warning")] if terminal_text.mixes_scripts(path) else []
+def _script_warning(path: str) -> list[tuple[str, str]]:
+    if not terminal_text.mixes_scripts(path):
+        return []
+    return [("  ▲ mixed alphabets", "$warning")]

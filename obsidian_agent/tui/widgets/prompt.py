@@ -1,8 +1,8 @@
-"""The message box, and what is offered around it: what the word before the cursor may become, and what the message may mean.
+"""The message box, its completions, and the likely actions for a message.
 
-Enter sends, Ctrl+J starts a new line, Alt+Up brings back what was said before (unless the keymap says otherwise).
+By default Enter sends, Ctrl+J inserts a new line and Alt+Up recalls an earlier message.
 
-What is pasted into it and into the fields of forms is as safe as what is shown, and as visible: a hidden character becomes its code.
+Text pasted here and into the fields of forms is made safe: hidden characters become visible codes.
 """
 
 from __future__ import annotations
@@ -20,23 +20,29 @@ from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 
+MAX_SENT_MESSAGES = 200
+"""Sent messages that can be recalled."""
+
+MAX_SUGGESTIONS = 8
+
+
 class LineEntry(Input):
-    """One line."""
+    """A field for one line of safe text."""
 
     def validate_value(self, value: str) -> str:
-        """Whatever way a text came in."""
+        """Make a text safe, whether typed, pasted or set."""
         return terminal_text.line(value)
 
 
 class TextEntry(TextArea):
-    """Several lines."""
+    """A field for several lines of safe text."""
 
     def on_paste(self, event: events.Paste) -> None:
-        """Called before TextArea's own handler, which inserts the text. Terminals send a carriage return for the end of a line."""
+        """Make pasted text safe before the handler of TextArea inserts it.
+
+        Terminals send a carriage return as the end of a line.
+        """
         event.text = terminal_text.block(terminal_text.LINE_END.sub("\n", event.text))
-
-
-MAX_REMEMBERED = 200
 
 
 class Prompt(TextEntry):
@@ -44,7 +50,8 @@ class Prompt(TextEntry):
 
     DEFAULT_CSS = """
     Prompt {
-        height: auto; min-height: 3; max-height: 8; border: round $panel; background: $background; padding: 0 1;
+        height: auto; min-height: 3; max-height: 8; padding: 0 1;
+        border: round $panel; background: $background;
         scrollbar-size-vertical: 1;
         &:focus { border: round $primary; background: $background; }
         & .text-area--cursor-line { background: transparent; }
@@ -55,10 +62,10 @@ class Prompt(TextEntry):
     BINDINGS = bindings("prompt")
 
     class FormRequested(Message):
-        """The form of the first action under the message is wanted."""
+        """The form of the first likely action is requested."""
 
     class Sent(Message):
-        """A message was sent; the box still holds it until the screen accepts it."""
+        """A message was sent. The box keeps the text until the screen calls `accept`."""
 
         def __init__(self, prompt: Prompt, text: str) -> None:
             super().__init__()
@@ -77,21 +84,23 @@ class Prompt(TextEntry):
             tab_behavior="focus",
             compact=False,
             highlight_cursor_line=False,
-            placeholder="Ask, or say what should change",
+            placeholder="Ask a question or describe a change",
         )
         self.suggestions: Suggestions | None = None
-        """The list that this box steers."""
+        """The completions that this box controls."""
         self.has_likely_action = False
-        """Whether there is an action under the message."""
-        self._said: list[str] = []
-        self._at = 0
+        """True while a likely action is displayed below the message."""
+        self._sent_messages: list[str] = []
+        self._recalled = 0
         self._sending = ""
         self._entered: str | None = None
-        """The text when Enter was pressed, until it is sent."""
+        """The text when Enter was pressed, None once it is sent."""
 
     def on_key(self, event: events.Key) -> None:
-        """Keys for the suggestions, if there are any; and TextArea must not insert a newline on keys that are bound here."""
-        if self.suggestions is not None and self.suggestions.take(event.key, self.before_cursor):
+        """Pass keys to the suggestions, and keep TextArea from inserting its own newline."""
+        if self.suggestions is not None and self.suggestions.press_key(
+            event.key, self.before_cursor
+        ):
             event.stop()
             event.prevent_default()
         elif event.key in ("enter", "shift+enter", "ctrl+j"):
@@ -99,15 +108,16 @@ class Prompt(TextEntry):
             self._entered = self.text
 
     def action_send(self) -> None:
-        # Keys reach this box before the action of the one before them: what was typed right behind Enter is of the next message.
+        # A key may arrive before the action of the previous one: text typed right after Enter
+        # belongs to the next message.
         entered, self._entered = self._entered, None
-        self._sending = (
-            entered if entered is not None and self.text.startswith(entered) else self.text
-        )
+        self._sending = self.text
+        if entered is not None and self.text.startswith(entered):
+            self._sending = entered
         self.post_message(self.Sent(self, self._sending.strip()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tab goes to the next pane where it opens nothing."""
+        """Leave Tab to the focus order if there is no form to open."""
         return action != "form" or (
             self.has_likely_action
             and not (self.suggestions is not None and self.suggestions.display)
@@ -121,31 +131,31 @@ class Prompt(TextEntry):
 
     @property
     def before_cursor(self) -> str:
-        """The text from the beginning of the line to the cursor."""
+        """The text from the start of the line to the cursor."""
         row, column = self.cursor_location
         return self.document.get_line(row)[:column]
 
     def complete(self, suggestion: Suggestion) -> None:
-        """Put a suggestion in the place of what was typed of it."""
+        """Replace the typed prefix of a suggestion by all of it."""
         row, column = self.cursor_location
         self.replace(suggestion.insert, (row, max(0, column - suggestion.length)), (row, column))
 
     @property
     def sent_messages(self) -> Sequence[str]:
-        """What was sent, commands too; the last one last."""
-        return self._said
+        """The sent messages and commands, the latest last."""
+        return self._sent_messages
 
     def accept(self, sent: str | None = None) -> None:
-        """Take what was sent (None: with Enter) out of the box and remember it; what was typed since stays."""
+        """Remove a sent text from the box and remember it, keeping what was typed since.
+
+        `sent` defaults to the text that was sent with Enter.
+        """
         text = self._sending if sent is None else sent
-        if text.strip() and (not self._said or self._said[-1] != text):
-            self._said = [*self._said[-MAX_REMEMBERED:], text]
-        self._at = len(self._said)
-        self.text = (
-            self.text.lstrip().removeprefix(text)
-            if sent is not None
-            else self.text.removeprefix(text)
-        )
+        if text.strip() and (not self._sent_messages or self._sent_messages[-1] != text):
+            self._sent_messages = [*self._sent_messages[-MAX_SENT_MESSAGES:], text]
+        self._recalled = len(self._sent_messages)
+        rest = self.text if sent is None else self.text.lstrip()
+        self.text = rest.removeprefix(text)
         self.move_cursor(self.document.end)
 
     def action_older(self) -> None:
@@ -155,19 +165,20 @@ class Prompt(TextEntry):
         self._recall(1)
 
     def _recall(self, step: int) -> None:
-        at = self._at + step
-        if 0 <= at <= len(self._said):
-            self._at = at
-            self.text = self._said[at] if at < len(self._said) else ""
+        index = self._recalled + step
+        if 0 <= index <= len(self._sent_messages):
+            self._recalled = index
+            is_older = index < len(self._sent_messages)
+            self.text = self._sent_messages[index] if is_older else ""
             self.move_cursor(self.document.end)
-
-
-MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Text that may take the place of the last `length` characters before the cursor. `send`: with it the message is complete."""
+    """A replacement for the last `length` characters before the cursor.
+
+    With `send`, accepting it by Enter also sends the message.
+    """
 
     insert: str
     length: int
@@ -177,15 +188,17 @@ class Suggestion:
 
 
 class Suggestions(VirtualList[Suggestion], can_focus=False):
-    """A few lines above the message box, steered by the box: it keeps the focus."""
+    """Completions above the message box, which keeps the focus and passes on its keys."""
 
     DEFAULT_CSS = """
     Suggestions { height: auto; max-height: 8; background: $panel; display: none; padding: 0 1; }
-    Suggestions > .virtual-list--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+    Suggestions > .virtual-list--cursor {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
     """
 
     class Accepted(Message):
-        """One was taken. `send`: with Enter, as a whole message."""
+        """A suggestion was accepted, with `send` as a complete message."""
 
         def __init__(self, suggestion: Suggestion, *, send: bool) -> None:
             super().__init__()
@@ -194,31 +207,35 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._behind = ""
+        self._prefix = ""
 
     def offer(
-        self, suggestions: Sequence[Suggestion], behind: str = "", *, chosen: bool = True
+        self, suggestions: Sequence[Suggestion], prefix: str = "", *, preselect: bool = True
     ) -> None:
-        """Show these; none takes the list away. `behind`: the text before the cursor that they are for; `chosen`: the first one is taken
-        unless the person moves, else what was typed holds."""
-        self._behind = behind
+        """Show suggestions for `prefix`, the text before the cursor; hide the list without any.
+
+        With `preselect`, Enter accepts the first one, else only one that the user moves to.
+        """
+        self._prefix = prefix
         self.display = bool(suggestions)
         self.set_rows(list(suggestions), 0)
-        if not chosen:
+        if not preselect:
             self.cursor = -1
 
-    def take(self, key: str, before: str) -> bool:
-        """A key that was pressed in the message box; True when it was for this list. `before`: the text before the cursor now; whoever
-        types faster than suggestions come does not get those for less text."""
+    def press_key(self, key: str, prefix: str) -> bool:
+        """Handle a key of the message box. Return True if it was for this list.
+
+        `prefix` is the current text before the cursor: suggestions for an older text are not
+        accepted.
+        """
         if not self.display or not self.rows:
             return False
         suggestion = self.current
         match key:
             case "up" | "down":
-                self.cursor = (
-                    max(self.cursor, 0 if key == "up" else -1) + (1 if key == "down" else -1)
-                ) % len(self.rows)
-            case "tab" | "enter" if before == self._behind and suggestion is not None:
+                current = max(self.cursor, 0 if key == "up" else -1)
+                self.cursor = (current + (1 if key == "down" else -1)) % len(self.rows)
+            case "tab" | "enter" if prefix == self._prefix and suggestion is not None:
                 self.display = False
                 self.post_message(
                     self.Accepted(suggestion, send=key == "enter" and suggestion.send)
@@ -237,10 +254,13 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
 
 
 class Likely(Static):
-    """Titles of the likeliest actions; gone when there are none."""
+    """A line with the titles of the likeliest actions, hidden without any."""
 
     DEFAULT_CSS = """
-    Likely { height: 1; padding: 0 2; color: $quiet; background: $surface; display: none; text-wrap: nowrap; text-overflow: ellipsis; }
+    Likely {
+        height: 1; padding: 0 2; color: $quiet; background: $surface; display: none;
+        text-wrap: nowrap; text-overflow: ellipsis;
+    }
     """
 
     def __init__(self) -> None:
@@ -248,17 +268,17 @@ class Likely(Static):
         self.titles: tuple[str, ...] = ()
 
     def show(self, titles: Sequence[str]) -> None:
-        """Show these; none takes the line away."""
+        """Show titles, or hide the line without any."""
         self.titles = tuple(titles)
         self.display = bool(titles)
-        words = [terminal_text.shortened(title, 60) for title in titles]
-        parts = [(f"  ·  {word}", "$quiet") for word in words[1:]]
+        if not titles:
+            self.update("")
+            return
+        first, *others = [terminal_text.shortened(title, 60) for title in titles]
         self.update(
             Content.assemble(
                 (f"{key_label(self, 'prompt.complete')} ", "$primary"),
-                (words[0], "$foreground"),
-                *parts,
+                (first, "$foreground"),
+                *((f"  ·  {title}", "$quiet") for title in others),
             )
-            if words
-            else ""
         )

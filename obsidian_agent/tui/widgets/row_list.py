@@ -1,4 +1,4 @@
-"""A list that draws only the rows on the screen: 100,000 entries cost what ten cost. `ChoiceList` is the plain one."""
+"""Lists that render only the rows on the screen, however many there are."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass, field
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import binding, bindings
 
 T = TypeVar("T")
 CACHED_ROWS = 512
+"""Rendered rows after which the cache is cleared."""
 
 
 class VirtualList(ScrollView, Generic[T], can_focus=True):
-    """Rows of one line each, with a cursor. Subclasses say how a row looks and where the cursor may stop."""
+    """A list of one-line rows with a cursor; subclasses render the rows."""
 
     DEFAULT_CSS = """
     VirtualList { scrollbar-size-vertical: 1; overflow-x: hidden; background: $surface; }
     VirtualList > .virtual-list--cursor { background: $block-cursor-blurred-background; }
-    VirtualList:focus > .virtual-list--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+    VirtualList:focus > .virtual-list--cursor {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
     """
     COMPONENT_CLASSES = {"virtual-list--cursor"}
     BINDINGS = bindings("list")
@@ -37,7 +40,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
     cursor: reactive[int] = reactive(0, repaint=False)
 
     class Highlighted(Message):
-        """The cursor moved, or the rows changed under it. `index` is -1 in an empty list."""
+        """The cursor has moved or the rows have changed. `index` is -1 in an empty list."""
 
         def __init__(self, list_: VirtualList[Any], index: int) -> None:
             super().__init__()
@@ -71,27 +74,30 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         super().__init__(id=id, classes=classes)
         self.rows: Sequence[T] = rows
         self.empty = empty
-        self._drawn: dict[tuple[int, int, bool], Strip] = {}
+        self._strips: dict[tuple[int, int, bool], Strip] = {}
 
-    # --- for subclasses -------------------------------------------------------------------------------------------------------
+    # --- for subclasses ---------------------------------------------------------------------------
 
     def draw_row(self, row: T, width: int) -> Content:
-        """One row as one line of safe text."""
+        """Return a row as one line of safe text."""
         raise NotImplementedError
 
     def can_stop(self, row: T) -> bool:
-        """Whether the cursor may stop here (headings say no)."""
+        """Return True if the cursor may stop at the row; False for headings."""
         return True
 
-    # --- content --------------------------------------------------------------------------------------------------------------
+    # --- content ----------------------------------------------------------------------------------
 
     def set_rows(
         self, rows: Sequence[T], cursor: int | None = None, *, follow: bool = False
     ) -> None:
-        """Show other rows. The cursor stays at its index unless given; `follow` keeps the end in view when it was in view."""
+        """Replace the rows. Without `cursor` it stays at its index.
+
+        With `follow`, the list stays scrolled to its end if it was there.
+        """
         at_end = self.scroll_offset.y >= self.max_scroll_y
         self.rows = rows
-        self._drawn.clear()
+        self._strips.clear()
         self.virtual_size = Size(self.scrollable_content_region.width, len(rows))
         if follow and at_end:
             cursor = len(rows) - 1
@@ -111,7 +117,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
 
     def watch_cursor(self, old: int, new: int) -> None:
-        self._drawn.clear()
+        self._strips.clear()
         self.refresh()
         self._show_cursor()
         if old != new:
@@ -120,7 +126,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self.rows) or (1 if self.empty else 0)
 
-    # --- drawing --------------------------------------------------------------------------------------------------------------
+    # --- rendering --------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         index = y + self.scroll_offset.y
@@ -131,11 +137,11 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
                 return self._strip(Content.styled(self.empty, "$quiet"), width)
             return Strip.blank(width, style.rich_style)
         key = (index, width, index == self.cursor)
-        strip = self._drawn.get(key)
+        strip = self._strips.get(key)
         if strip is None:
-            if len(self._drawn) > CACHED_ROWS:
-                self._drawn.clear()
-            strip = self._drawn[key] = self._strip(
+            if len(self._strips) > CACHED_ROWS:
+                self._strips.clear()
+            strip = self._strips[key] = self._strip(
                 self.draw_row(self.rows[index], width), width, cursor=index == self.cursor
             )
         return strip
@@ -150,15 +156,15 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._drawn.clear()
+        self._strips.clear()
 
     def on_resize(self) -> None:
-        self._drawn.clear()
+        self._strips.clear()
         self.virtual_size = Size(self.scrollable_content_region.width, len(self.rows))
-        self.refresh()  # rows that were drawn at another width
+        self.refresh()  # rows of another width may still be on the screen
         self._show_cursor()
 
-    # --- moving ---------------------------------------------------------------------------------------------------------------
+    # --- moving the cursor ------------------------------------------------------------------------
 
     def action_cursor(self, step: int) -> None:
         if self.rows:
@@ -179,7 +185,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         self.cursor = self._nearest(len(self.rows) - 1, -1)
 
     def action_section(self, direction: int) -> None:
-        """To the first row of the next or previous section: a stop that comes after a row without one."""
+        """Move to the first row of the next or previous section, below its heading."""
         index = self.cursor + direction
         while 0 <= index < len(self.rows):
             if (
@@ -198,60 +204,59 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
     def on_click(self, event: events.Click) -> None:
         index = event.y - self.content_region.y + self.region.y + self.scroll_offset.y
         if 0 <= index < len(self.rows) and self.can_stop(self.rows[index]):
-            again = index == self.cursor
+            is_current = index == self.cursor
             self.cursor = index
-            if again or event.chain > 1:
+            if is_current or event.chain > 1:
                 self.action_choose()
 
     def _nearest(self, index: int, direction: int) -> int:
-        """The next row where the cursor may stop, looking in one direction first, then in the other."""
+        """Return the nearest row where the cursor may stop, searching in `direction` first."""
         last = len(self.rows) - 1
         if last < 0:
             return 0
         start = min(max(index, 0), last)
         for step in (1, -1) if direction >= 0 else (-1, 1):
-            at = start
-            while 0 <= at <= last:
-                if self.can_stop(self.rows[at]):
-                    return at
-                at += step
+            candidate = start
+            while 0 <= candidate <= last:
+                if self.can_stop(self.rows[candidate]):
+                    return candidate
+                candidate += step
         return start
 
     def _show_cursor(self) -> None:
         if self.rows and self.size.height and self.cursor >= 0:
-            top = (
-                self.cursor - 1
-                if self.cursor and not self.can_stop(self.rows[self.cursor - 1])
-                else self.cursor
-            )
+            top = self.cursor
+            if top and not self.can_stop(self.rows[top - 1]):
+                top -= 1  # the heading of the section
             height = self.cursor - top + 1
             self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One line: a main text, something dim beside it, a word in front. Texts are made safe when drawn."""
+    """A row with a `word` before its text and a dim `note` behind it.
+
+    Texts are made safe when rendered.
+    """
 
     key: str
     text: str
     note: str = ""
     word: str = ""
     word_style: str = "$primary"
-    word_width: int = field(default=0)
+    word_width: int = 0
 
 
 class ChoiceList(VirtualList[Choice]):
-    """Shows `Choice`s; its height is that of its rows."""
+    """A list of `Choice` rows that is as high as its rows."""
 
     DEFAULT_CSS = "ChoiceList { height: auto; }"
     BINDINGS = [binding("list.choose", "Choose")]
 
     def draw_row(self, row: Choice, width: int) -> Content:
-        word = (
-            f"{terminal_text.line(row.word):<{row.word_width}} "
-            if row.word or row.word_width
-            else ""
-        )
+        word = ""
+        if row.word or row.word_width:
+            word = f"{terminal_text.line(row.word):<{row.word_width}} "
         return Content.assemble(
             (" ", ""),
             (word, row.word_style),
@@ -260,5 +265,5 @@ class ChoiceList(VirtualList[Choice]):
         )
 
     def set_choices(self, choices: Sequence[Choice], cursor: int | None = None) -> None:
-        """Other lines."""
+        """Replace the rows."""
         self.set_rows(choices, cursor)

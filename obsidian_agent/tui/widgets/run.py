@@ -1,4 +1,4 @@
-"""A run while it happens (bar, step, log, time), and how it ended: what changed, what went wrong, what can be done about it."""
+"""The progress of a run and its result."""
 
 from __future__ import annotations
 
@@ -36,20 +36,45 @@ if TYPE_CHECKING:
     from obsidian_agent.journal.records import StepOutcome
     from obsidian_agent.plan.result import Preview
 
-
 LogKind = Literal["applied", "failed", "skipped", "retry"]
 
 _SIGNS: dict[LogKind, tuple[str, str]] = {
     "applied": ("✓ applied", "$success"),
     "failed": ("✗ failed ", "$error"),
     "skipped": ("↷ skipped", "$quiet"),
-    "retry": ("⟳ again  ", "$warning"),
+    "retry": ("⟳ retry  ", "$warning"),
+}
+
+_HEADS = {
+    "done": ("✓ Done", "$success"),
+    "recovered": ("✓ Recovered", "$success"),
+    "failed": ("✗ Failed", "$error"),
+    "stopped": ("✗ Stopped at an error", "$error"),
+    "cancelled": ("↷ Cancelled", "$warning"),
+    "conflict": ("▲ Conflict: a file changed since the preview", "$warning"),
+    "refused": ("✗ Refused: nothing was changed", "$error"),
+}
+_UNDONE = ("↶ Undone", "$secondary")
+_PARTLY_UNDONE = ("↶ Partly undone", "$warning")
+_WORD_STYLES = {
+    "step": "$primary",
+    "pending": "$warning",
+    "changed": "$warning",
+    "restore": "$success",
+    "new": "$success",
+    "edit": "$warning",
+    "delete": "$error",
+    "rename": "$secondary",
+    "folder": "$success",
+    "command": "$secondary",
+    "error": "$error",
+    "warning": "$warning",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """One line of the log; its texts are as they came."""
+    """A line of the log with texts that are not safe yet."""
 
     kind: LogKind
     text: str
@@ -57,7 +82,7 @@ class LogRow:
 
 
 class RunLog(VirtualList[LogRow]):
-    """What has been done."""
+    """The log of a run."""
 
     BINDING_GROUP_TITLE = "Run"
 
@@ -71,7 +96,7 @@ class RunLog(VirtualList[LogRow]):
 
 
 class ProgressPane(Vertical):
-    """Follows the events of one run."""
+    """The progress of one run with its log."""
 
     DEFAULT_CSS = """
     ProgressPane { background: $surface; }
@@ -79,7 +104,9 @@ class ProgressPane(Vertical):
     ProgressPane #run-head Static { height: auto; }
     ProgressPane ProgressBar { width: 100%; margin-top: 1; }
     ProgressPane Bar { width: 1fr; }
-    ProgressPane Bar > .bar--bar, ProgressPane Bar > .bar--complete { color: $primary; background: $panel; }
+    ProgressPane Bar > .bar--bar, ProgressPane Bar > .bar--complete {
+        color: $primary; background: $panel;
+    }
     ProgressPane RunLog { height: 1fr; padding: 0 1; }
     ProgressPane #run-status { height: 1; padding: 0 2; background: $boost; }
     """
@@ -87,7 +114,7 @@ class ProgressPane(Vertical):
     BINDINGS = bindings("run")
 
     class CancelRequested(Message):
-        """The run is to stop after the current file."""
+        """A stop after the current file is requested."""
 
     def __init__(self) -> None:
         super().__init__(id="run")
@@ -99,7 +126,7 @@ class ProgressPane(Vertical):
         self._started = 0.0
         self._cancelling = False
         self._titles: dict[str, str] = {}
-        """The line that names each instance of the plan."""
+        """The title of each instance of the plan."""
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -113,17 +140,17 @@ class ProgressPane(Vertical):
     def on_mount(self) -> None:
         self._timer = self.set_interval(0.1, self._draw, pause=True)
 
-    # --- events ---------------------------------------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------
 
     def prepare(self, preview: Preview) -> None:
-        """Begin the run of an approved preview; nothing has been written yet."""
+        """Start to show the run of an approved preview, before anything is written."""
         titles = {step.id: step.title for step in preview.plan.steps}
         self._titles = {
             instance.name: titles[instance.step_id]
             + (f" ({instance.index + 1})" if instance.index is not None else "")
             for instance in preview.instances
         }
-        self._log, self._goal, self._now = [], preview.plan.goal, "Securing what can be undone…"
+        self._log, self._goal, self._now = [], preview.plan.goal, "Backing up the files for undo…"
         self._completed, self._total, self._cancelling = 0, len(preview.instances), False
         self._started = time.monotonic()
         self.query_one(RunLog).set_rows([])
@@ -143,11 +170,9 @@ class ProgressPane(Vertical):
     def step_finished(self, event: StepFinished) -> None:
         self._completed, self._total = event.completed, event.total
         paths = event.paths
-        text = (
-            paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-            if paths
-            else self._title(event.instance)
-        )
+        text = paths[0] if paths else self._title(event.instance)
+        if len(paths) > 1:
+            text += f" and {len(paths) - 1} more"
         self._log.append(LogRow("applied", text, f"{event.elapsed_ms:.0f} ms"))
 
     def step_skipped(self, event: StepSkipped) -> None:
@@ -173,15 +198,15 @@ class ProgressPane(Vertical):
         )
 
     def finish(self) -> None:
-        """The run ended: draw what is left and rest."""
+        """Show the final state of the run and stop the clock."""
         if self._timer is not None:
             self._timer.pause()
         self._draw()
 
-    # --- drawing --------------------------------------------------------------------------------------------------------------
+    # --- drawing ----------------------------------------------------------------------------------
 
     def show_cancelling(self) -> None:
-        """The person asked to stop; the current file is finished first."""
+        """Show that the run stops after the current file."""
         self._cancelling = True
         self._draw()
 
@@ -220,7 +245,7 @@ class ProgressPane(Vertical):
 
 
 def remaining(elapsed: float, completed: int, total: int) -> float | None:
-    """Seconds left by the mean time of what is done; None while too little is known."""
+    """Estimate the seconds left from the mean time per instance, None at the start."""
     if completed < 3 or completed >= total or elapsed < 0.5:
         return None
     return elapsed / completed * (total - completed)
@@ -231,36 +256,12 @@ def _clock(seconds: float) -> str:
     return f"{minutes}:{rest:02d}"
 
 
-_HEADS = {
-    "done": ("✓ Done", "$success"),
-    "recovered": ("✓ Recovered", "$success"),
-    "failed": ("✗ Failed", "$error"),
-    "stopped": ("✗ Stopped at an error", "$error"),
-    "cancelled": ("↷ Cancelled", "$warning"),
-    "conflict": ("▲ Conflict: a file changed since the preview", "$warning"),
-    "refused": ("✗ Refused, nothing was changed", "$error"),
-}
-_UNDONE = ("↶ Undone", "$secondary")
-_PARTLY_UNDONE = ("↶ Partly undone", "$warning")
-_WORD_STYLES = {
-    "step": "$primary",
-    "left": "$warning",
-    "changed": "$warning",
-    "restore": "$success",
-    "new": "$success",
-    "edit": "$warning",
-    "delete": "$error",
-    "rename": "$secondary",
-    "folder": "$success",
-    "command": "$secondary",
-    "error": "$error",
-    "warning": "$warning",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """A problem, a step, a changed file or a change that is left; Enter opens `path`, or shows the `whole` text."""
+    """A problem, step, changed file or remaining change.
+
+    Enter opens `path`, or shows the `whole` text.
+    """
 
     word: str
     text: str
@@ -269,7 +270,7 @@ class ResultRow:
 
 
 class ResultList(VirtualList[ResultRow]):
-    """Problems, then files."""
+    """The list of problems, steps and files of a result."""
 
     BINDING_GROUP_TITLE = "Result"
 
@@ -281,7 +282,7 @@ class ResultList(VirtualList[ResultRow]):
 
 
 class ResultPane(Vertical):
-    """Shows one `ExecutionResult`."""
+    """The result of one run."""
 
     DEFAULT_CSS = """
     ResultPane { background: $surface; }
@@ -293,7 +294,7 @@ class ResultPane(Vertical):
     BINDINGS = bindings("result")
 
     class Requested(Message):
-        """An action on the result is requested: undo, save or close."""
+        """The user requested an action on the result: undo, save or close."""
 
         def __init__(self, action: str, result: ExecutionResult) -> None:
             super().__init__()
@@ -311,7 +312,7 @@ class ResultPane(Vertical):
         yield Static("", id="result-status", markup=False)
 
     def show(self, result: ExecutionResult) -> None:
-        """Show how a run ended."""
+        """Show the result of a run."""
         self.result, self._undone = result, False
         word, style = _HEADS[result.status]
         problems = [_problem_row("error", problem) for problem in result.errors]
@@ -322,13 +323,13 @@ class ResultPane(Vertical):
             [
                 *problems,
                 *_step_rows_unless_applied(result.steps),
-                *_left_rows(result.remaining),
+                *_remaining_rows(result.remaining),
                 *file_rows(result.effects),
             ],
         )
 
     def update_steps(self, steps: Sequence[StepOutcome]) -> None:
-        """Show what an undo or redo made of the run, from the outcome of its steps."""
+        """Show the state of the run after an undo or redo, from the outcome of its steps."""
         result = self.result
         if result is None:
             return
@@ -338,9 +339,11 @@ class ResultPane(Vertical):
         states = {step.state for step in steps}
         self._undone = "undone" in states and states <= {"undone", "not applied", "no changes"}
         if self._undone:
-            self._draw(_UNDONE, "The files are as they were before the run.", step_rows(steps))
+            self._draw(_UNDONE, "All changes of the run were undone.", step_rows(steps))
         else:
-            self._draw(_PARTLY_UNDONE, "A part of the run is in effect.", step_rows(steps))
+            self._draw(
+                _PARTLY_UNDONE, "Some changes of the run are still applied.", step_rows(steps)
+            )
 
     def _draw(self, head: tuple[str, str], text: str, rows: Sequence[ResultRow]) -> None:
         word, style = head
@@ -354,16 +357,16 @@ class ResultPane(Vertical):
 
     def _draw_status(self) -> None:
         rows = self.query_one(ResultList).rows
-        words = ["shows the whole text"] if any(row.whole for row in rows) else []
-        words += ["opens the note"] if any(row.path is not None for row in rows) else []
-        self.query_one("#result-status", Static).update(
-            Content.assemble(
-                (key_label(self, "list.choose"), "$primary bold"),
-                (f" {', '.join(words)}", "$quiet"),
-            )
-            if words
-            else ""
-        )
+        uses = []
+        if any(row.whole for row in rows):
+            uses.append("shows the full text")
+        if any(row.path is not None for row in rows):
+            uses.append("opens the note")
+        status = Content("")
+        if uses:
+            key = key_label(self, "list.choose")
+            status = Content.assemble((key, "$primary bold"), (f" {', '.join(uses)}", "$quiet"))
+        self.query_one("#result-status", Static).update(status)
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -403,8 +406,8 @@ class ResultPane(Vertical):
 
 def _problem_row(word: str, problem: Problem) -> ResultRow:
     text, file = problem.sentence, problem.file
-    placed = f"{file}: {text}" if file and file not in text else text
-    return ResultRow(word, placed, whole=terminal_text.block(placed))
+    message = f"{file}: {text}" if file and file not in text else text
+    return ResultRow(word, message, whole=terminal_text.block(message))
 
 
 def step_rows(steps: Sequence[StepOutcome]) -> list[ResultRow]:
@@ -417,9 +420,9 @@ def _step_rows_unless_applied(steps: Sequence[StepOutcome]) -> list[ResultRow]:
     return [] if applied else step_rows(steps)
 
 
-def _left_rows(remaining: Effects) -> list[ResultRow]:
+def _remaining_rows(remaining: Effects) -> list[ResultRow]:
     """Return a row for each change that the run did not make."""
-    return [ResultRow("left", f"{row.word} {row.text}") for row in file_rows(remaining)]
+    return [ResultRow("pending", f"{row.word} {row.text}") for row in file_rows(remaining)]
 
 
 def file_rows(effects: Effects) -> list[ResultRow]:
