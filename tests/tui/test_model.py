@@ -62,9 +62,7 @@ async def question(app: Driver) -> Share:
 
 async def open_source(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """A note that the answer rests on, in the note pane, and then in Obsidian, for which there is no desktop."""
-    assert (
-        "Sources\nGarden.md\nAlso sent, and not named in the answer\nLog.md" in driver.transcript()
-    )
+    assert "Sources\nGarden.md\nAlso sent, but not cited\nLog.md" in driver.transcript()
     source = driver.app.screen.query(Source).first()
     source.focus()
     await driver.pilot.press("enter")

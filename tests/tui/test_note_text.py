@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
-from obsidian_agent.tui.widgets.note import PIECE, DisplayedNote, utf16_length
+from obsidian_agent.tui.widgets.note import MAX_ROW, DisplayedNote, utf16_length
 
 texts = st.text(st.sampled_from("ab \t\n\r\x1b\u202e👍é\u0301"), max_size=50)
 
@@ -18,13 +18,13 @@ texts = st.text(st.sampled_from("ab \t\n\r\x1b\u202e👍é\u0301"), max_size=50)
 def test_a_selection_is_the_text_between_its_positions(
     text: str, data: st.DataObject, piece: int
 ) -> None:
-    with patch("obsidian_agent.tui.widgets.note.PIECE", piece):
+    with patch("obsidian_agent.tui.widgets.note.MAX_ROW", piece):
         note = DisplayedNote.of(text)
-    rows = st.integers(0, len(note.shown) - 1)
+    rows = st.integers(0, len(note.display_lines) - 1)
 
     def place() -> tuple[int, int]:
         row = data.draw(rows)
-        return row, data.draw(st.integers(0, len(note.shown[row].text)))
+        return row, data.draw(st.integers(0, len(note.display_lines[row].text)))
 
     selection = note.selection(place(), place())
     if selection is None:
@@ -61,27 +61,27 @@ def test_backwards_selections_are_turned_around() -> None:
 
 def test_the_screen_gets_safe_text_and_the_selection_real_text() -> None:
     note = DisplayedNote.of("a\x1b[2Jb")
-    assert note.screen == "a␛[2Jb"
-    selection = note.selection((0, 0), (0, len(note.screen)))
+    assert note.display_text == "a␛[2Jb"
+    selection = note.selection((0, 0), (0, len(note.display_text)))
     assert selection is not None
     assert selection.text == "a\x1b[2Jb"
 
 
 def test_a_long_line_is_shown_in_rows_that_do_not_tear_characters_apart() -> None:
     note = DisplayedNote.of(
-        "one\n" + "x" * (PIECE - 1) + "e\u0301" * 2 + "👩\u200d💻" * PIECE + "\nend"
+        "one\n" + "x" * (MAX_ROW - 1) + "e\u0301" * 2 + "👩\u200d💻" * MAX_ROW + "\nend"
     )
-    assert max(len(line.text) for line in note.shown) <= PIECE
+    assert max(len(line.text) for line in note.display_lines) <= MAX_ROW
     assert not any(
-        note.source[1][start] in "\u0301\u200d💻" for line, start in note.places if line == 1
+        note.source[1][start] in "\u0301\u200d💻" for line, start in note.origins if line == 1
     )
-    assert [note.line_at(row) for row in (0, 1, 2, len(note.shown) - 1)] == [0, 1, 1, 2]
+    assert [note.line_at(row) for row in (0, 1, 2, len(note.display_lines) - 1)] == [0, 1, 1, 2]
     assert (note.row_of(1), note.row_of(2), note.rows_of_line(2)) == (
         1,
-        len(note.shown) - 1,
-        (1, len(note.shown) - 2),
+        len(note.display_lines) - 1,
+        (1, len(note.display_lines) - 2),
     )
-    assert note.selection((1, 0), (len(note.shown) - 1, 0)) == Selection(
+    assert note.selection((1, 0), (len(note.display_lines) - 1, 0)) == Selection(
         note.source[1] + "\n", EditorPosition(1, 0), EditorPosition(2, 0)
     )
 
@@ -89,4 +89,4 @@ def test_a_long_line_is_shown_in_rows_that_do_not_tear_characters_apart() -> Non
 def test_long_notes_are_cut_and_counted() -> None:
     note = DisplayedNote.of("x\n" * 60_000)
     assert len(note.source) == 50_000
-    assert note.left_out > 0
+    assert note.omitted_lines > 0

@@ -221,7 +221,9 @@ async def test_a_cancelled_run_says_of_each_step_and_file_what_is_left(
                 "◐ Append: partly applied, 3 of 4 changes",
                 "◐ Move: partly applied, 7 of 9 changes",
             ]
-            assert [text for word, text in rows if word == "left"] == ["rename n3.md → Moved/n3.md"]
+            assert [text for word, text in rows if word == "pending"] == [
+                "rename n3.md → Moved/n3.md"
+            ]
             assert "6 of 8 steps are applied. Remaining: 1 file." in driver.transcript()
             log = [row.text for row in driver.main.query_one(RunLog).rows if row.kind == "applied"]
             assert not any("n3" in text for text in log), "nothing of n3 was written"

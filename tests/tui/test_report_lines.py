@@ -167,7 +167,7 @@ def test_a_kept_conversation_is_told_again() -> None:
         ("you", "Lost"),
         ("note", "This was not sent."),
     ]
-    assert entries[3].cited == Citations(("A.md", BAD), ("B.md",))
+    assert entries[3].citations == Citations(("A.md", BAD), ("B.md",))
     assert entries[0].at is not None
     assert entries[2].at is None
     assert (

@@ -163,7 +163,7 @@ class Welcome(Static):
         ]
         self.update(
             Content.assemble(
-                ("Describe what should change in your notes.\n", "bold $foreground"),
+                ("Describe a change to your notes.\n", "bold $foreground"),
                 ("Nothing is written before you have seen and approved it.\n\n", "$quiet"),
                 *lines,
                 (f"\n{self.model_notice}" if self.model_notice else "", "$quiet"),

@@ -1,6 +1,6 @@
-"""The note pane: a note to read and to select in. What is selected here is the selection of the next turn.
+"""The note pane, in which text is selected for the next message.
 
-`DisplayedNote` is a note as shown and as it is: safe lines for the screen, and the way back to positions as Obsidian counts them.
+`DisplayedNote` maps the rows on the screen to positions in the note as Obsidian counts them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from obsidian_agent.tui.bindings import bindings, key_label
 if TYPE_CHECKING:
     from obsidian_agent.tools.core.tool import EditorPosition, Selection
 
-
 _INLINE = (
     (re.compile(r"!?\[\[[^\]\n]*\]\]"), "note--link"),
     (re.compile(r"`[^`\n]+`"), "note--code"),
@@ -38,9 +37,20 @@ _INLINE = (
 _HEADING = re.compile(r"#{1,6}\s")
 _MARKER = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[.\]\s)?|\s*>+\s?")
 
+_LINE_END = re.compile("\r\n|\r|\n")
+MAX_LINES = 50_000
+MAX_CHARACTERS = 3_000_000
+MAX_ROW = 2_000
+"""Characters of a line that one row displays at most, as each key renders a whole row."""
+
+_LONGEST_CLUSTER = 32
+
+Location = tuple[int, int]
+"""A 0-based row and column on the screen, the column in code points."""
+
 
 class NoteRequested(Message):
-    """A note is to be shown in the note pane."""
+    """A note is requested in the note pane."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -48,7 +58,7 @@ class NoteRequested(Message):
 
 
 class OutsideRequested(Message):
-    """A note is to be opened in Obsidian, at a line (from 1) where one is known."""
+    """A note is requested in Obsidian, at a 1-based line if it is known."""
 
     def __init__(self, path: str, line: int | None = None) -> None:
         super().__init__()
@@ -57,7 +67,7 @@ class OutsideRequested(Message):
 
 
 class NoteArea(TextArea):
-    """The text of a note, read-only, lightly coloured."""
+    """The text of a note, read-only and with light highlighting."""
 
     DEFAULT_CSS = """
     NoteArea {
@@ -88,10 +98,10 @@ class NoteArea(TextArea):
     BINDINGS = bindings("note")
 
     class Outside(Message):
-        """The note is to be opened in Obsidian."""
+        """The note is requested in Obsidian."""
 
     class Left(Message):
-        """Back to the message."""
+        """The user leaves the note for the message box."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -106,13 +116,16 @@ class NoteArea(TextArea):
         self._styles: dict[str, Style] = {}
 
     def load(self, note: DisplayedNote) -> None:
-        """Show a note from its top. Where lines are shown in pieces their numbers would be wrong: there are none then."""
-        lines = [line.text.rstrip() for line in note.shown[:401]]
+        """Show a note from its top.
+
+        A note with lines in several rows has no line numbers, which would count rows.
+        """
+        lines = [line.text.rstrip() for line in note.display_lines[:401]]
         closing = lines.index("---", 1) if lines[0] == "---" and "---" in lines[1:] else 0
         self._frontmatter_end = closing + 1 if closing else 0
         self.note = note
-        self.show_line_numbers = not note.in_pieces
-        self.load_text(note.screen)
+        self.show_line_numbers = not note.has_split_lines
+        self.load_text(note.display_text)
 
     def notify_style_update(self) -> None:
         self._styles = {}
@@ -145,7 +158,7 @@ class NoteArea(TextArea):
         return text
 
     def action_select_line(self) -> None:
-        """Select the line; when whole lines are selected already, take one line more."""
+        """Select the line, or extend a selection of whole lines by one."""
         start, end = sorted(self.selection)
         first, last = self.note.rows_of_line(start[0])[0], self.note.rows_of_line(end[0])[1]
         empty = not self.document.get_line(end[0])
@@ -168,17 +181,19 @@ class NoteArea(TextArea):
 
 
 class NotePane(Vertical):
-    """A head line with the path, and the note."""
+    """The pane with a note below its path."""
 
     DEFAULT_CSS = """
     NotePane { background: $surface; }
-    NotePane #note-head { height: 1; padding: 0 2; color: $quiet; background: $surface; margin: 1 0; }
+    NotePane #note-head {
+        height: 1; padding: 0 2; color: $quiet; background: $surface; margin: 1 0;
+    }
     NotePane #note-empty { height: 1fr; padding: 1 2; color: $quiet; }
     NotePane NoteArea { height: 1fr; }
     """
 
     class FocusChanged(Message):
-        """The note, the selection or the cursor changed."""
+        """The note, the selection or the cursor has changed."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -192,7 +207,7 @@ class NotePane(Vertical):
         self.refresh_keys()
 
     async def complete(self) -> None:
-        """Add what nobody sees before a note is open."""
+        """Add the text area, which is hidden until a note is open."""
         await self.mount(NoteArea())
         self._show_parts()
 
@@ -201,43 +216,49 @@ class NotePane(Vertical):
         return self.query_one(NoteArea)
 
     def open(self, path: str, text: str, line: int | None = None) -> None:
-        """Show a note, with the cursor in a line (from 1). Without one the same note again keeps the cursor's line."""
-        at = (
-            line - 1
-            if line is not None
-            else self.area.note.line_at(self.area.cursor_location[0])
-            if path == self.path
-            else 0
-        )
+        """Show a note with the cursor in a 1-based line.
+
+        Without a line, the cursor stays in its line if the note is already open.
+        """
+        index = 0
+        if line is not None:
+            index = line - 1
+        elif path == self.path:
+            index = self.area.note.line_at(self.area.cursor_location[0])
         self.path = path
         note = DisplayedNote.of(text)
         self.area.load(note)
-        self.area.move_cursor((note.row_of(max(0, at)), 0), center=line is not None)
+        self.area.move_cursor((note.row_of(max(0, index)), 0), center=line is not None)
         self._show_parts()
         self.post_message(self.FocusChanged())
 
     def close(self) -> None:
-        """Show no note."""
+        """Close the note."""
         self.path = None
         self.area.load(DisplayedNote.of(""))
         self._show_parts()
         self.post_message(self.FocusChanged())
 
     def selection(self) -> Selection | None:
-        """The selected text with its place in the note, or None."""
-        return self.area.note.selection(*self.area.selection) if self.path is not None else None
+        """Return the selected text with its position in the note, or None."""
+        if self.path is None:
+            return None
+        return self.area.note.selection(*self.area.selection)
 
     def selected_lines(self) -> int:
-        """How many lines are selected, in whole or in part."""
+        """Return the number of lines that are selected completely or partly."""
         start, end = sorted(self.area.selection)
         if start == end:
             return 0
         first, last = self.area.note.line_at(start[0]), self.area.note.line_at(end[0])
-        return max(1, last - first + (1 if end != (self.area.note.row_of(last), 0) else 0))
+        ends_at_line_start = end == (self.area.note.row_of(last), 0)
+        return max(1, last - first + (not ends_at_line_start))
 
     def cursor(self) -> EditorPosition | None:
-        """The cursor's place in the note."""
-        return self.area.note.position(self.area.cursor_location) if self.path is not None else None
+        """Return the position of the cursor in the note, or None."""
+        if self.path is None:
+            return None
+        return self.area.note.position(self.area.cursor_location)
 
     def on_note_area_outside(self) -> None:
         if (cursor := self.cursor()) is not None and self.path is not None:
@@ -247,12 +268,13 @@ class NotePane(Vertical):
         self.post_message(self.FocusChanged())
 
     def refresh_keys(self) -> None:
-        """Say how a note is opened with the key that is in force."""
-        opening = f"{key_label(self, 'main.open')} opens one by a few letters of its name."
-        words = (
-            f"No note is open.\n\n{opening}\nWhat you select in it goes along with your message."
+        """Update the text after a change of keys."""
+        key = key_label(self, "main.open")
+        text = (
+            f"No note is open.\n\n{key} opens a note by part of its name.\n"
+            "Text that you select in it is sent with your message."
         )
-        self.query_one("#note-empty", Static).update(words)
+        self.query_one("#note-empty", Static).update(text)
 
     def _show_parts(self) -> None:
         is_open = self.path is not None
@@ -261,8 +283,8 @@ class NotePane(Vertical):
         self.area.display = is_open
         if self.path is not None:
             folder, _, name = self.path.rpartition("/")
-            left_out = self.area.note.left_out
-            rest = f"  {left_out:,} more lines are not shown" if left_out else ""
+            omitted = self.area.note.omitted_lines
+            rest = f"  {omitted:,} more lines are not displayed" if omitted else ""
             self.query_one("#note-head", Static).update(
                 Content.assemble(
                     (terminal_text.shortened(f"{folder}/" if folder else "", 200), "$quiet"),
@@ -272,82 +294,83 @@ class NotePane(Vertical):
             )
 
 
-_LINE_END = re.compile("\r\n|\r|\n")
-MAX_LINES = 50_000
-MAX_CHARACTERS = 3_000_000
-PIECE = 2_000
-"""Characters of a line that are shown as one row: what is drawn anew with each key, whatever the length of the line."""
-_LONGEST_CLUSTER = 32
-
-Location = tuple[int, int]
-"""Row and column on the screen, both from 0, columns in code points."""
-
-
 @dataclass(frozen=True, slots=True)
 class DisplayedNote:
-    """The lines of a note without their ends (LF, CRLF and CR end a line, as in Obsidian's editor), and the rows that show them."""
+    """The lines of a note without line ends, and the rows that display them.
+
+    LF, CRLF and CR end a line, as in Obsidian's editor.
+    """
 
     source: tuple[str, ...]
-    shown: tuple[DisplayLine, ...]
-    """A row for each line, and several for a line of more than `PIECE` characters."""
-    places: tuple[tuple[int, int], ...]
-    """For each row the line that it shows, and the column where it begins."""
-    left_out: int = 0
-    """Lines at the end that are not shown because the note is too long for a screen."""
+    display_lines: tuple[DisplayLine, ...]
+    """The rows, several for a line of more than `MAX_ROW` characters."""
+    origins: tuple[tuple[int, int], ...]
+    """For each row its line and the column where it starts."""
+    omitted_lines: int = 0
+    """Lines at the end of a very long note that are not displayed."""
 
     @classmethod
     def of(cls, text: str) -> DisplayedNote:
-        """Split and make safe."""
+        """Split a text into lines and make them safe to display."""
         lines = _LINE_END.split(text[:MAX_CHARACTERS])
         rest = text[MAX_CHARACTERS:].count("\n") + max(len(lines) - MAX_LINES, 0)
-        kept = tuple(lines[:MAX_LINES])
-        pieces = [
-            (row, start, piece) for row, line in enumerate(kept) for start, piece in _pieces(line)
+        source = tuple(lines[:MAX_LINES])
+        rows = [
+            (number, start, row)
+            for number, line in enumerate(source)
+            for start, row in _split_line(line)
         ]
-        shown = tuple(terminal_text.note_line(piece) for _, _, piece in pieces)
-        return cls(kept, shown, tuple((row, start) for row, start, _ in pieces), rest)
+        return cls(
+            source,
+            display_lines=tuple(terminal_text.note_line(row) for _, _, row in rows),
+            origins=tuple((number, start) for number, start, _ in rows),
+            omitted_lines=rest,
+        )
 
     @property
-    def screen(self) -> str:
-        """The text for the screen."""
-        return "\n".join(line.text for line in self.shown)
+    def display_text(self) -> str:
+        """The rows as one text."""
+        return "\n".join(line.text for line in self.display_lines)
 
     @property
-    def in_pieces(self) -> bool:
-        """Whether some line has several rows."""
-        return len(self.shown) > len(self.source)
+    def has_split_lines(self) -> bool:
+        """True if a line has several rows."""
+        return len(self.display_lines) > len(self.source)
 
     def line_at(self, row: int) -> int:
-        """The line, from 0, that a row shows."""
-        return self.places[min(row, len(self.places) - 1)][0]
+        """Return the 0-based line that a row displays."""
+        return self.origins[min(row, len(self.origins) - 1)][0]
 
     def row_of(self, line: int) -> int:
-        """The first row of a line, or of the last line there is."""
-        return bisect_left(self.places, (min(line, len(self.source) - 1), 0))
+        """Return the first row of a line, or of the last line if there are fewer."""
+        return bisect_left(self.origins, (min(line, len(self.source) - 1), 0))
 
     def rows_of_line(self, row: int) -> tuple[int, int]:
-        """The first and the last row of the line that a row shows."""
+        """Return the first and the last row of the line that a row displays."""
         line = self.line_at(row)
-        return self.row_of(line), bisect_right(self.places, (line + 1, -1)) - 1
+        return self.row_of(line), bisect_right(self.origins, (line + 1, -1)) - 1
 
     def position(self, location: Location) -> EditorPosition:
-        """A place on the screen as a place in the note."""
+        """Convert a location on the screen to a position in the note."""
         from obsidian_agent.tools.core.tool import EditorPosition
 
-        line, column = self._source(location)
+        line, column = self._source_location(location)
         return EditorPosition(line, utf16_length(self.source[line][:column]))
 
-    def _source(self, location: Location) -> tuple[int, int]:
-        row = min(location[0], len(self.places) - 1)
-        line, start = self.places[row]
-        return line, start + self.shown[row].source_column(location[1])
+    def _source_location(self, location: Location) -> tuple[int, int]:
+        row = min(location[0], len(self.origins) - 1)
+        line, start = self.origins[row]
+        return line, start + self.display_lines[row].source_column(location[1])
 
     def selection(self, start: Location, end: Location) -> Selection | None:
-        """What lies between two places on the screen; None when that is nothing. Lines are joined with LF, as Obsidian's editor does."""
+        """Return the text between two locations on the screen, or None if it is empty.
+
+        Lines are joined with LF, as by Obsidian's editor.
+        """
         from obsidian_agent.tools.core.tool import Selection
 
         first, last = sorted((start, end))
-        (top, left), (bottom, right) = self._source(first), self._source(last)
+        (top, left), (bottom, right) = self._source_location(first), self._source_location(last)
         if top == bottom:
             text = self.source[top][left:right]
         else:
@@ -358,15 +381,17 @@ class DisplayedNote:
                     self.source[bottom][:right],
                 ]
             )
-        return Selection(text, self.position(first), self.position(last)) if text else None
+        if not text:
+            return None
+        return Selection(text, self.position(first), self.position(last))
 
 
-def _pieces(line: str) -> Iterator[tuple[int, str]]:
-    """A line in pieces with the column of each; what is drawn as one character stays together."""
+def _split_line(line: str) -> Iterator[tuple[int, str]]:
+    """Yield the rows of a line with their start columns, without splitting a visible character."""
     start = 0
-    while len(line) - start > PIECE:
-        end = start + PIECE
-        while _joined(line[end - 1], line[end]) and end > start + PIECE - _LONGEST_CLUSTER:
+    while len(line) - start > MAX_ROW:
+        end = start + MAX_ROW
+        while _joined(line[end - 1], line[end]) and end > start + MAX_ROW - _LONGEST_CLUSTER:
             end -= 1
         yield start, line[start:end]
         start = end
@@ -374,7 +399,10 @@ def _pieces(line: str) -> Iterator[tuple[int, str]]:
 
 
 def _joined(left: str, right: str) -> bool:
-    """Whether two neighbours belong to one character on the screen: a mark, a joiner, a variant or a skin tone."""
+    """Return True if two code points belong to one visible character.
+
+    The right one is a combining mark, a variation selector or a skin tone, or one is a joiner.
+    """
     return (
         unicodedata.category(right)[0] == "M"
         or "\u200d" in (left, right)
@@ -383,5 +411,5 @@ def _joined(left: str, right: str) -> bool:
 
 
 def utf16_length(text: str) -> int:
-    """Length in UTF-16 code units."""
+    """Return the length in UTF-16 code units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

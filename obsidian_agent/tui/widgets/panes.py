@@ -302,7 +302,7 @@ class Idle(Static):
         self.update(
             Content.assemble(
                 ("No plan yet", "bold $foreground"),
-                "\n\nDescribe in a message what should change.\n"
+                "\n\nDescribe a change in the message box.\n"
                 "You then see every changed file and line here\n"
                 "before anything is written.\n\n",
                 (key_label(self, "plan.approve"), "$primary bold"),

@@ -19,7 +19,6 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
-
 MAX_SENT_MESSAGES = 200
 """Sent messages that can be recalled."""
 

@@ -1,6 +1,7 @@
-"""The conversation: one plain widget per entry, streamed text redrawn about ten times a second, finished entries left alone.
+"""The transcript of a conversation, live or stored, with one plain widget per entry.
 
-Below an answer stand the notes that it rests on; each can be opened, in the note pane or in Obsidian. A kept conversation is shown the same way.
+Streamed text is rendered about ten times per second, finished entries only once. Below an answer
+are the notes it is based on, which can be opened in the note pane or in Obsidian.
 """
 
 from __future__ import annotations
@@ -28,104 +29,111 @@ if TYPE_CHECKING:
     from obsidian_agent.threads.state import ThreadEntry
     from obsidian_agent.tui.report_lines import Speaker
 
+MAX_ENTRIES = 80
+"""Entries on the screen; older ones are removed and can be brought back."""
+
+AT_ONCE = 40
+"""Older entries that are brought back at once."""
+
+REDRAW_SECONDS = 0.1
+
+MAX_SOURCES = 12
+"""Listed notes of each kind; the others are counted, and /files lists all."""
+
+_NAMES: dict[Speaker, str] = {"you": "You", "agent": "Agent", "note": "", "good": "", "bad": ""}
+_NOTE_STYLES: dict[Speaker, str] = {"note": "$quiet", "good": "$success", "bad": "$error"}
+_NOTE_SIGNS: dict[Speaker, str] = {"note": "·", "good": "✓", "bad": "✗"}
+
 
 @dataclass(frozen=True, slots=True)
 class Citations:
-    """Vault paths of what an answer rests on, and of what else the model was shown."""
+    """The vault paths of the sources of an answer, and of other notes sent to the model."""
 
     sources: tuple[str, ...]
-    besides: tuple[str, ...] = ()
+    also_sent: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.sources or self.also_sent)
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """An entry of the transcript. `mark` stands below an answer that is not whole; with `cited` it is the list below an answer."""
+    """An entry of the transcript: a text, or the list of citations below an answer.
+
+    `mark` is a remark below an incomplete answer.
+    """
 
     speaker: Speaker
     text: str
     at: datetime | None = None
     mark: str = ""
-    cited: Citations | None = None
+    citations: Citations | None = None
 
 
-def transcript_entries(said: Sequence[ThreadEntry]) -> list[TranscriptEntry]:
-    """Everything that was said, in order."""
-    return [entry for each in said for entry in _entries(each)]
+def transcript_entries(entries: Sequence[ThreadEntry]) -> list[TranscriptEntry]:
+    """Return the transcript of a stored conversation."""
+    return [line for entry in entries for line in _transcript_of(entry)]
 
 
-def _entries(said: ThreadEntry) -> list[TranscriptEntry]:
-    at = _time(said.time)
-    match said.role:
+def _transcript_of(entry: ThreadEntry) -> list[TranscriptEntry]:
+    at = _time(entry.time)
+    match entry.role:
         case "person":
-            return [TranscriptEntry("you", said.text, at)] + (
-                [TranscriptEntry("note", "This was not sent.", at)]
-                if said.state == "unsent"
-                else []
-            )
+            lines = [TranscriptEntry("you", entry.text, at)]
+            if entry.state == "unsent":
+                lines.append(TranscriptEntry("note", "This was not sent.", at))
+            return lines
         case "model":
-            answer = [
-                TranscriptEntry("agent", said.text, at)
-            ]  # one that was cut off says so itself
-            cited = Citations(_paths(said.data.get("sources")), _paths(said.data.get("besides")))
-            return answer + (
-                [TranscriptEntry("note", "", at, cited=cited)]
-                if cited.sources or cited.besides
-                else []
+            lines = [TranscriptEntry("agent", entry.text, at)]
+            citations = Citations(
+                _paths(entry.data.get("sources")), _paths(entry.data.get("besides"))
             )
+            if citations:
+                lines.append(TranscriptEntry("note", "", at, citations=citations))
+            return lines
         case "look":
-            return [
-                TranscriptEntry(
-                    "note",
-                    describe_lookup(
-                        said.text, said.data.get("args"), str(said.data.get("why") or "")
-                    ),
-                    at,
-                )
-            ]
+            reason = str(entry.data.get("why") or "")
+            text = describe_lookup(entry.text, entry.data.get("args"), reason)
+            return [TranscriptEntry("note", text, at)]
         case "plan":
-            return [TranscriptEntry("note", f"Plan: {said.text}", at)]
+            return [TranscriptEntry("note", f"Plan: {entry.text}", at)]
         case "notice":
-            return [TranscriptEntry("note", said.text, at)]
+            return [TranscriptEntry("note", entry.text, at)]
         case "run":
-            return [
-                TranscriptEntry(
-                    "good" if said.data.get("success") else "bad",
-                    f"{'Applied' if said.data.get('success') else 'Run'}: {said.text}",
-                    at,
-                )
-            ]
+            if entry.data.get("success"):
+                return [TranscriptEntry("good", f"Applied: {entry.text}", at)]
+            return [TranscriptEntry("bad", f"Run: {entry.text}", at)]
         case "failed":
-            return [TranscriptEntry("bad", said.text, at)]
+            return [TranscriptEntry("bad", entry.text, at)]
         case _:
-            assert_never(said.role)
+            assert_never(entry.role)
 
 
 def _paths(value: object) -> tuple[str, ...]:
-    return (
-        tuple(each for each in value if isinstance(each, str))
-        if isinstance(value, list | tuple)
-        else ()
-    )
+    if not isinstance(value, list | tuple):
+        return ()
+    return tuple(path for path in value if isinstance(path, str))
 
 
-def describe_lookup(purpose: str, args: object, why: str) -> str:
-    """What a model looks at: `Search the text of notes: “Japan” – to find what you wrote`."""
-    given = (
-        [value for name, value in args.items() if name not in ("limit", "offset")]
-        if isinstance(args, dict)
-        else []
-    )
-    match given[0] if given else "":
+def describe_lookup(purpose: str, args: object, reason: str) -> str:
+    """Describe a tool call: `Search the text of notes: “Japan” – to find what you wrote`."""
+    values: list[object] = []
+    if isinstance(args, dict):
+        values = [value for name, value in args.items() if name not in ("limit", "offset")]
+    match values[0] if values else "":
         case str(text) if text:
-            what = f": “{terminal_text.shortened(text, 120)}”"
-        case list(names):
-            shown = ", ".join(
-                terminal_text.shortened(str(each).rpartition("/")[2], 60) for each in names[:3]
-            )
-            what = f": {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            subject = f": “{terminal_text.shortened(text, 120)}”"
+        case list(paths):
+            names = [
+                terminal_text.shortened(str(path).rpartition("/")[2], 60) for path in paths[:3]
+            ]
+            subject = f": {', '.join(names)}"
+            if len(paths) > 3:
+                subject += f" and {len(paths) - 3} more"
         case _:
-            what = ""
-    return f"{purpose}{what}" + (f" – {terminal_text.shortened(why, 240)}" if why else "")
+            subject = ""
+    text = f"{purpose}{subject}"
+    return f"{text} – {terminal_text.shortened(reason, 240)}" if reason else text
 
 
 def _time(text: str) -> datetime | None:
@@ -135,21 +143,8 @@ def _time(text: str) -> datetime | None:
         return None
 
 
-KEPT = 80
-"""Entries on the screen; older ones are taken away, and come back when the person asks for them."""
-
-AT_ONCE = 40
-"""So many older entries come back at once."""
-
-REDRAW_SECONDS = 0.1
-
-_NAMES: dict[Speaker, str] = {"you": "You", "agent": "Agent", "note": "", "good": "", "bad": ""}
-_NOTE_STYLES: dict[Speaker, str] = {"note": "$quiet", "good": "$success", "bad": "$error"}
-_NOTE_SIGNS: dict[Speaker, str] = {"note": "·", "good": "✓", "bad": "✗"}
-
-
 class EntryWidget(Static):
-    """One thing said. Its content is made once and never changes."""
+    """The widget of an entry, whose content never changes."""
 
     DEFAULT_CSS = """
     EntryWidget { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; }
@@ -163,7 +158,7 @@ class EntryWidget(Static):
 
 
 class Earlier(Static, can_focus=True):
-    """Stands for the entries that are not on the screen; Enter, a click, or scrolling up to it brings some back."""
+    """A placeholder for earlier entries; Enter or a click brings some of them back."""
 
     DEFAULT_CSS = """
     Earlier { height: 1; margin: 0 1 1 1; padding: 0 2; color: $primary; }
@@ -185,7 +180,7 @@ class Earlier(Static, can_focus=True):
 
 
 class Piece(Static):
-    """A part of an answer."""
+    """A part of a streamed answer."""
 
     DEFAULT_CSS = "Piece { height: auto; } Piece.-gap { margin-bottom: 1; }"
 
@@ -194,7 +189,7 @@ class Piece(Static):
 
 
 class Streaming(Vertical):
-    """An answer that comes in pieces. What is finished of it is drawn once; its end about ten times a second."""
+    """An answer while it is streamed. Only its unfinished end is rendered repeatedly."""
 
     DEFAULT_CSS = "Streaming { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; }"
 
@@ -215,11 +210,11 @@ class Streaming(Vertical):
 
     @property
     def text(self) -> str:
-        """Everything that came."""
+        """The text received so far."""
         return self._splitter.text
 
     def append(self, text: str) -> None:
-        """Add text; it is drawn when it is time."""
+        """Add text and schedule rendering."""
         parts = self._splitter.feed(text)
         self._finished += parts
         self._parts += parts
@@ -230,9 +225,9 @@ class Streaming(Vertical):
             self._timer = self.set_timer(wait, self.draw)
 
     def draw(self) -> None:
-        """Draw what is finished by now, and the end of what has arrived."""
+        """Render the newly finished parts and the current end."""
         if self._end.parent is None:
-            return  # not on the screen yet
+            return  # not mounted yet
         self._timer = None
         self._drawn_at = time.monotonic()
         finished, self._finished = self._finished, []
@@ -241,20 +236,20 @@ class Streaming(Vertical):
                 *(Piece(self._with_head(part.text), gap=part.has_gap) for part in finished),
                 before=self._end,
             )
-        end = self._with_head(self._splitter.tail, keep=True)
+        end = self._with_head(self._splitter.tail, is_tail=True)
         self._end.update(
             Content.assemble(end, (f"\n╌ {self._mark}", "$warning")) if self._mark else end
         )
 
     def finish(self, mark: str) -> None:
-        """The answer is complete, or breaks off here: then a mark says so."""
+        """Finish the answer, with a `mark` below it if it is incomplete."""
         self._mark = mark
         if any(part.is_torn for part in self._parts):
-            self._mend()
+            self._rejoin()
         self.draw()
 
-    def _mend(self) -> None:
-        """Draw in one piece what was torn while it came."""
+    def _rejoin(self) -> None:
+        """Render paragraphs again that were split while they were streamed."""
         if self._timer is not None:
             self._timer.stop()
         *whole, last = rejoin([*self._parts, MarkdownPart(self._splitter.tail)])
@@ -263,20 +258,18 @@ class Streaming(Vertical):
         self._finished, self._head = whole, self._speaker
         self._splitter = Splitter(last.text)
 
-    def _with_head(self, text: str, *, keep: bool = False) -> Content:
-        """The part as it is drawn; the first one has the speaker above it."""
-        body = (
-            Content.assemble(self._head, "\n", markdown_text.render(text))
-            if self._head is not None
-            else markdown_text.render(text)
-        )
-        if not keep:
+    def _with_head(self, text: str, *, is_tail: bool = False) -> Content:
+        """Return the content of a part, the first one with the speaker above it."""
+        body = markdown_text.render(text)
+        if self._head is not None:
+            body = Content.assemble(self._head, "\n", body)
+        if not is_tail:
             self._head = None
         return body
 
 
 class Thinking(Static, can_focus=True):
-    """What a model thinks: dim, apart, three lines while it comes, one line afterwards; Enter or a click shows all of it."""
+    """The thinking of a model: three lines while streamed, then one line that can be expanded."""
 
     DEFAULT_CSS = """
     Thinking { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; color: $quiet; }
@@ -287,7 +280,7 @@ class Thinking(Static, can_focus=True):
     def __init__(self) -> None:
         super().__init__("", markup=False)
         self.text = ""
-        self.open = False
+        self.is_open = False
         self._started = time.monotonic()
         self._seconds: float | None = None
         self._drawn_at = 0.0
@@ -299,13 +292,13 @@ class Thinking(Static, can_focus=True):
             self._draw()
 
     def finish(self) -> None:
-        """Fold it to one line."""
+        """Collapse the thinking to one line."""
         if self._seconds is None:
             self._seconds = time.monotonic() - self._started
             self._draw()
 
     def action_open(self) -> None:
-        self.open = not self.open
+        self.is_open = not self.is_open
         self._draw()
 
     def on_click(self) -> None:
@@ -317,17 +310,19 @@ class Thinking(Static, can_focus=True):
         if self._seconds is None:
             head, body = "Thinking…", "\n".join(text.split("\n")[-3:])[-400:]
         else:
-            head, body = (
-                f"{'▾' if self.open else '▸'} Thought for {self._seconds:.0f} s",
-                text if self.open else "",
-            )
+            head = f"{'▾' if self.is_open else '▸'} Thought for {self._seconds:.0f} s"
+            body = text if self.is_open else ""
         self.update(Content.styled(f"{head}\n{body}" if body else head, "italic"))
 
 
 class Transcript(VerticalScroll):
-    """All entries, newest at the bottom and in view unless the person scrolled up."""
+    """The scrolling list of entries, kept at its end unless the user scrolls up."""
 
-    DEFAULT_CSS = "Transcript { height: 1fr; padding: 1 0 0 0; scrollbar-size-vertical: 1; background: $surface; }"
+    DEFAULT_CSS = """
+    Transcript {
+        height: 1fr; padding: 1 0 0 0; scrollbar-size-vertical: 1; background: $surface;
+    }
+    """
     BINDING_GROUP_TITLE = "Conversation"
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -335,40 +330,44 @@ class Transcript(VerticalScroll):
         self._streaming: Streaming | None = None
         self._thinking: Thinking | None = None
         self._entries: list[TranscriptEntry] = []
-        """What was said, as far as it is finished and can be shown again."""
+        """The finished entries, including those that are not on the screen."""
         self._first = 0
-        """Where in it the entries on the screen begin."""
+        """The index of the first entry on the screen."""
 
     def on_mount(self) -> None:
         self.anchor()
 
     def add_entry(self, speaker: Speaker, text: str, *, mark: str = "") -> None:
-        """Add an entry of plain text; an agent's text is Markdown. A `mark` below says that it is not whole."""
+        """Add an entry of plain text, or of Markdown for an agent.
+
+        `mark` is a remark below an incomplete answer.
+        """
         entry = TranscriptEntry(speaker, text, datetime.now(), mark)
         self._entries.append(entry)
         self.mount(_widget_of(entry))
         self._prune()
 
-    def cite(self, cited: Citations) -> None:
-        """List below an answer what it rests on, if it rests on anything."""
-        if cited.sources or cited.besides:
-            entry = TranscriptEntry("note", "", datetime.now(), cited=cited)
+    def cite(self, citations: Citations) -> None:
+        """List the citations of an answer below it, if there are any."""
+        if citations:
+            entry = TranscriptEntry("note", "", datetime.now(), citations=citations)
             self._entries.append(entry)
             self.mount(_widget_of(entry))
             self._prune()
 
     @property
     def last_answer(self) -> str:
-        """What the agent said last, as Markdown; "" when it said nothing."""
-        return next((told.text for told in reversed(self._entries) if told.speaker == "agent"), "")
+        """The latest answer of the agent as Markdown, or an empty string."""
+        answers = (entry.text for entry in reversed(self._entries) if entry.speaker == "agent")
+        return next(answers, "")
 
-    def load_entries(self, told: Sequence[TranscriptEntry]) -> None:
-        """Show a kept conversation instead of this one; only its end is drawn."""
+    def load_entries(self, entries: Sequence[TranscriptEntry]) -> None:
+        """Show another conversation, initially only its latest entries."""
         self.clear()
-        self._entries = list(told)
+        self._entries = list(entries)
         self._first = max(0, len(self._entries) - AT_ONCE)
-        shown = [_widget_of(entry) for entry in self._entries[self._first :]]
-        self.mount(*([Earlier(self._first)] if self._first else []), *shown)
+        widgets = [_widget_of(entry) for entry in self._entries[self._first :]]
+        self.mount(*([Earlier(self._first)] if self._first else []), *widgets)
         self.anchor()
 
     def show_earlier(self) -> None:
@@ -376,11 +375,11 @@ class Transcript(VerticalScroll):
         if not self._first:
             return
         start = max(0, self._first - AT_ONCE)
-        shown = [_widget_of(entry) for entry in self._entries[start : self._first]]
+        widgets = [_widget_of(entry) for entry in self._entries[start : self._first]]
         self._first = start
-        old = self.query(Earlier).first()
-        self.mount(*([Earlier(start)] if start else []), *shown, before=0)
-        old.remove()
+        placeholder = self.query(Earlier).first()
+        self.mount(*([Earlier(start)] if start else []), *widgets, before=0)
+        placeholder.remove()
 
     def stream(self, text: str) -> None:
         """Add streamed text of an answer."""
@@ -398,58 +397,57 @@ class Transcript(VerticalScroll):
         self._thinking.append(text)
 
     def end_thinking(self) -> None:
-        """Fold the thinking, if there is any."""
+        """Collapse the current thinking, if there is any."""
         if self._thinking is not None:
             self._thinking.finish()
             self._thinking = None
 
     def end_stream(self, final: str | None = None, *, keep: bool = True, mark: str = "") -> None:
-        """The answer is complete: it becomes a frozen entry with `final` (or what came, and the `mark` after it), or goes away."""
+        """Turn the streamed answer into an entry, or remove it unless `keep`.
+
+        Its text is `final`, by default the streamed text, with the `mark` below it.
+        """
         self.end_thinking()
         streaming, self._streaming = self._streaming, None
-        text = final if final is not None else (streaming.text if streaming else "")
-        if (
-            streaming is not None
-            and keep
-            and text.strip() == streaming.text.strip()
-            and text.strip()
-        ):
+        streamed = streaming.text if streaming is not None else ""
+        text = streamed if final is None else final
+        keep = keep and bool(text.strip())
+        if streaming is not None and keep and text.strip() == streamed.strip():
             streaming.finish(mark)
             self._entries.append(TranscriptEntry("agent", text, datetime.now(), mark))
             self._prune()
             return
         if streaming is not None:
             streaming.remove()
-        if keep and text.strip():
+        if keep:
             self.add_entry("agent", text, mark=mark)
 
     def clear(self) -> None:
-        """Take everything away."""
+        """Remove all entries."""
         self._streaming = self._thinking = None
         self._entries, self._first = [], 0
         self.remove_children()
 
     def _prune(self) -> None:
-        """Take the oldest entries away while the person looks at the newest ones."""
-        surplus = len(self.children) - KEPT
+        """Remove the oldest entries if there are too many and the latest ones are in view."""
+        surplus = len(self.children) - MAX_ENTRIES
         if surplus < AT_ONCE // 2 or self.max_scroll_y - self.scroll_y > self.size.height:
             return
-        gone = [child for child in self.children[:surplus] if child is not self._streaming]
+        removed = [child for child in self.children[:surplus] if child is not self._streaming]
         self._first += sum(
-            isinstance(child, EntryWidget | Streaming | SourceList) for child in gone
+            isinstance(child, EntryWidget | Streaming | SourceList) for child in removed
         )
-        self.remove_children(gone)
+        self.remove_children(removed)
         self.mount(Earlier(self._first), before=0)
 
 
 def _widget_of(entry: TranscriptEntry) -> EntryWidget | SourceList:
-    if entry.cited is not None:
-        return SourceList(entry.cited)
-    body = (
-        markdown_text.render(entry.text)
-        if entry.speaker == "agent"
-        else Content(terminal_text.block(entry.text).strip())
-    )
+    if entry.citations is not None:
+        return SourceList(entry.citations)
+    if entry.speaker == "agent":
+        body = markdown_text.render(entry.text)
+    else:
+        body = Content(terminal_text.block(entry.text).strip())
     if entry.mark:
         body = Content.assemble(body, (f"\n╌ {entry.mark}", "$warning"))
     return EntryWidget(entry.speaker, body, at=entry.at)
@@ -471,25 +469,21 @@ def _head(speaker: Speaker, at: datetime) -> Content:
     )
 
 
-MOST = 12
-"""Notes of each kind that are listed; the others are counted, and /files lists all."""
-
-
 class Source(Static, can_focus=True):
-    """One note. Enter or a click shows it, `o` opens it in Obsidian."""
+    """A note; Enter or a click shows it, `o` opens it in Obsidian."""
 
     DEFAULT_CSS = """
     Source { height: 1; width: auto; max-width: 100%; padding: 0 1 0 3; color: $quiet; }
-    Source.-rests { color: $primary; }
+    Source.-cited { color: $primary; }
     Source:focus { background: $boost; text-style: underline; }
     """
     BINDINGS = bindings("conversation")
 
-    def __init__(self, path: str, *, rests: bool) -> None:
+    def __init__(self, path: str, *, is_cited: bool) -> None:
         super().__init__(
             Content(terminal_text.shortened(path, 200)),
             markup=False,
-            classes="-rests" if rests else "",
+            classes="-cited" if is_cited else "",
         )
         self.path = path
 
@@ -505,24 +499,26 @@ class Source(Static, can_focus=True):
 
 
 class SourceList(Vertical):
-    """The notes that an answer rests on, and apart from them what else the model was shown."""
+    """The sources of an answer, then the other notes that were sent to the model."""
 
     DEFAULT_CSS = """
     SourceList { height: auto; margin: 0 1 1 1; }
     SourceList > .-head { height: 1; padding: 0 2; color: $quiet; }
     """
 
-    def __init__(self, cited: Citations) -> None:
-        super().__init__(*_lines(cited))
+    def __init__(self, citations: Citations) -> None:
+        super().__init__(*_source_widgets(citations))
 
 
-def _lines(cited: Citations) -> Iterator[Widget]:
-    for title, paths, rests in (
-        ("Sources", cited.sources, True),
-        ("Also sent, and not named in the answer", cited.besides, False),
+def _source_widgets(citations: Citations) -> Iterator[Widget]:
+    for title, paths, is_cited in (
+        ("Sources", citations.sources, True),
+        ("Also sent, but not cited", citations.also_sent, False),
     ):
         if paths:
             yield Static(title, markup=False, classes="-head")
-            yield from (Source(path, rests=rests) for path in paths[:MOST])
-        if len(paths) > MOST:
-            yield Static(f"and {len(paths) - MOST} more: /files", markup=False, classes="-head")
+            yield from (Source(path, is_cited=is_cited) for path in paths[:MAX_SOURCES])
+        if len(paths) > MAX_SOURCES:
+            yield Static(
+                f"and {len(paths) - MAX_SOURCES} more: /files", markup=False, classes="-head"
+            )
