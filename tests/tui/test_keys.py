@@ -96,7 +96,7 @@ async def test_sentences_name_the_keys_that_are_in_force() -> None:
         "error.copy": "y",
     }
     async with driving(size=(200, 50), settings=LiveSettings(current=Settings(keymap=keys))) as app:
-        assert "Ctrl+G opens one by a few letters" in app.screen()
+        assert "Ctrl+G opens a note by part of its name" in app.screen()
         await app.send("tidy the selection")
         assert "Ctrl+G opens a note" in app.hint()
         await app.press("f9")
