@@ -286,7 +286,7 @@ async def test_the_log_names_what_happened_in_words() -> None:
         await app.press("a")
         log = app.main.query_one(RunLog)
         words = [log.draw_row(row, 80).plain.split()[1] for row in log.rows]
-        assert words == ["applied", "again", "applied", "skipped", "failed"]
+        assert words == ["applied", "retry", "applied", "skipped", "failed"]
 
 
 async def test_cancelling_a_run_stops_after_the_current_file_and_shows_a_result() -> None:
