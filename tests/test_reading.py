@@ -15,7 +15,6 @@ PENDING = {
     "dataclass",
     "journal",
     "integrations",
-    "obsidian",
     "offline",
     "providers",
     "services",

@@ -1,1 +1,1 @@
-"""A running Obsidian beside this program: finding it, asking it, and letting it change what it holds open."""
+"""A running Obsidian: how to find it, send it requests, and edit the notes that it has open."""

@@ -1,8 +1,9 @@
-"""Changing the notes that are open in Obsidian through its editor: what is typed is saved first, then one step of the editor's undo.
+"""Edits of notes that are open in Obsidian, through its editor.
 
-Only notes in source view go this way, with plain line ends, without a byte order mark and of at most 200 KB, because what an editor makes of
-others is not certain. The rest is written on the disk, and Obsidian loads it again. A change is a few replaced places, in UTF-16 units, as small
-as is cheap to find out.
+Unsaved text is saved first, and the edit is one step of the editor's undo. Only notes in source
+view are edited like this, with Unix line ends, without a byte order mark and of at most 200 KB: how
+an editor treats other notes is not certain. They are changed on the disk, and Obsidian reloads
+them. An edit is a list of replaced ranges in UTF-16 units, as small as can be computed quickly.
 """
 
 from __future__ import annotations
@@ -26,81 +27,93 @@ from obsidian_agent.obsidian.live import Obsidian
 from obsidian_agent.obsidian.transport import Unreachable
 
 LARGEST: Final = 200_000
-"""Bytes of the largest note that is changed through the editor."""
+"""Size of the largest note that is changed through the editor, in bytes."""
 
 _BOM: Final = "\ufeff".encode()
 _CLOSED: Final = frozenset({"NOT_OPEN", "NOT_SOURCE"})
-_UNDONE: Final = frozenset(
+"""Codes of the companion for a note that must be changed on the disk."""
+_UNCHANGED: Final = frozenset(
     {"DIFFERENT", "BAD_REQUEST", "PROTOCOL", "OTHER_VAULT", "UNKNOWN_ACTION", "TOO_LARGE"}
 )
+"""Codes of the companion for a note that it did not change."""
+_MAX_PAIRS: Final = 250_000
+"""Pairs of lines up to which differing lines are compared in detail."""
+
+_Hunk = tuple[int, int, int, int]
+"""Start and end in the old text, start and end in the new one, in characters or lines."""
 
 
 @dataclass(slots=True)
 class OpenNotes:
-    """The files that were open in Obsidian when they were settled (`OpenFiles` in vault/filesystem/store.py)."""
+    """The notes that Obsidian had open when it saved them (`OpenFiles` of the vault's store)."""
 
     companion: CompanionClient | None
     files: Mapping[str, SavedFile]
     warnings: list[Problem] = field(default_factory=list)
 
     def is_open(self, path: str) -> bool:
-        """Whether the file is open."""
+        """Return True if the file is open."""
         return path in self.files
 
     def write(self, path: str, before: bytes, after: bytes) -> bool:
-        """Have an open note changed; False when that has to be done on the disk. Raises as `OpenFiles.write`."""
+        """Change an open note in the editor. Return False if it must be changed on the disk.
+
+        Raises the same errors as `OpenFiles.write`.
+        """
         if self.companion is None:
             return False
-        why = (
-            "it is not open for editing"
-            if self.files[path].mode != "source"
-            else _unfit(before) or _unfit(after)
-        )
-        if why is None:
+        if self.files[path].mode != "source":
+            reason: str | None = "it is not open for editing"
+        else:
+            reason = _unsupported(before) or _unsupported(after)
+        if reason is None:
             old, new = before.decode(), after.decode()
             try:
                 self.companion.edit(path, _hash(before), _hash(after), text_changes(old, new))
             except Unreachable as error:
                 if error.sent:
                     raise
-                why = "Obsidian was closed meanwhile"
+                reason = "Obsidian was closed meanwhile"
             except CompanionUnavailable as error:
                 if error.sent:
                     raise
-                why = "the plugin was switched off meanwhile"
+                reason = "the plugin was turned off meanwhile"
             except ObsidianError as error:
                 if error.code == "STALE":
                     raise Conflict(
                         f"{path} was changed in Obsidian meanwhile.", path=path
                     ) from error
-                if error.code in _UNDONE:
+                if error.code in _UNCHANGED:
                     raise VaultError(
                         f"{path} could not be changed in Obsidian: {error.message}", path=path
                     ) from error
                 if error.code not in _CLOSED:
                     raise
-                why = "it is not open for editing any more"
+                reason = "it is no longer open for editing"
             else:
                 return True
-        message = f"{path} is open in Obsidian and is changed on the disk, because {why}. Obsidian loads it again."
+        message = (
+            f"{path} is open in Obsidian and is changed on the disk, because {reason}. "
+            "Obsidian reloads it."
+        )
         self.warnings.append(Problem("OPEN_IN_OBSIDIAN", message, path=path))
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class ObsidianEditor:
-    """The notes that are open in Obsidian (`Editor` in vault/filesystem/store.py)."""
+    """Obsidian as the editor of open notes (`Editor` of the vault's store)."""
 
     obsidian: Obsidian
 
     def save(
         self, paths: Iterable[str] | None, *, require_answer: bool = False
     ) -> OpenNotes | None:
-        """Have what is typed saved. Raises as `Editor.save`."""
+        """Save unsaved text. Raises the same errors as `Editor.save`."""
         try:
             companion = self.obsidian.companion()
-            concerned = _among(companion.context().open, paths)
-            settled = companion.save(concerned) if concerned else ()
+            open_paths = _filter(companion.context().open, paths)
+            files = companion.save(open_paths) if open_paths else ()
         except (Unreachable, CompanionUnavailable) as error:
             if not error.sent:
                 return None
@@ -109,41 +122,41 @@ class ObsidianEditor:
             return OpenNotes(None, {}, [error.problem()])
         except ObsidianError as error:
             return OpenNotes(None, {}, [error.problem()])
-        files = {file.path: file for file in settled if file.open}
-        for file in files.values():
+        open_files = {file.path: file for file in files if file.open}
+        for file in open_files.values():
             if not file.saved:
                 raise Conflict(
-                    f"{file.path} has words in Obsidian that could not be saved.",
+                    f"{file.path} has unsaved text in Obsidian that could not be saved.",
                     path=file.path,
                     hint="Save or close it there, and try again.",
                 )
-        return OpenNotes(companion, files) if files else None
+        return OpenNotes(companion, open_files) if open_files else None
 
 
-def _among(open_paths: Iterable[str], paths: Iterable[str] | None) -> list[str]:
-    """The open files that are one of these paths, or below one."""
+def _filter(open_paths: Iterable[str], paths: Iterable[str] | None) -> list[str]:
+    """Return the open files that are one of these paths, or below one."""
     if paths is None:
         return list(open_paths)
-    wanted = set(paths)
+    selected = set(paths)
 
-    def concerned(path: str) -> bool:
+    def is_selected(path: str) -> bool:
         while path:
-            if path in wanted:
+            if path in selected:
                 return True
             path = path.rpartition("/")[0]
         return False
 
-    return [path for path in open_paths if concerned(path)]
+    return [path for path in open_paths if is_selected(path)]
 
 
-def _unfit(data: bytes) -> str | None:
-    """Why a text does not go through the editor."""
+def _unsupported(data: bytes) -> str | None:
+    """Return why a text cannot be written through the editor, or None."""
     if len(data) > LARGEST:
         return f"it is larger than {LARGEST // 1000} KB"
     if b"\r" in data:
-        return "its lines end as on Windows"
+        return "it has Windows line ends"
     if data.startswith(_BOM):
-        return "it begins with a byte order mark"
+        return "it starts with a byte order mark"
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -155,61 +168,56 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-_MOST_PAIRS: Final = 250_000
-"""Pairs of lines up to which the lines that differ are compared closely."""
-
-_Hunk = tuple[int, int, int, int]
-"""From and to in the old text, from and to in the new one, in characters."""
-
-
 def text_changes(old: str, new: str) -> list[TextChange]:
-    """What leads from `old` to `new`: ascending, not overlapping, offsets in `old`. [] for equal texts."""
+    """Return the changes from `old` to `new`, ascending and not overlapping.
+
+    Their offsets are in `old`.
+    """
     changes: list[TextChange] = []
-    at = units = 0
+    position = units = 0
     for start, end, new_start, new_end in _hunks(old, new):
-        units += _units(old[at:start])
+        units += _units(old[position:start])
         length = _units(old[start:end])
         changes.append((units, units + length, new[new_start:new_end]))
-        at, units = end, units + length
+        position, units = end, units + length
     return changes
 
 
 def _hunks(old: str, new: str) -> Iterator[_Hunk]:
-    start, end, _, new_end = _cut(old, new, (0, len(old), 0, len(new)))
-    lines, new_lines = (
-        old[start:end].splitlines(keepends=True),
-        new[start:new_end].splitlines(keepends=True),
-    )
-    places = list(accumulate(map(len, lines), initial=start))
-    new_places = list(accumulate(map(len, new_lines), initial=start))
+    start, end, _, new_end = _trimmed(old, new, (0, len(old), 0, len(new)))
+    lines = old[start:end].splitlines(keepends=True)
+    new_lines = new[start:new_end].splitlines(keepends=True)
+    offsets = list(accumulate(map(len, lines), initial=start))
+    new_offsets = list(accumulate(map(len, new_lines), initial=start))
     for first, last, new_first, new_last in _blocks(lines, new_lines):
-        yield _cut(
-            old, new, (places[first], places[last], new_places[new_first], new_places[new_last])
-        )
+        hunk = (offsets[first], offsets[last], new_offsets[new_first], new_offsets[new_last])
+        yield _trimmed(old, new, hunk)
 
 
-def _cut(old: str, new: str, hunk: _Hunk) -> _Hunk:
-    """The hunk without what is equal at its beginning and its end."""
+def _trimmed(old: str, new: str, hunk: _Hunk) -> _Hunk:
+    """Return a hunk without equal text at its start and end."""
     start, end, new_start, new_end = hunk
-    one, other = old[start:end], new[new_start:new_end]
-    ahead = len(commonprefix([one, other]))
-    behind = len(commonprefix([one[ahead:][::-1], other[ahead:][::-1]]))
-    return start + ahead, end - behind, new_start + ahead, new_end - behind
+    old_part, new_part = old[start:end], new[new_start:new_end]
+    prefix = len(commonprefix([old_part, new_part]))
+    suffix = len(commonprefix([old_part[prefix:][::-1], new_part[prefix:][::-1]]))
+    return start + prefix, end - suffix, new_start + prefix, new_end - suffix
 
 
 def _blocks(lines: list[str], new_lines: list[str]) -> Iterator[_Hunk]:
-    """The runs of lines that differ. Lines that only changed in their place are found by going along both; else few are compared closely."""
+    """Yield the runs of lines that differ.
+
+    Texts with the same number of lines are compared line by line, other small ones in detail.
+    """
     if len(lines) == len(new_lines):
-        differ = [one != other for one, other in zip(lines, new_lines, strict=True)]
+        differ = [old != new for old, new in zip(lines, new_lines, strict=True)]
         for is_different, run in groupby(range(len(lines)), key=differ.__getitem__):
             if is_different:
-                at = list(run)
-                yield at[0], at[-1] + 1, at[0], at[-1] + 1
-    elif len(lines) * len(new_lines) <= _MOST_PAIRS:
-        for what, first, last, new_first, new_last in SequenceMatcher(
-            None, lines, new_lines, autojunk=False
-        ).get_opcodes():
-            if what != "equal":
+                numbers = list(run)
+                yield numbers[0], numbers[-1] + 1, numbers[0], numbers[-1] + 1
+    elif len(lines) * len(new_lines) <= _MAX_PAIRS:
+        matcher = SequenceMatcher(None, lines, new_lines, autojunk=False)
+        for kind, first, last, new_first, new_last in matcher.get_opcodes():
+            if kind != "equal":
                 yield first, last, new_first, new_last
     else:
         yield 0, len(lines), 0, len(new_lines)

@@ -1,11 +1,14 @@
-"""The Obsidian beside this program, for one vault: what it can be asked, and by which way.
+"""The running Obsidian that has a vault open, and the channels to it.
 
-The ways, best first: the companion (our plugin), Obsidian's own command line, an `obsidian://` address, which the desktop hands on and nothing comes
-back of, and the file `workspace.json`. Each call takes the best one that answers. Nothing is kept between calls, because Obsidian may start and
-end at any time; while it does not run, a call costs a look for its socket.
+The channels are, best first: the companion (our plugin), Obsidian's own command line, an
+`obsidian://` address, which the desktop forwards without a reply, and the file `workspace.json`.
+Each call uses the best one that works. Nothing is cached between calls, because Obsidian may start
+and quit at any time. While it is not running, a call costs one check for its socket.
 
-The command line knows no selection, and no names of commands. Values lose their backslashes (`\\n` becomes a line end), so what holds one, or a
-control character, is not handed over. Before each call the window is asked which folder it has open: the id alone does not say who answers.
+The command line has neither the selection nor the names of commands. It strips backslashes from
+values (and `\\n` becomes a line end), so values with a backslash or a control character are not
+sent. Before each call, Obsidian is asked which folder the window has open: the vault's id alone
+does not prove which window answers.
 
 Source: Obsidian help, "Obsidian URI" and "Obsidian CLI".
 """
@@ -34,73 +37,86 @@ from obsidian_agent.obsidian.transport import ANSWER_SECONDS, Transport, Unreach
 
 ChannelName = Literal["companion", "cli", "uri", "workspace"]
 
-CAN: Final[dict[ChannelName, tuple[str, ...]]] = {
+CAPABILITIES: Final[dict[ChannelName, tuple[str, ...]]] = {
     "companion": ("activeFile", "selection", "edit", "openFile", "listCommands", "runCommands"),
     "cli": ("activeFile", "openFile", "listCommands", "runCommands"),
     "uri": ("openFile",),
     "workspace": ("activeFile",),
 }
 
+_FAILED: Final = re.compile(
+    r'Error\b|Command ".*" not found|Missing required parameter|Vault not found', re.DOTALL
+)
+_PATH_ROW: Final = re.compile(r"^path[:\t ]+(.+)$", re.MULTILINE)
+_UNSAFE: Final = re.compile(r"[\\\x00-\x1f\x7f]")
+
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One way to Obsidian: what it is good for, whether it works now, and through what, or why not and what to do."""
+    """A channel to Obsidian."""
 
     name: ChannelName
     works: bool
     why: str
+    """The connection that it uses, or why it does not work and what to do."""
 
     @property
     def can(self) -> tuple[str, ...]:
-        """What it is good for."""
-        return CAN[self.name]
+        """The requests that the channel supports."""
+        return CAPABILITIES[self.name]
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All ways, best first; `best` is the first that works."""
+    """The status of all channels, best first."""
 
     channels: tuple[Channel, ...]
 
     @property
     def best(self) -> ChannelName | None:
-        """The best way that works now."""
-        return next((way.name for way in self.channels if way.works), None)
+        """The first channel that works."""
+        return next((channel.name for channel in self.channels if channel.works), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveFile:
-    """The file in front in Obsidian, as a vault path. `may_be_old`: it stands in a file that Obsidian writes now and then."""
+    """The active file in Obsidian."""
 
     path: str
+    """The vault path."""
     via: ChannelName
     may_be_old: bool = False
+    """True if it is from a file that Obsidian writes only now and then."""
 
 
 class Obsidian:
-    """What a running Obsidian can do for the vault in `folder` (a real path); `workspace` reads its workspace.json. Methods may block.
+    """The Obsidian that may have the vault in `folder` (a real path) open.
 
-    `patience` is how many seconds an answer may take.
+    `workspace` reads its workspace.json. `timeout` is the time limit for a reply in seconds.
+    Methods may block.
     """
 
     def __init__(
         self, folder: str, workspace: Callable[[], object], timeout: float = ANSWER_SECONDS
     ) -> None:
         self._folder = folder
-        self._patience = timeout
+        self._timeout = timeout
         self._workspace = workspace
 
     def companion(self) -> CompanionClient:
-        """The companion, not asked yet. Raises `ObsidianError` when Obsidian cannot be reached."""
-        transport, vault = self._reach()
+        """Return a client of the companion, without sending a request.
+
+        Raises `ObsidianError` if Obsidian is unreachable.
+        """
+        transport, vault = self._connect()
         return CompanionClient(transport, vault, self._folder)
 
     def _core(self) -> CoreCommands:
-        transport, vault = self._reach()
+        transport, vault = self._connect()
         return CoreCommands(transport, self._folder, vault.id)
 
-    def _reach(self) -> tuple[Transport, KnownVault]:
-        transport = find_transport(self._patience)
+    def _connect(self) -> tuple[Transport, KnownVault]:
+        transport = find_transport(self._timeout)
         vault = known_vault(self._folder)
         if vault is None:
             raise Unreachable(
@@ -110,14 +126,14 @@ class Obsidian:
         return transport, vault
 
     def context(self) -> LiveContext | None:
-        """What the person looks at, with the selection; None where no companion answers."""
+        """Return the active file and selection, or None if no companion answers."""
         try:
             return self.companion().context()
         except ObsidianError:
             return None
 
     def active_file(self) -> ActiveFile | None:
-        """The file in front, by the best way that can tell it."""
+        """Return the active file from the best channel that knows it."""
         try:
             path = self.companion().context().active
             return None if path is None else ActiveFile(path, "companion")
@@ -133,7 +149,10 @@ class Obsidian:
         return None if path is None else ActiveFile(path, "workspace", may_be_old=True)
 
     def open(self, path: str, line: int | None = None, *, new_pane: bool = False) -> ChannelName:
-        """Show a file (a vault path) at a line (from 1); the way it went. Raises `ObsidianError` when there is none."""
+        """Open a file (a vault path) at a line (from 1), and return the channel used.
+
+        Raises `ObsidianError` if there is none.
+        """
         try:
             if self.companion().open(path, line, new_pane=new_pane):
                 return "companion"
@@ -147,17 +166,20 @@ class Obsidian:
                 pass
         if open_by_uri(os.path.join(self._folder, path), new_pane=new_pane):
             return "uri"
-        raise ObsidianError("There is no desktop here that could open Obsidian.")
+        raise ObsidianError("There is no desktop that could open Obsidian.")
 
     def commands(self) -> tuple[ObsidianCommand, ...]:
-        """The commands that can be run now. Raises `ObsidianError` when Obsidian cannot be asked."""
+        """Return the commands that can be run now. Raises `ObsidianError`."""
         try:
             return self.companion().commands()
         except CompanionUnavailable:
             return self._core().commands()
 
     def run(self, id: str, name: str) -> None:
-        """Run the command that was shown with this id and name. Raises `ObsidianError` when it is another by now, or was not executed."""
+        """Run the command that was displayed with this id and name.
+
+        Raises `ObsidianError` if the command has changed since, or was not executed.
+        """
         try:
             executed = self.companion().run(id, name)
         except CompanionUnavailable:
@@ -174,58 +196,66 @@ class Obsidian:
                 )
 
     def status(self) -> Status:
-        """How each way stands now. Asks Obsidian."""
-        companion, cli = self._asked()
-        uri = (
-            Channel("uri", True, "The desktop opens it.")
-            if opener() is not None
-            else Channel("uri", False, "There is no desktop here.")
-        )
-        known = active_file(self._workspace())
-        why = "It names no open file." if known is None else f"It names {known}, which may be old."
-        return Status((companion, cli, uri, Channel("workspace", known is not None, why)))
+        """Return the status of every channel. Sends requests to Obsidian."""
+        companion, cli = self._request_channels()
+        has_desktop = opener() is not None
+        reason = "The desktop opens it." if has_desktop else "There is no desktop here."
+        uri = Channel("uri", has_desktop, reason)
+        path = active_file(self._workspace())
+        reason = "It names no open file." if path is None else f"It names {path}, which may be old."
+        workspace = Channel("workspace", path is not None, reason)
+        return Status((companion, cli, uri, workspace))
 
-    def _asked(self) -> tuple[Channel, Channel]:
-        """How the companion and the command line stand. When one finds Obsidian out of reach, the other need not wait for that too."""
+    def _request_channels(self) -> tuple[Channel, Channel]:
+        """Return the status of the companion and the command line.
+
+        If Obsidian is unreachable for one, the other is not tried.
+        """
         companion = None
         try:
-            through = f"It answers through {self._reach()[0].name}."
+            connection = f"It answers through {self._connect()[0].name}."
             try:
                 self.companion().context()
-                companion = Channel("companion", True, through)
+                companion = Channel("companion", True, connection)
             except Unreachable:
                 raise
             except ObsidianError as error:
                 companion = Channel("companion", False, error.problem().message)
             self._core().check()
-            return companion, Channel("cli", True, through)
+            return companion, Channel("cli", True, connection)
         except ObsidianError as error:
-            why = error.problem().message
-            return companion or Channel("companion", False, why), Channel("cli", False, why)
+            reason = error.problem().message
+            return (
+                companion or Channel("companion", False, reason),
+                Channel("cli", False, reason),
+            )
 
 
-def open_address(place: str, *, new_pane: bool = False) -> str:
-    """The address that shows the file at `place` (absolute)."""
-    return f"obsidian://open?path={quote(place, safe='')}{'&paneType=split' if new_pane else ''}"
+def open_address(path: str, *, new_pane: bool = False) -> str:
+    """Return the address that opens a file (an absolute path) in Obsidian."""
+    return f"obsidian://open?path={quote(path, safe='')}{'&paneType=split' if new_pane else ''}"
 
 
 def opener() -> str | None:
-    """The program of the desktop that opens addresses ("" on Windows, where the system does); None without a desktop."""
+    """Return the desktop's program that opens addresses, or None without a desktop.
+
+    On Windows it is "", because the system opens them itself.
+    """
     if sys.platform == "win32":
         return ""
-    name = (
-        "open"
-        if sys.platform == "darwin"
-        else "xdg-open"
-        if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-        else ""
-    )
-    return shutil.which(name) if name else None
+    if sys.platform == "darwin":
+        return shutil.which("open")
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return shutil.which("xdg-open")
+    return None
 
 
-def open_by_uri(place: str, *, new_pane: bool = False) -> bool:
-    """Ask the desktop to show the file at `place` (absolute) in Obsidian. False where there is no desktop to ask. Does not wait."""
-    address, program = open_address(place, new_pane=new_pane), opener()
+def open_by_uri(path: str, *, new_pane: bool = False) -> bool:
+    """Have the desktop open a file (an absolute path) in Obsidian, without waiting for it.
+
+    Returns False if there is no desktop.
+    """
+    address, program = open_address(path, new_pane=new_pane), opener()
     if program is None:
         return False
     if sys.platform == "win32":
@@ -241,32 +271,28 @@ def open_by_uri(place: str, *, new_pane: bool = False) -> bool:
     return True
 
 
-_FAILED: Final = re.compile(
-    r'Error\b|Command ".*" not found|Missing required parameter|Vault not found', re.DOTALL
-)
-_PATH_ROW: Final = re.compile(r"^path[:\t ]+(.+)$", re.MULTILINE)
-_UNSAFE: Final = re.compile(r"[\\\x00-\x1f\x7f]")
-
-
 @dataclass(frozen=True, slots=True)
 class CoreCommands:
-    """The command line of the Obsidian that has the vault in `folder` (a real path) open. Methods block, and raise `ObsidianError`."""
+    """The command line of the Obsidian that has the vault in `folder` (a real path) open.
+
+    Methods block, and raise `ObsidianError`.
+    """
 
     transport: Transport
     folder: str
     vault_id: str
 
     def check(self) -> None:
-        """Whether this vault is what answers."""
-        found = self._call("vault", "info=path")
-        if os.path.realpath(found) != self.folder:
+        """Raise `ObsidianError` unless the window that answers has this vault open."""
+        path = self._call("vault", "info=path")
+        if os.path.realpath(path) != self.folder:
             raise ObsidianError(
                 "The Obsidian that answers has another vault open.",
                 hint="Open this vault in Obsidian.",
             )
 
     def active_file(self) -> str | None:
-        """The vault path of the active file; None when there is none."""
+        """Return the vault path of the active file, or None."""
         self.check()
         try:
             row = _PATH_ROW.search(self._call("file"))
@@ -275,12 +301,12 @@ class CoreCommands:
         return row[1].strip() if row else None
 
     def open(self, path: str, *, new_pane: bool = False) -> None:
-        """Show a file."""
+        """Open a file."""
         self.check()
         self._call("open", f"path={_safe(path)}", *(["newtab"] if new_pane else []))
 
     def commands(self) -> tuple[ObsidianCommand, ...]:
-        """All commands. The ids stand for the names, which this way does not know."""
+        """Return all commands. Their names are their ids, because the command line has no names."""
         self.check()
         ids = (line.split("\t")[0].strip() for line in self._call("commands").splitlines())
         return tuple(ObsidianCommand(id=id, name=id, source=source_of(id)) for id in ids if id)
@@ -291,21 +317,21 @@ class CoreCommands:
         self._call("command", f"id={_safe(id)}")
 
     def _call(self, *argv: str) -> str:
-        answer = self.transport.ask([f"vault={self.vault_id}", *argv])
-        if _FAILED.match(answer):
-            raise ObsidianError(f"Obsidian says: {answer.splitlines()[0][:200]}", code="FAILED")
-        return answer
+        reply = self.transport.request([f"vault={self.vault_id}", *argv])
+        if _FAILED.match(reply):
+            raise ObsidianError(f"Obsidian reports: {reply.splitlines()[0][:200]}", code="FAILED")
+        return reply
 
 
 def source_of(id: str) -> str:
-    """The plugin that a command belongs to, which is what stands before the colon."""
+    """Return the plugin that a command belongs to: the part of its id before the colon."""
     return id.partition(":")[0]
 
 
 def _safe(value: str) -> str:
     if _UNSAFE.search(value):
         raise ObsidianError(
-            "Obsidian's command line cannot take a backslash or a control character.",
+            "Obsidian's command line cannot receive a backslash or a control character.",
             code="BAD_REQUEST",
         )
     return value

@@ -1,10 +1,12 @@
-"""Asking the command line of a running Obsidian: over its socket, else by its own program `obsidian-cli`.
+"""Requests to the command line of a running Obsidian.
 
-One line of ASCII JSON goes in, `{"argv": [...], "tty": false, "cwd": "..."}`; raw text comes back, then the connection is closed. The socket is
-`.obsidian-cli.sock` in `$XDG_RUNTIME_DIR` (Linux, else in the home folder, as on macOS) or, for Flatpak, below it; on Windows it is a named pipe.
-The exit code of the program says nothing: failures are printed as answers are.
+They use its socket, or its program `obsidian-cli`. A request is one line of ASCII JSON, `{"argv":
+[...], "tty": false, "cwd": "..."}`. The reply is raw text, after which Obsidian closes the
+connection. The socket is `.obsidian-cli.sock` in `$XDG_RUNTIME_DIR` or, for Flatpak, below it;
+without that variable and on macOS it is in the home folder. On Windows it is a named pipe. The
+program's exit code is meaningless: failures are printed like replies.
 
-Sources: Obsidian help, "Obsidian CLI"; what the app was seen to do, docs/companion.md.
+Sources: Obsidian help, "Obsidian CLI"; observed behavior of the app, docs/companion.md.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from obsidian_agent.errors import ObsidianError
 CONNECT_SECONDS: Final = 1.0
 ANSWER_SECONDS: Final = 10.0
 MAX_ANSWER: Final = 8 << 20
-"""Bytes of an answer that are read."""
+"""Length of the longest reply that is read, in bytes."""
 
 _SOCKET: Final = ".obsidian-cli.sock"
 _FLATPAK: Final = Path(".flatpak", "md.obsidian.Obsidian", "xdg-run")
@@ -38,7 +40,10 @@ _NOT_RUNNING: Final = "unable to find Obsidian"
 
 
 class Unreachable(ObsidianError):
-    """Obsidian cannot be asked at all. `sent`: it may have read the request, so nobody knows whether it does what was asked."""
+    """A failure to reach Obsidian.
+
+    `sent` is True if Obsidian may have read the request, and it is unknown whether it executes it.
+    """
 
     def __init__(self, message: str, *, hint: str | None = None, sent: bool = False) -> None:
         super().__init__(message, hint=hint)
@@ -46,21 +51,27 @@ class Unreachable(ObsidianError):
 
 
 class Transport(Protocol):
-    """A way to Obsidian's command line."""
+    """A connection to Obsidian's command line."""
 
     @property
     def name(self) -> str:
-        """What people are told of it."""
+        """The name for messages."""
 
-    def ask(self, argv: Sequence[str], wait: float = 0.0) -> str:
-        """What Obsidian prints; `wait` is how many seconds the request asks it to wait. Raises `Unreachable`."""
+    def request(self, argv: Sequence[str], wait: float = 0.0) -> str:
+        """Send a request and return the reply. Raises `Unreachable`.
+
+        `wait` is the time in seconds that the request makes Obsidian wait.
+        """
 
 
 def find_transport(timeout: float = ANSWER_SECONDS) -> Transport:
-    """The socket, else the program; `patience` is how many seconds an answer may take. Raises `Unreachable` when neither is here. Touches no socket."""
-    place = socket_path()
-    if place is not None:
-        return SocketTransport(place, timeout)
+    """Return the socket, or else the program, without connecting to it.
+
+    `timeout` is the time limit for a reply in seconds. Raises `Unreachable` if neither exists.
+    """
+    path = socket_path()
+    if path is not None:
+        return SocketTransport(path, timeout)
     program = shutil.which("obsidian-cli")
     if program is not None:
         return ProgramTransport(program, timeout)
@@ -71,16 +82,16 @@ def find_transport(timeout: float = ANSWER_SECONDS) -> Transport:
 
 
 def socket_path() -> str | None:
-    """Where the socket of this user's Obsidian lies, if there is one."""
+    """Return the path of the socket of this user's Obsidian, or None."""
     if sys.platform == "win32":
         import getpass
 
         pipe = rf"\\.\pipe\obsidian-cli-{getpass.getuser()}"
         return pipe if os.path.exists(pipe) else None
-    return next((str(place) for place in _socket_places() if _is_own_socket(place)), None)
+    return next((str(path) for path in _socket_paths() if _is_own_socket(path)), None)
 
 
-def _socket_places() -> Iterator[Path]:
+def _socket_paths() -> Iterator[Path]:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and sys.platform != "darwin":
         yield Path(runtime) / _SOCKET
@@ -88,110 +99,109 @@ def _socket_places() -> Iterator[Path]:
     yield Path.home() / _SOCKET
 
 
-def _is_own_socket(place: Path) -> bool:
+def _is_own_socket(path: Path) -> bool:
     try:
-        found = os.stat(place)
+        status = os.stat(path)
     except OSError:
         return False
-    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
+    return stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid()
 
 
 @dataclass(frozen=True, slots=True)
 class SocketTransport:
-    """The socket, or on Windows the pipe, at `place`."""
+    """A connection over the socket or, on Windows, the pipe."""
 
-    place: str
+    path: str
     timeout: float = ANSWER_SECONDS
 
     @property
     def name(self) -> str:
-        """What people are told of it."""
-        return f"the socket {self.place}"
+        """The name for messages."""
+        return f"the socket {self.path}"
 
-    def ask(self, argv: Sequence[str], wait: float = 0.0) -> str:
-        """What Obsidian prints. Raises `Unreachable`."""
-        request = (
-            json.dumps({"argv": list(argv), "tty": False, "cwd": os.path.expanduser("~")}).encode(
-                "ascii"
-            )
-            + b"\n"
-        )
-        talk = _ask_pipe if sys.platform == "win32" else _ask_socket
-        return _understood(talk(self.place, request, self.timeout + wait))
+    def request(self, argv: Sequence[str], wait: float = 0.0) -> str:
+        """Send a request and return the reply. Raises `Unreachable`."""
+        document = {"argv": list(argv), "tty": False, "cwd": os.path.expanduser("~")}
+        data = json.dumps(document).encode("ascii") + b"\n"
+        send = _send_to_pipe if sys.platform == "win32" else _send_to_socket
+        return _parse_reply(send(self.path, data, self.timeout + wait))
 
 
-def _ask_socket(place: str, request: bytes, seconds: float) -> bytes:
-    end = time.monotonic() + seconds
+def _send_to_socket(path: str, request: bytes, timeout: float) -> bytes:
+    end = time.monotonic() + timeout
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(CONNECT_SECONDS)
         try:
-            connection.connect(place)
+            connection.connect(path)
         except OSError as error:
             raise _not_running() from error
         try:
-            connection.settimeout(seconds)
+            connection.settimeout(timeout)
             connection.sendall(request)
-            answer = bytearray()
+            reply = bytearray()
             while True:
                 connection.settimeout(max(end - time.monotonic(), 0.001))
                 chunk = connection.recv(1 << 16)
                 if not chunk:
-                    return bytes(answer)
-                answer += chunk
-                if len(answer) > MAX_ANSWER:
+                    return bytes(reply)
+                reply += chunk
+                if len(reply) > MAX_ANSWER:
                     raise _too_long()
                 if time.monotonic() > end:
                     raise TimeoutError
         except TimeoutError as error:
-            raise _hangs(seconds) from error
+            raise _timed_out(timeout) from error
         except OSError as error:
             raise Unreachable(
-                f"Obsidian broke off while it was asked ({error.strerror or error}).", sent=True
+                f"Obsidian closed the connection ({error.strerror or error}).", sent=True
             ) from error
 
 
-def _ask_pipe(place: str, request: bytes, seconds: float) -> bytes:
-    """A pipe has no time limits of its own, so it is read in a thread that is left behind when it takes too long."""
-    answer: list[bytes | Exception] = []
+def _send_to_pipe(path: str, request: bytes, timeout: float) -> bytes:
+    """Send a request to a pipe.
 
-    def talk() -> None:
+    A pipe has no timeouts, so it is read in a thread, which is abandoned after the time limit.
+    """
+    result: list[bytes | Exception] = []
+
+    def communicate() -> None:
         try:
-            with open(place, "r+b", buffering=0) as pipe:
+            with open(path, "r+b", buffering=0) as pipe:
                 pipe.write(request)
                 data = bytearray()
                 while (chunk := pipe.read(1 << 16)) and len(data) <= MAX_ANSWER:
                     data += chunk
-                answer.append(bytes(data))
+                result.append(bytes(data))
         except OSError as error:
-            answer.append(error)
+            result.append(error)
 
-    thread = threading.Thread(target=talk, daemon=True, name="obsidian-pipe")
+    thread = threading.Thread(target=communicate, daemon=True, name="obsidian-pipe")
     thread.start()
-    thread.join(seconds)
-    if not answer:
-        raise _hangs(seconds)
-    found = answer[0]
-    if isinstance(found, Exception):
-        raise _not_running() from found
-    if len(found) > MAX_ANSWER:
+    thread.join(timeout)
+    if not result:
+        raise _timed_out(timeout)
+    reply = result[0]
+    if isinstance(reply, Exception):
+        raise _not_running() from reply
+    if len(reply) > MAX_ANSWER:
         raise _too_long()
-    return found
+    return reply
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramTransport:
-    """The program `obsidian-cli`, which talks to the socket itself."""
+    """A connection through the program `obsidian-cli`, which uses the socket itself."""
 
     program: str
     timeout: float = ANSWER_SECONDS
 
     @property
     def name(self) -> str:
-        """What people are told of it."""
+        """The name for messages."""
         return f"the program {self.program}"
 
-    def ask(self, argv: Sequence[str], wait: float = 0.0) -> str:
-        """What Obsidian prints. Raises `Unreachable`."""
+    def request(self, argv: Sequence[str], wait: float = 0.0) -> str:
+        """Send a request and return the reply. Raises `Unreachable`."""
         import tempfile
 
         with tempfile.TemporaryFile() as output:
@@ -209,24 +219,24 @@ class ProgramTransport:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-                raise _hangs(self.timeout + wait) from None
+                raise _timed_out(self.timeout + wait) from None
             if os.fstat(output.fileno()).st_size > MAX_ANSWER:
                 raise _too_long()
             output.seek(0)
-            return _understood(output.read(MAX_ANSWER))
+            return _parse_reply(output.read(MAX_ANSWER))
 
 
-def _understood(answer: bytes) -> str:
-    text = answer.decode("utf-8", "replace").strip()
-    first = text[:200]
-    if _TURNED_OFF in first:
+def _parse_reply(reply: bytes) -> str:
+    text = reply.decode("utf-8", "replace").strip()
+    start = text[:200]
+    if _TURNED_OFF in start:
         raise Unreachable(
             "Obsidian's command line is off.",
             hint="Turn it on in Settings > General > Command line interface.",
         )
-    if first.startswith(_NO_VAULT):
+    if start.startswith(_NO_VAULT):
         raise Unreachable("Obsidian does not have this vault open.", hint="Open it there once.")
-    if _NOT_RUNNING in first:
+    if _NOT_RUNNING in start:
         raise _not_running()
     return text
 
@@ -235,7 +245,7 @@ def _not_running() -> Unreachable:
     return Unreachable("Obsidian is not running.", hint="Start it.")
 
 
-def _hangs(seconds: float) -> Unreachable:
+def _timed_out(seconds: float) -> Unreachable:
     return Unreachable(
         f"Obsidian did not answer within {seconds:g} seconds.",
         hint="A dialog may be open in it.",

@@ -1,8 +1,9 @@
-"""Keeping up with what the person looks at in Obsidian, while they look at this program.
+"""A watcher of the active file and selection in Obsidian, while the user looks at this program.
 
-A request waits in Obsidian until something changes there (a long poll). Where Obsidian serves one request at a time that would keep all others
-waiting, so it is asked once a second instead; which it is, is found out when it first answers. Without an Obsidian there is a look for its socket every few
-seconds, and no thread waits for anything while nobody looks.
+A request waits in Obsidian until something changes there (a long poll). If Obsidian handles only
+one request at a time, that would block all others, so it is polled once a second instead; the first
+request determines which. Without a running Obsidian the watcher checks for its socket every few
+seconds. While it is inactive, its thread only waits.
 """
 
 from __future__ import annotations
@@ -21,75 +22,81 @@ if TYPE_CHECKING:
     from obsidian_agent.obsidian.live import Obsidian
 
 RETRY_SECONDS: Final = 3.0
+"""Seconds until the next attempt if Obsidian did not answer."""
 POLL_SECONDS: Final = 1.0
-"""Until an Obsidian that did not answer is asked again, and between two questions to one that cannot wait."""
+"""Seconds between two requests to an Obsidian that handles one at a time."""
 _TRIAL_SECONDS: Final = 0.8
 
 
 class Watcher:
-    """Calls `tell`, in a thread, with what the person looks at whenever that changes; None while no companion answers."""
+    """A thread that calls `report` whenever the context in Obsidian changes.
+
+    The context is None while no companion answers.
+    """
 
     def __init__(
-        self, open_obsidian: Callable[[], Obsidian], tell: Callable[[LiveContext | None], None]
+        self, open_obsidian: Callable[[], Obsidian], report: Callable[[LiveContext | None], None]
     ) -> None:
         self._open_obsidian = open_obsidian
-        self._tell = tell
-        self._looking = threading.Event()
+        self._report = report
+        self._active = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._serial: bool | None = None
+        """True if Obsidian handles one request at a time; None if that is unknown."""
 
     def set_active(self, active: bool) -> None:
-        """Whether somebody looks at this program; without that Obsidian is not asked. Does not block."""
+        """Start or pause watching. An inactive watcher sends no requests. Does not block."""
         if not active:
-            self._looking.clear()
+            self._active.clear()
             return
-        self._looking.set()
+        self._active.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, daemon=True, name="obsidian-watcher")
             self._thread.start()
 
     def stop(self) -> None:
-        """End it. Does not block: a request that waits ends by itself."""
+        """Stop the thread. Does not block: a waiting request ends by itself."""
         self._stopped.set()
-        self._looking.set()
+        self._active.set()
 
     def _run(self) -> None:
-        known: LiveContext | None = None
-        while self._looking.wait() and not self._stopped.is_set():
+        previous: LiveContext | None = None
+        while self._active.wait() and not self._stopped.is_set():
             try:
-                # Before anything is imported for it.
+                # Without a transport, nothing else has to be imported.
                 find_transport()
-                found: LiveContext | None = self._next(self._open_obsidian().companion(), known)
+                companion = self._open_obsidian().companion()
+                context: LiveContext | None = self._next(companion, previous)
             except ObsidianError:
-                found, self._serial = None, None
-            if found != known and not self._stopped.is_set():
-                known = found
-                self._tell(found)
-            if found is None:
+                context, self._serial = None, None
+            if context != previous and not self._stopped.is_set():
+                previous = context
+                self._report(context)
+            if context is None:
                 self._stopped.wait(RETRY_SECONDS)
 
-    def _next(self, companion: CompanionClient, known: LiveContext | None) -> LiveContext:
-        """What is to be seen now, or when it changes."""
-        if known is None:
+    def _next(self, companion: CompanionClient, previous: LiveContext | None) -> LiveContext:
+        """Return the current context. If `previous` is set, wait for a change first."""
+        if previous is None:
             return companion.context()
         if self._serial is None:
-            self._serial = _is_serial(companion, known.version)
+            self._serial = _is_serial(companion, previous.version)
         if not self._serial:
-            return companion.watch(known.version)
+            return companion.watch(previous.version)
         self._stopped.wait(POLL_SECONDS)
         return companion.context()
 
 
 def _is_serial(companion: CompanionClient, version: int) -> bool:
-    """Whether a request has to wait for one that waits."""
+    """Return True if a waiting request blocks another one."""
 
-    def hold() -> None:
+    def watch() -> None:
         with suppress(ObsidianError):
             companion.watch(version, _TRIAL_SECONDS * 2)
 
-    holding = threading.Thread(target=hold, daemon=True, name="obsidian-trial")
-    holding.start()
+    thread = threading.Thread(target=watch, daemon=True, name="obsidian-trial")
+    thread.start()
     time.sleep(0.05)
     started = time.monotonic()
     companion.context()

@@ -119,10 +119,10 @@ FAULTS: list[tuple[Callable[[Window], None], str, str]] = [
     (_closed, "Obsidian is not running", "uri"),
     (_fault("hang"), "did not answer within 1 seconds", "uri"),
     (_fault("not open"), "does not have this vault open", "uri"),
-    (_fault("half"), "reply was cut off", "uri"),
+    (_fault("half"), "reply was truncated", "uri"),
     (_fault("flood"), "longer than 8 MB", "uri"),
     (_stolen, "has another vault open", "uri"),
-    (_fault("old"), "of another version", "cli"),
+    (_fault("old"), "has another version", "cli"),
     (_page("plugin.unload()"), "not installed in this vault, or not enabled", "cli"),
     (_page("plugin.base = '/somewhere/else'"), "has another vault open", "cli"),
 ]

@@ -262,7 +262,7 @@ def _nothing(window: Window) -> None:
     ("raw", "prepare", "why"),
     [
         (OLD.encode(), _reading_view, "not open for editing"),
-        (OLD.replace("\n", "\r\n").encode(), _nothing, "lines end as on Windows"),
+        (OLD.replace("\n", "\r\n").encode(), _nothing, "has Windows line ends"),
         (b"\xef\xbb\xbf" + OLD.encode(), _nothing, "byte order mark"),
         ((OLD + "long line of a note\n" * 50_000).encode(), _nothing, "larger than 200 KB"),
     ],

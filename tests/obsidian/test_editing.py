@@ -129,9 +129,9 @@ def _file(text: bytes) -> Callable[[StandIn], None]:
     ("prepare", "why"),
     [
         (_reading_view, "not open for editing"),
-        (_closed_meanwhile, "not open for editing any more"),
-        (_switched_off_meanwhile, "switched off meanwhile"),
-        (_file(OLD.replace("\n", "\r\n").encode()), "lines end as on Windows"),
+        (_closed_meanwhile, "no longer open for editing"),
+        (_switched_off_meanwhile, "turned off meanwhile"),
+        (_file(OLD.replace("\n", "\r\n").encode()), "has Windows line ends"),
         (_file(b"\xef\xbb\xbf" + OLD.encode()), "byte order mark"),
         (_file((OLD + "long\n" * 200_000).encode()), "larger than 200 KB"),
     ],

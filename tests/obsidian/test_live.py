@@ -238,15 +238,15 @@ FAILURES: list[tuple[str, Callable[[StandIn], object], str]] = [
     ("hung", _hang, "did not answer within 0.5 seconds"),
     ("dripping", _drip, "did not answer within 0.5 seconds"),
     ("no vault", _says("Vault not found."), "does not have this vault open"),
-    ("cut", _says('OA1 {"protocol": 1, "vault": "/x", "ok"'), "reply was cut off"),
+    ("cut", _says('OA1 {"protocol": 1, "vault": "/x", "ok"'), "reply was truncated"),
     (
         "nothing",
         lambda running: setattr(running, "raw", lambda argv: None),
         "not installed in this vault, or not enabled",
     ),
     ("60 MB", _says("OA1 " + "x" * (60 << 20)), "longer than 8 MB"),
-    ("not JSON of ours", _says('OA1 {"protocol": 1, "ok": "perhaps"}'), "not what was agreed"),
-    ("deep", _says("OA1 " + "[" * 100_000), "reply was cut off"),
+    ("not JSON of ours", _says('OA1 {"protocol": 1, "ok": "perhaps"}'), "not in the expected form"),
+    ("deep", _says("OA1 " + "[" * 100_000), "reply was truncated"),
     (
         "stolen",
         lambda running: setattr(running, "vault", "/somewhere/else"),
@@ -257,7 +257,7 @@ FAILURES: list[tuple[str, Callable[[StandIn], object], str]] = [
         lambda running: setattr(running, "companion", False),
         "not installed in this vault, or not enabled",
     ),
-    ("old", lambda running: setattr(running, "protocol", 0), "of another version"),
+    ("old", lambda running: setattr(running, "protocol", 0), "has another version"),
 ]
 
 
@@ -344,5 +344,5 @@ def test_a_program_that_hangs_is_ended(home: Path) -> None:
     program.chmod(0o755)
     started = time.monotonic()
     with pytest.raises(Unreachable, match="did not answer"):
-        ProgramTransport(str(program), 0.3).ask(["version"])
+        ProgramTransport(str(program), 0.3).request(["version"])
     assert time.monotonic() - started < 10

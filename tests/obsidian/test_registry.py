@@ -66,7 +66,7 @@ def test_under_wsl_the_registry_of_windows_counts(
         {"vaults": {"e": {"path": str(vault)}}},
     )
     assert [found.path for found in known_vaults()] == [vault]
-    assert registry._here("C:\\Users\\me\\Notes") == "/mnt/c/Users/me/Notes"
+    assert registry._native_path("C:\\Users\\me\\Notes") == "/mnt/c/Users/me/Notes"
 
 
 # --- Obsidian's own record of what is open ----------------------------------------------------------------------------
