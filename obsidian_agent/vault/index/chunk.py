@@ -16,7 +16,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.walk import FILE_FLAGS, NOFOLLOW
 from obsidian_agent.vault.index.columns import (
     FAILED,
-    FOLDS_ODDLY,
+    FOLDS_TO_ASCII,
     ID_TYPE,
     LONG_TYPE,
     LOSSY,
@@ -30,7 +30,7 @@ from obsidian_agent.vault.index.index import (
     pack_facts,
     tag_key,
 )
-from obsidian_agent.vault.index.text_search import folds_oddly
+from obsidian_agent.vault.index.text_search import folds_to_ascii
 from obsidian_agent.vault.index.worker import serve
 from obsidian_agent.vault.links.resolve import target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS
@@ -122,7 +122,7 @@ class _ChunkBuilder:
             self.pending_size += stored_size
         flags = (
             (LOSSY if facts.lossy else 0)
-            | (FOLDS_ODDLY if folds_oddly(data) else 0)
+            | (FOLDS_TO_ASCII if folds_to_ascii(data) else 0)
             | (REFERS if facts.references else 0)
         )
         self._add_row(pack_facts(facts), size, flags)

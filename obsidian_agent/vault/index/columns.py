@@ -27,7 +27,7 @@ LONG_TYPE: Final = "Q"
 LOSSY: Final = 1
 """Flag of a note that is not valid UTF-8."""
 
-FOLDS_ODDLY: Final = 2
+FOLDS_TO_ASCII: Final = 2
 """Flag of a note with characters that case folding turns into ASCII letters, for example ß."""
 
 FAILED: Final = 4

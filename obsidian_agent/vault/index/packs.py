@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from obsidian_agent.vault.index.columns import FOLDS_ODDLY, LOSSY
+from obsidian_agent.vault.index.columns import FOLDS_TO_ASCII, LOSSY
 from obsidian_agent.vault.index.snapshot import Snapshot
 from obsidian_agent.vault.index.text_search import Needle
 
@@ -58,7 +58,7 @@ class Packs:
         matches: set[int] = set()
         for pack in self._packs:
             matches.update(_search(pack, needle))
-        uncertain = LOSSY | FOLDS_ODDLY if needle.lower else LOSSY
+        uncertain = LOSSY | FOLDS_TO_ASCII if needle.lower else LOSSY
         matches.update(file for file, flags in enumerate(self._snapshot.flags) if flags & uncertain)
         return matches
 

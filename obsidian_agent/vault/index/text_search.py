@@ -15,13 +15,13 @@ from typing import Any, Final
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.vault.text import split_lines
 
-ODD_CHARACTERS: Final = (
+ASCII_FOLDING: Final = (
     "\u00df\u0130\u0131\u0149\u017f\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a\u1e9e\u212a"
     "\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"
 )
 """The characters outside ASCII that have ASCII in one of their cases."""
 
-_ODD: Final = re.compile("|".join(ODD_CHARACTERS).encode())
+_FOLDING_PATTERN: Final = re.compile("|".join(ASCII_FOLDING).encode())
 _ASCII: Final = bytes(range(0x80))
 _ASCII_RUN: Final = re.compile(r"[\x00-\x7f]+")
 _MIN_LENGTH: Final = 2
@@ -53,9 +53,9 @@ def folded_needle(text: str) -> Needle | None:
     return Needle(run.encode(), lower=True) if run else None
 
 
-def folds_oddly(data: bytes) -> bool:
+def folds_to_ascii(data: bytes) -> bool:
     """Return whether the bytes hold characters that case folding turns into or from ASCII."""
-    return not data.isascii() and _ODD.search(data.translate(None, _ASCII)) is not None
+    return not data.isascii() and _FOLDING_PATTERN.search(data.translate(None, _ASCII)) is not None
 
 
 def required_text(pattern: str, *, ignore_case: bool) -> Needle | None:
@@ -125,7 +125,7 @@ def _haystack(text: str, needle: Needle) -> str | None:
     """Return the text to search, with the same offsets as `text`, or None if there is none."""
     if not needle.lower:
         return text
-    if not text.isascii() and folds_oddly(text.encode("utf-8", "surrogatepass")):
+    if not text.isascii() and folds_to_ascii(text.encode("utf-8", "surrogatepass")):
         return None
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else None

@@ -33,7 +33,7 @@ RECHECK_SECONDS: Final = 300.0
 Folders beyond the system's number of watches send no events, without an error.
 """
 
-MANY: Final = 100
+BURST_EVENTS: Final = 100
 """Number of events at once that counts as a burst: then the whole vault is compared."""
 
 _STOP_SECONDS: Final = 2.0
@@ -165,7 +165,7 @@ class VaultWatcher:
             self._woken.clear()
             with self._lock:
                 natives, self._changed = self._changed, set()
-            paths = None if len(natives) > MANY else self._changed_files(natives)
+            paths = None if len(natives) > BURST_EVENTS else self._changed_files(natives)
             if paths is None:
                 after_burst = True
                 self._compare()

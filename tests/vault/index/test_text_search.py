@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.vault.index.text_search import (
-    ODD_CHARACTERS,
+    ASCII_FOLDING,
     exact_needle,
     folded_needle,
-    folds_oddly,
+    folds_to_ascii,
     lines_with,
     required_text,
 )
@@ -66,7 +66,7 @@ def test_every_matching_line_holds_what_is_required(pattern, line, ignore_case):
     if needle is None or not re.search(pattern, line, re.IGNORECASE if ignore_case else 0):
         return
     assert needle.data in (data.lower() if needle.lower else data) or (
-        ignore_case and folds_oddly(data)
+        ignore_case and folds_to_ascii(data)
     )
 
 
@@ -78,7 +78,7 @@ def test_every_text_that_holds_a_folded_query_holds_its_needle(query, before, be
         if needle is None or query.casefold() not in text.casefold():
             continue
         data = text.encode()
-        assert needle.data in (data.lower() if needle.lower else data) or folds_oddly(data)
+        assert needle.data in (data.lower() if needle.lower else data) or folds_to_ascii(data)
 
 
 TEXTS = st.text(st.sampled_from("aAbsS\u00df\u0130\u00e9 \r\n"), max_size=30)
@@ -107,5 +107,5 @@ def test_the_odd_characters_are_all_there_are():
             for each in every
             if any(map(str.isascii, each.casefold() + each.lower() + each.upper()))
         )
-        == ODD_CHARACTERS
+        == ASCII_FOLDING
     )
