@@ -17,7 +17,6 @@ PENDING = {
     "integrations",
     "offline",
     "providers",
-    "services",
     "tui",
     "vault",
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What the user has in view: the active note (its path in the vault), selection and cursor."""
+    """The active note (its path in the vault), the selection and the cursor."""
 
     active_file: str | None = None
     selection: Selection | None = None

@@ -35,7 +35,7 @@ _GIT_LOG: Final = (
 
 
 def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSettings:
-    """Return what the examination of a vault depends on besides its files."""
+    """Return what the examination of a vault depends on in addition to its files."""
 
     def renames() -> list[tuple[str, str]]:
         return [*_journal_renames(state, store), *git_renames(store.real_path)]

@@ -56,7 +56,7 @@ class Macro:
 
     @property
     def trusted(self) -> bool:
-        """Whether the user saved, imported or accepted exactly this file."""
+        """True if the user saved, imported or accepted exactly this file."""
         return self.standing == "trusted"
 
     def for_values(self, values: Mapping[str, Any]) -> dict[str, Any]:

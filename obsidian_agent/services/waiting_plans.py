@@ -1,4 +1,4 @@
-"""The plans that wait for the user's approval, whoever made them: clients, rules, `do --later`.
+"""The plans of clients, rules and `do --later` that wait for the approval of the user.
 
 They are files of the state folder, one for each plan, so a plan that was proposed while the app was
 closed is there when it opens.

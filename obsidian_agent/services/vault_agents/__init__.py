@@ -1,1 +1,5 @@
-"""Agents, skills and instructions that lie in a vault: read with limits, inert until the person trusts their content, and only narrowing."""
+"""Agents, skills and instructions in a vault.
+
+They are read with limits, have no effect until the user trusts their content, and can only narrow
+what an agent may do.
+"""

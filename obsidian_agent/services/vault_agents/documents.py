@@ -1,6 +1,7 @@
-"""What agents, skills and configuration files say, checked; a mistake is told with its file and field.
+"""Parsing and validation of agents, skills and configuration files of a vault.
 
-Configuration is JSON with comments and trailing commas, within limits that no honest file reaches.
+A problem names its file and field. Configuration is JSON with comments and trailing commas, within
+limits that no legitimate file reaches.
 """
 
 from __future__ import annotations
@@ -20,15 +21,38 @@ MAX_NODES: Final = 10_000
 MAX_TEXT: Final = 100_000
 """Characters of one string."""
 
+NAME: Final = r"^[a-z0-9][a-z0-9_-]*$"
+MODEL: Final = r"^(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]*$"
+COLOUR: Final = r"^#[0-9a-fA-F]{6}$"
+MAX_INSTRUCTIONS: Final = 100
+"""Patterns of instruction files."""
+IGNORED_KEYS: Final = (
+    "provider",
+    "mcp",
+    "permission",
+    "plugin",
+    "hooks",
+    "keybinds",
+    "command",
+    "env",
+    "baseUrl",
+    "base_url",
+    "apiKey",
+    "api_key",
+)
+"""Keys of other agents' configuration files that a vault cannot set here."""
+
+Switches = Mapping[str, bool]
+
 _END: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*\Z", re.DOTALL)
 
 
 class BadJson(ValueError):
-    """Text that is no such document; the message says why and where."""
+    """A text that is not such a document; the message says why and where."""
 
 
 def read_jsonc(data: bytes) -> Any:
-    """The value in a file's bytes. Raises `BadJson`, nothing else."""
+    """Return the value in a file's bytes. Raise only `BadJson`."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -42,7 +66,7 @@ def read_jsonc(data: bytes) -> Any:
     if not decoded.repairs <= {COMMENTS, COMMAS}:
         raise BadJson(f"is not JSON: {', '.join(sorted(decoded.repairs - {COMMENTS, COMMAS}))}")
     if _END.match(text, decoded.end) is None:
-        raise BadJson(f"goes on after its end (line {_line(text, decoded.end)})")
+        raise BadJson(f"has text after its end (line {_line(text, decoded.end)})")
     _check(decoded.value)
     return decoded.value
 
@@ -64,9 +88,9 @@ def _walk(document: Any) -> Iterator[tuple[int, Any]]:
         yield depth, value
         match value:
             case dict():
-                waiting += [(depth + 1, each) for each in value.values()]
+                waiting += [(depth + 1, item) for item in value.values()]
             case list():
-                waiting += [(depth + 1, each) for each in value]
+                waiting += [(depth + 1, item) for item in value]
             case _:
                 pass
 
@@ -75,19 +99,10 @@ def _line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-NAME: Final = r"^[a-z0-9][a-z0-9_-]*$"
-MODEL: Final = r"^(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]*$"
-COLOUR: Final = r"^#[0-9a-fA-F]{6}$"
-MOST_INSTRUCTIONS: Final = 100
-"""Patterns of instruction files."""
-
-
 def _words(value: Any) -> Any:
-    return (
-        [part.strip() for part in value.split(",") if part.strip()]
-        if isinstance(value, str)
-        else value
-    )
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _lowered(value: Any) -> Any:
@@ -95,8 +110,7 @@ def _lowered(value: Any) -> Any:
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
-"""A list, or words with commas between them."""
-Switches = Mapping[str, bool]
+"""A list, or words separated by commas."""
 
 
 class _Document(BaseModel):
@@ -104,7 +118,10 @@ class _Document(BaseModel):
 
 
 class AgentHead(_Document):
-    """The properties of an agent's file. `tools` can only take away; `model` counts where the person lets vaults choose."""
+    """The properties of an agent's file.
+
+    `tools` can only remove tools. `model` has an effect if the user lets vaults choose models.
+    """
 
     description: Annotated[str, Field(max_length=1_000)] = ""
     mode: Literal["primary", "subagent", "all"] = "all"
@@ -126,35 +143,21 @@ class SkillHead(_Document):
 
 
 class ConfigDocument(_Document):
-    """A configuration file, as far as we take anything from it. Providers, keys, addresses and programs to start are not taken."""
+    """The supported part of a configuration file.
+
+    Providers, keys, addresses and programs to start are ignored.
+    """
 
     model: Annotated[str | None, Field(pattern=MODEL)] = None
-    instructions: Annotated[Words, Field(max_length=MOST_INSTRUCTIONS)] = ()
+    instructions: Annotated[Words, Field(max_length=MAX_INSTRUCTIONS)] = ()
     tools: Switches = {}
     agent: Mapping[Annotated[str, Field(pattern=NAME)], AgentHead] = {}
     default_agent: Annotated[str | None, Field(pattern=NAME)] = None
 
 
-NOT_TAKEN: Final = (
-    "provider",
-    "mcp",
-    "permission",
-    "plugin",
-    "hooks",
-    "keybinds",
-    "command",
-    "env",
-    "baseUrl",
-    "base_url",
-    "apiKey",
-    "api_key",
-)
-"""Keys of configuration files that mean something elsewhere and nothing here: a vault cannot set them."""
-
-
 @dataclass(frozen=True, slots=True)
 class AgentText:
-    """An agent: its properties and what it is told."""
+    """An agent: its properties and instructions."""
 
     name: str
     head: AgentHead
@@ -163,7 +166,7 @@ class AgentText:
 
 @dataclass(frozen=True, slots=True)
 class SkillText:
-    """A skill: its properties and what it teaches."""
+    """A skill: its properties and instructions."""
 
     name: str
     description: str
@@ -171,7 +174,7 @@ class SkillText:
 
 
 class Flawed(Exception):
-    """A file that cannot be used; `problems` say what is wrong where."""
+    """A file that cannot be used because of `problems`."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__(problems[0].message)
@@ -179,59 +182,51 @@ class Flawed(Exception):
 
 
 def agent_in(path: str, name: str, data: bytes) -> AgentText:
-    """The agent in a Markdown file. Raises `Flawed`."""
+    """Parse the agent in a Markdown file. Raise `Flawed`."""
     if re.match(NAME, name) is None:
-        raise Flawed(
-            (flaw(path, "name", "must be made of a-z, 0-9, - and _, as the file's name is"),)
-        )
+        message = "must consist of a-z, 0-9, - and _; rename the file"
+        raise Flawed((flaw(path, "name", message),))
     properties, body = _parts(path, data)
     return AgentText(name, _checked(AgentHead, properties, path), body)
 
 
 def skill_in(path: str, folder: str, data: bytes) -> SkillText:
-    """The skill in a SKILL.md. Raises `Flawed`."""
+    """Parse the skill in a SKILL.md. Raise `Flawed`."""
     properties, body = _parts(path, data)
     head = _checked(SkillHead, properties, path)
     name = head.name or folder.lower()
     if re.match(NAME, name) is None:
-        raise Flawed((flaw(path, "name", "must be made of a-z, 0-9, - and _"),))
+        raise Flawed((flaw(path, "name", "must consist of a-z, 0-9, - and _"),))
     return SkillText(name, head.description, body)
 
 
 def config_in(path: str, data: bytes) -> tuple[ConfigDocument, tuple[Problem, ...]]:
-    """A configuration, and what of it is not taken. Raises `Flawed`."""
+    """Parse a configuration. Return it with warnings about ignored keys. Raise `Flawed`."""
     try:
         document = read_jsonc(data)
     except BadJson as error:
         raise Flawed((Problem("CONFIG_INVALID", f"{path} {error}.", path=path),)) from error
     if not isinstance(document, dict):
-        raise Flawed((Problem("CONFIG_INVALID", f"{path} is no JSON object.", path=path),))
-    left = [key for key in NOT_TAKEN if key in document]
-    told = tuple(
-        Problem(
-            "CONFIG_IGNORED", f"{path}: {key}: a vault cannot set this; it is left out.", path=path
-        )
-        for key in left
+        raise Flawed((Problem("CONFIG_INVALID", f"{path} is not a JSON object.", path=path),))
+    warnings = tuple(
+        Problem("CONFIG_IGNORED", f"{path}: {key} is ignored: a vault cannot set it.", path=path)
+        for key in IGNORED_KEYS
+        if key in document
     )
-    return _checked(ConfigDocument, document, path), told
+    return _checked(ConfigDocument, document, path), warnings
 
 
 def text_of(path: str, data: bytes) -> str:
-    """A text file. Raises `Flawed`."""
+    """Decode a text file. Raise `Flawed`."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Flawed(
-            (
-                Problem(
-                    "CONFIG_INVALID", f"{path} is not UTF-8 text (byte {error.start}).", path=path
-                ),
-            )
-        ) from error
+        message = f"{path} is not UTF-8 text (byte {error.start})."
+        raise Flawed((Problem("CONFIG_INVALID", message, path=path),)) from error
 
 
 def flaw(path: str, field: str, message: str) -> Problem:
-    """A mistake in a field of a file."""
+    """Return the problem of a field of a file."""
     return Problem("CONFIG_INVALID", f"{path}: {field}: {message}.", path=path)
 
 
@@ -247,15 +242,8 @@ def _parts(path: str, data: bytes) -> tuple[dict[str, Any], str]:
     try:
         properties, body = frontmatter.parse(text, handler=handler)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise Flawed(
-            (
-                Problem(
-                    "CONFIG_INVALID",
-                    f"{path}: its properties are no YAML{_at_line(error)}.",
-                    path=path,
-                ),
-            )
-        ) from error
+        message = f"{path}: its properties are not valid YAML{_at_line(error)}."
+        raise Flawed((Problem("CONFIG_INVALID", message, path=path),)) from error
     return properties, body
 
 
@@ -268,14 +256,12 @@ def _checked(model: type[Any], document: Mapping[str, Any], path: str) -> Any:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        found: dict[str, Problem] = {}
-        for each in error.errors():
-            # Where several types are possible, each of them complains, in places of its own.
-            parts = (
-                each["loc"][: each["loc"].index("tools") + 1]
-                if "tools" in each["loc"]
-                else each["loc"]
-            )
-            place = ".".join(str(part) for part in parts) or "(file)"
-            found.setdefault(place, flaw(path, place, each["msg"].rstrip(".")))
-        raise Flawed(tuple(found.values())) from error
+        problems: dict[str, Problem] = {}
+        for detail in error.errors():
+            location = detail["loc"]
+            if "tools" in location:
+                # Each of the possible types reports an error, at a location of its own.
+                location = location[: location.index("tools") + 1]
+            field = ".".join(str(part) for part in location) or "(file)"
+            problems.setdefault(field, flaw(path, field, detail["msg"].rstrip(".")))
+        raise Flawed(tuple(problems.values())) from error

@@ -1,11 +1,15 @@
-"""Everything in a vault that wants to tell the agent something: what of it is trusted, what is not yet, and what is wrong with some.
+"""The agents, skills and instructions of a vault, and their standing.
 
-Looked at are `.obsidian-agent/` and `.opencode/` (the first one wins where both have something of a name): `agent/*.md` or `agents/*.md`,
-`skill/*/SKILL.md` or `skills/*/SKILL.md`, also in `.claude/skills/` and `.agents/skills/`; one configuration, the first that there is of `.obsidian-agent/config.json`,
-`.opencode/config.json`, `.opencode/opencode.json`, `opencode.json` (each also as `.jsonc`); `AGENTS.md` and `CLAUDE.md` in the vault; and what the
-configuration names as instructions. Each counts once it is trusted (`trust.py`). May block.
+They are read from `.obsidian-agent/` and `.opencode/`; the first takes precedence for equal names:
 
-What a chosen agent, the vault's instructions and its skills come to (`resolve`) is one part of the system prompt, and fewer tools; never more.
+- agents in `agent/*.md` or `agents/*.md`;
+- skills in `skill/*/SKILL.md` or `skills/*/SKILL.md`, also below `.claude/` and `.agents/`;
+- one configuration, the first of `.obsidian-agent/config.json`, `.opencode/config.json`,
+  `.opencode/opencode.json` and `opencode.json` (each also as `.jsonc`);
+- `AGENTS.md`, `CLAUDE.md` and the files that the configuration names as instructions.
+
+A file has an effect once it is trusted (`trust.py`). The result of a chosen agent with instructions
+and skills (`resolve`) is a part of the system prompt and possibly fewer tools, never more.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.dataclass import dataclass, field
@@ -46,30 +50,7 @@ from obsidian_agent.vault.paths.path import (
 from obsidian_agent.vault.paths.patterns import PathRules
 from obsidian_agent.vault.views.view import VaultView
 
-if TYPE_CHECKING:
-    pass
-
-
-def files_below(view: VaultView, start: str) -> Iterator[VaultPath]:
-    """The files below a folder ("": all of the vault), or the file itself; none where there is no such place."""
-    try:
-        place = parse(start, PathUse.READ) if start else ROOT
-        there = view.locate(place) if start else None
-        if start and there is None and (twin := view.twin(place)) is not None:
-            there = view.locate(twin)
-        if start and there is None:
-            return
-        if there is not None and there.kind == "file":
-            yield there.path
-            return
-        yield from (
-            entry.path
-            for entry in view.walk(there.path if there is not None else ROOT)
-            if entry.kind == "file"
-        )
-    except VaultError:
-        return
-
+Parsed = TypeVar("Parsed")
 
 Kind = Literal["config", "agent", "skill", "instructions"]
 LIMITS: Final[dict[Kind, int]] = {
@@ -78,21 +59,52 @@ LIMITS: Final[dict[Kind, int]] = {
     "skill": 5 * 2**20,
     "instructions": 10 * 2**20,
 }
-"""Bytes of one file."""
-MOST_FILES: Final = 500
-"""Of each kind."""
+"""Bytes of a file by kind."""
+MAX_FILES: Final = 500
+"""Files of each kind."""
 _ROOTS: Final = (APP_FOLDER, OTHER_AGENTS)
-USUAL: Final = ("AGENTS.md", "CLAUDE.md")
-_TEXTS: Final = (".md", ".txt", ".mdc")
-
+INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
+_TEXT_SUFFIXES: Final = (".md", ".txt", ".mdc")
+_HEADING: Final = "# Instructions of the user"
+_TOOL_PATTERNS: Final[Mapping[str, str]] = {
+    "read": "vault.read*",
+    "grep": "vault.searchText",
+    "glob": "vault.listFiles",
+    "list": "vault.listFiles",
+    "search": "vault.search*",
+}
+"""Tools of this program by the names that other agents have for them."""
 
 FilesBelow = Callable[[str], Iterable[VaultPath]]
-"""The files of the vault at a path as a person wrote it: all below a folder (\"\": the vault), or the file itself. May block."""
+"""Returns the files below a folder ("" is the vault), or the file itself. May block."""
+
+
+def files_below(view: VaultView, start: str) -> Iterator[VaultPath]:
+    """Yield the files below a folder ("" is the vault), or the file itself, if it exists."""
+    try:
+        if not start:
+            yield from (entry.path for entry in view.walk(ROOT) if entry.kind == "file")
+            return
+        path = parse(start, PathUse.READ)
+        entry = view.locate(path)
+        if entry is None and (twin := view.twin(path)) is not None:
+            entry = view.locate(twin)
+        if entry is None:
+            return
+        if entry.kind == "file":
+            yield entry.path
+            return
+        yield from (below.path for below in view.walk(entry.path) if below.kind == "file")
+    except VaultError:
+        return
 
 
 @dataclass(frozen=True, slots=True)
 class VaultAgentFile:
-    """A file that wants to be heard. `name` is the agent's or skill's; `sha256` of its content is what is trusted."""
+    """A file with an agent, a skill, instructions or configuration.
+
+    `name` is that of the agent or skill. Trust applies to the `sha256` of the content.
+    """
 
     path: str
     kind: Kind
@@ -103,15 +115,15 @@ class VaultAgentFile:
 
 @dataclass(slots=True)
 class AgentFileFinder:
-    """Looks through one vault; `problems` collects what cannot be read. `denied` says what no model may know of."""
+    """Finds the files in a vault, and collects `problems`. `denied` hides paths from all models."""
 
     store: VaultStore
     denied: Callable[[VaultPath], bool]
     problems: list[Problem] = field(default_factory=list)
 
     def config(self) -> VaultAgentFile | None:
-        """The configuration that counts: the first one that can be read."""
-        places = (
+        """Return the first configuration that can be read."""
+        paths = (
             *(custom_path(APP_FOLDER, f"config.{end}") for end in ("json", "jsonc")),
             *(
                 custom_path(OTHER_AGENTS, f"{name}.{end}")
@@ -120,53 +132,49 @@ class AgentFileFinder:
             ),
             *(custom_path(f"opencode.{end}") for end in ("json", "jsonc")),
         )
-        return next(
-            (
-                found
-                for path in places
-                if (found := self._read(path, "config", path.name)) is not None
-            ),
-            None,
-        )
+        files = (self._read(path, "config", path.name) for path in paths)
+        return next((file for file in files if file is not None), None)
 
     def agents(self) -> list[VaultAgentFile]:
-        return self._each("agent", self._agent_paths())
+        return self._files("agent", self._agent_paths())
 
     def skills(self) -> list[VaultAgentFile]:
-        return self._each("skill", self._skill_paths())
+        return self._files("skill", self._skill_paths())
 
-    def usual(self) -> list[VaultAgentFile]:
-        """The instructions in the vault that many agents read; the second is left out where it says the same as the first."""
-        paths = [parse(name, PathUse.READ) for name in USUAL]
-        found = [
-            self._read(path, "instructions", path.text) for path in paths if not self.denied(path)
-        ]
-        return list({file.sha256: file for file in reversed(found) if file is not None}.values())[
-            ::-1
-        ]
+    def instruction_files(self) -> list[VaultAgentFile]:
+        """Return `AGENTS.md` and `CLAUDE.md`, without the second if both have the same content."""
+        paths = [parse(name, PathUse.READ) for name in INSTRUCTION_FILES]
+        files: dict[str, VaultAgentFile] = {}
+        for path in paths:
+            file = None if self.denied(path) else self._read(path, "instructions", path.text)
+            if file is not None:
+                files.setdefault(file.sha256, file)
+        return list(files.values())
 
     def instructions(
         self, patterns: Sequence[str], files: FilesBelow, source: str
     ) -> list[VaultAgentFile]:
-        """What a configuration (`source`) names as instructions."""
+        """Return the files that the patterns of a configuration (`source`) match."""
         usable = tuple(pattern for pattern in patterns if self._usable(pattern, source))
         if not usable:
             return []
         rules, starts = PathRules(usable), dict.fromkeys(map(_start, usable))
         near = chain(*(files(start) for start in starts), self._custom_files())
         candidates = [
-            path for path in near if path.text.lower().endswith(_TEXTS) and rules.cover(path)
+            path
+            for path in near
+            if path.text.lower().endswith(_TEXT_SUFFIXES) and rules.cover(path)
         ]
-        found: list[VaultAgentFile] = []
-        for path in sorted(dict.fromkeys(candidates))[:MOST_FILES]:
-            if (
-                not self.denied(path)
-                and (file := self._read(path, "instructions", path.text)) is not None
-            ):
-                found.append(file)
-        return found
+        matches: list[VaultAgentFile] = []
+        for path in sorted(dict.fromkeys(candidates))[:MAX_FILES]:
+            if self.denied(path):
+                continue
+            file = self._read(path, "instructions", path.text)
+            if file is not None:
+                matches.append(file)
+        return matches
 
-    # --- where things are ------------------------------------------------------------------------------------------------------
+    # --- paths ------------------------------------------------------------------------------
 
     def _agent_paths(self) -> Iterator[tuple[VaultPath, str]]:
         for root in _ROOTS:
@@ -185,7 +193,7 @@ class AgentFileFinder:
                     yield custom_path(root, folder, name, "SKILL.md"), name
 
     def _custom_files(self) -> Iterator[VaultPath]:
-        """Files in the two folders, for patterns that name them; not the ones for agents and skills, and not deep."""
+        """Yield the files in the two folders that patterns can match."""
         for root in _ROOTS:
             for folder in ("instructions", "instruction", "rules", "prompts"):
                 for name, is_file in self._listed(custom_path(root, folder)):
@@ -196,29 +204,31 @@ class AgentFileFinder:
                     yield custom_path(root, name)
 
     def _listed(self, folder: VaultPath) -> list[tuple[str, bool]]:
-        """Names in a folder, sorted, and whether each is a file; links are left out."""
+        """Return the sorted names in a folder, each with whether it is a file. Skip links."""
         try:
             entries = self.store.scan(folder)
         except VaultError:
             return []
-        found = sorted(
+        listed = sorted(
             (name, kind == "file")
             for name, kind, link in entries
-            if kind in ("file", "folder") and not link
+            if kind in ("file", "folder") and not link and not name.startswith(".")
         )
-        return [(name, is_file) for name, is_file in found if not name.startswith(".")][:MOST_FILES]
+        return listed[:MAX_FILES]
 
-    # --- reading -----------------------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------
 
-    def _each(self, kind: Kind, places: Iterator[tuple[VaultPath, str]]) -> list[VaultAgentFile]:
-        found: dict[str, VaultAgentFile] = {}
-        for path, name in places:
-            if (
-                name.lower() not in found
-                and (file := self._read(path, kind, name.lower())) is not None
-            ):
-                found[name.lower()] = file
-        return list(found.values())
+    def _files(self, kind: Kind, paths: Iterator[tuple[VaultPath, str]]) -> list[VaultAgentFile]:
+        """Read the files of a kind. The first one with a name counts."""
+        files: dict[str, VaultAgentFile] = {}
+        for path, name in paths:
+            key = name.lower()
+            if key in files:
+                continue
+            file = self._read(path, kind, key)
+            if file is not None:
+                files[key] = file
+        return list(files.values())
 
     def _read(self, path: VaultPath, kind: Kind, name: str) -> VaultAgentFile | None:
         try:
@@ -238,7 +248,7 @@ class AgentFileFinder:
             or ":" in pattern
             or ".." in pattern.replace("\\", "/").split("/")
         ):
-            problem = "leads out of the vault"
+            problem = "is outside the vault"
         else:
             try:
                 PathRules((pattern,))
@@ -256,17 +266,14 @@ class AgentFileFinder:
 
 
 def _start(pattern: str) -> str:
-    """Where to look for what a pattern names: its folders up to the first one that is no plain name."""
+    """Return the folder that a pattern starts with, up to the first wildcard."""
     names = pattern.strip().replace("\\", "/").strip("/").removeprefix("./").split("/")
     return "/".join(takewhile(lambda name: not re.search(r"[*?\[]", name), names))
 
 
-Parsed = TypeVar("Parsed")
-
-
 @dataclass(frozen=True, slots=True)
-class ListedFile:
-    """A file as a list of them shows it. `changed`: another content of it was trusted once. `size` in bytes."""
+class VaultAgentEntry:
+    """A file in the list of a vault's agents, skills and instructions. `size` is in bytes."""
 
     path: str
     kind: Kind
@@ -279,19 +286,22 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What is in a vault, at one moment. Only what is trusted is in `agents`, `skills`, `instructions` and `config`."""
+    """The agents, skills and instructions of a vault at one moment.
 
-    files: tuple[ListedFile, ...] = ()
+    `agents`, `skills`, `instructions` and `config` contain only what is trusted.
+    """
+
+    files: tuple[VaultAgentEntry, ...] = ()
     config: ConfigDocument = field(default_factory=ConfigDocument)
     agents: Mapping[str, AgentText] = field(default_factory=dict)
     skills: Mapping[str, SkillText] = field(default_factory=dict)
     instructions: tuple[tuple[str, str], ...] = ()
-    """Path and text."""
+    """Pairs of path and text."""
     problems: tuple[Problem, ...] = ()
 
     @property
-    def untrusted(self) -> tuple[ListedFile, ...]:
-        """What waits for the person to look at it."""
+    def untrusted(self) -> tuple[VaultAgentEntry, ...]:
+        """The files that the user has not trusted as they are."""
         return tuple(file for file in self.files if file.standing != "trusted")
 
 
@@ -305,22 +315,28 @@ class VaultAgents:
     denied: Callable[[VaultPath], bool] = lambda path: False
 
     def library(self) -> Library:
-        """Read everything anew. Never raises: what is wrong with a file is in `problems`, and does not stop the others."""
+        """Read all files. Errors are in `problems`, and do not affect other files."""
         return self._reading().library()
 
     def show(self, path: str) -> tuple[str, str]:
-        """The text of a file that is listed, and the hash to trust it by. Raises `ConfigError` CUSTOM_NOT_FOUND."""
+        """Return the text of a listed file and the hash of its content.
+
+        Raise `ConfigError` CUSTOM_NOT_FOUND.
+        """
         file = self._file(path)
         return file.data.decode("utf-8", "replace"), file.sha256
 
     def trust(self, path: str, sha256: str) -> None:
-        """Trust a file with the content that was shown. Raises `ConfigError` CUSTOM_CHANGED when it is another one by now."""
+        """Trust a file with the content that was displayed.
+
+        Raise `ConfigError` CUSTOM_CHANGED if it has changed since.
+        """
         if self._file(path).sha256 != sha256:
             raise ConfigError(
-                f"{path} has changed since it was shown.",
+                f"{path} has changed since it was displayed.",
                 code="CUSTOM_CHANGED",
                 path=path,
-                hint="Look at it again.",
+                hint="Review it again.",
             )
         self.trusted.trust(path, sha256)
 
@@ -334,7 +350,7 @@ class VaultAgents:
             if file.path == path:
                 return file
         raise ConfigError(
-            f"{path} is no agent, skill or instruction of this vault.",
+            f"{path} is not an agent, skill or instruction file of this vault.",
             code="CUSTOM_NOT_FOUND",
             path=path,
         )
@@ -347,14 +363,17 @@ class VaultAgents:
 
 @dataclass(slots=True)
 class _Reading:
-    """One look at everything. What an untrusted configuration names as instructions is not even listed before that is trusted."""
+    """One pass over all files.
+
+    The instructions that a configuration names are not listed before the configuration is trusted.
+    """
 
     hashes: Mapping[str, str]
     finder: AgentFileFinder
     files: FilesBelow
     trust_all: bool
     seen: list[VaultAgentFile] = field(default_factory=list)
-    listed: list[ListedFile] = field(default_factory=list)
+    listed: list[VaultAgentEntry] = field(default_factory=list)
 
     def library(self) -> Library:
         finder, config = self.finder, self._config()
@@ -379,30 +398,32 @@ class _Reading:
             )
             if skill is not None:
                 skills.setdefault(skill.name, skill)
-        named = (
-            finder.instructions(config.instructions, self.files, "the configuration")
-            if config.instructions
-            else []
-        )
-        for file in finder.usual() + [each for each in named if each.path not in USUAL]:
+        files = finder.instruction_files()
+        if config.instructions:
+            named = finder.instructions(config.instructions, self.files, "the configuration")
+            files += [file for file in named if file.path not in INSTRUCTION_FILES]
+        for file in files:
             text = self._parsed(file, lambda file: text_of(file.path, file.data), lambda text: "")
             if text is not None and text.strip():
                 texts.append((file.path, text.strip()))
         return Library(
-            tuple(self.listed), config, agents, skills, tuple(texts), tuple(finder.problems)
+            files=tuple(self.listed),
+            config=config,
+            agents=agents,
+            skills=skills,
+            instructions=tuple(texts),
+            problems=tuple(finder.problems),
         )
 
     def _config(self) -> ConfigDocument:
         file = self.finder.config()
-        found = (
-            self._parsed(file, lambda file: config_in(file.path, file.data), lambda found: "")
-            if file is not None
-            else None
-        )
-        if found is None:
+        if file is None:
             return ConfigDocument()
-        document, ignored = found
-        self.finder.problems += ignored
+        parsed = self._parsed(file, lambda file: config_in(file.path, file.data), lambda parsed: "")
+        if parsed is None:
+            return ConfigDocument()
+        document, warnings = parsed
+        self.finder.problems += warnings
         return document
 
     def _parsed(
@@ -411,9 +432,9 @@ class _Reading:
         parse: Callable[[VaultAgentFile], Parsed],
         describe: Callable[[Parsed], str],
     ) -> Parsed | None:
-        """What a file says; None when it is wrong, or not trusted."""
+        """Parse and list a file. Return `None` if it is invalid or not trusted."""
         self.seen.append(file)
-        stands = standing(self.hashes.get(file.path), file.sha256)
+        file_standing = standing(self.hashes.get(file.path), file.sha256)
         parsed: Parsed | None = None
         description = ""
         try:
@@ -422,29 +443,26 @@ class _Reading:
         except Flawed as error:
             self.finder.problems += error.problems
         self.listed.append(
-            ListedFile(
-                file.path, file.kind, file.name, stands, file.sha256, len(file.data), description
+            VaultAgentEntry(
+                path=file.path,
+                kind=file.kind,
+                name=file.name,
+                standing=file_standing,
+                sha256=file.sha256,
+                size=len(file.data),
+                description=description,
             )
         )
-        return parsed if stands == "trusted" or self.trust_all else None
-
-
-_HEAD = "# What the person adds"
-_FAMILIES: Mapping[str, str] = {
-    "read": "vault.read*",
-    "grep": "vault.searchText",
-    "glob": "vault.listFiles",
-    "list": "vault.listFiles",
-    "search": "vault.search*",
-}
-"""What other agents call the tools that these of ours do the work of."""
+        return parsed if file_standing == "trusted" or self.trust_all else None
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """`instructions` is text for the system prompt, "" for none. `only`: the read tools that are left (None: all of them).
+    """The result of an agent with the vault's instructions and skills.
 
-    `agent` is whose instructions they are. `model` and `temperature` are wishes of the agent; whoever asks decides whether a vault may have any. `paths`: whose text is in it.
+    `instructions` is text for the system prompt. `only` holds the read tools that remain, `None`
+    for all. `agent` is the agent's name. `model` and `temperature` are requests of the agent, which
+    the caller may refuse. `paths` are the sources of the text.
     """
 
     instructions: str = ""
@@ -457,10 +475,13 @@ class Resolved:
 
 
 def resolve(library: Library, agent: str | None, standing: str, tools: Collection[str]) -> Resolved:
-    """Bring together what the person wrote in the settings (`standing`), the vault's instructions, the agent, and its skills."""
-    sections: list[tuple[str, str]] = (
-        [("Standing instructions", standing)] if standing.strip() else []
-    )
+    """Combine the instructions of the settings (`standing`) and the vault, an agent and its skills.
+
+    `agent` is a name, by default that of the configuration. `tools` are all read tools.
+    """
+    sections: list[tuple[str, str]] = []
+    if standing.strip():
+        sections.append(("Standing instructions", standing))
     sections += [(f"Instructions from {path}", text) for path, text in library.instructions]
     paths = [path for path, _ in library.instructions]
     problems: list[Problem] = []
@@ -474,12 +495,12 @@ def resolve(library: Library, agent: str | None, standing: str, tools: Collectio
         for skill in _skills(library, chosen, problems):
             sections.append((f"Skill {skill.name}: {skill.description}", skill.body))
     names = frozenset(tools)
-    left = names
-    for each in switches:
-        left &= _left(each, names)
+    remaining = names
+    for switch in switches:
+        remaining &= _remaining(switch, names)
     return Resolved(
         instructions=_joined(sections),
-        only=None if left == names else left,
+        only=None if remaining == names else remaining,
         agent=chosen.name if chosen is not None else "",
         model=(chosen.head.model if chosen is not None else None) or library.config.model,
         temperature=chosen.head.temperature if chosen is not None else None,
@@ -491,47 +512,45 @@ def resolve(library: Library, agent: str | None, standing: str, tools: Collectio
 def _agent(library: Library, name: str | None, problems: list[Problem]) -> AgentText | None:
     if name is None:
         return None
-    found = library.agents.get(name)
-    if found is None:
-        waiting = any(file.kind == "agent" and file.name == name for file in library.untrusted)
-        why = "is not trusted yet: look at it first" if waiting else "does not exist"
-        problems.append(
-            Problem(
-                "AGENT_NOT_FOUND", f"The agent {name} {why}; the conversation goes on without it."
-            )
-        )
-    return found
+    agent = library.agents.get(name)
+    if agent is None:
+        exists = any(file.kind == "agent" and file.name == name for file in library.untrusted)
+        reason = "is not trusted yet: review it first" if exists else "does not exist"
+        message = f"The agent {name} {reason}. The conversation continues without it."
+        problems.append(Problem("AGENT_NOT_FOUND", message))
+    return agent
 
 
 def _skills(library: Library, agent: AgentText, problems: list[Problem]) -> Iterable[SkillText]:
     for name in agent.head.skills or ():
         skill = library.skills.get(name.lower())
         if skill is None:
-            problems.append(
-                Problem(
-                    "SKILL_NOT_FOUND",
-                    f"The skill {name} of the agent {agent.name} does not exist, or is not trusted.",
-                )
+            message = (
+                f"The skill {name} of the agent {agent.name} does not exist or is not trusted."
             )
+            problems.append(Problem("SKILL_NOT_FOUND", message))
         else:
             yield skill
 
 
-def _left(switches: Mapping[str, bool] | tuple[str, ...], names: frozenset[str]) -> frozenset[str]:
-    """The tools that are left: those that a list names, or those that no switch is off for. What is unknown changes nothing."""
+def _remaining(
+    switches: Mapping[str, bool] | tuple[str, ...], names: frozenset[str]
+) -> frozenset[str]:
+    """Return the tools that a list names, or that no switch turns off. Ignore unknown names."""
     if isinstance(switches, tuple):
-        wanted = frozenset(name for each in switches for name in _meant(each, names))
-        return wanted or (names if not switches else frozenset())
-    state = dict.fromkeys(names, True)
-    for pattern, on in switches.items():
-        for name in _meant(pattern, names):
-            state[name] = on
-    return frozenset(name for name, on in state.items() if on)
+        if not switches:
+            return names
+        return frozenset(name for pattern in switches for name in _matching(pattern, names))
+    enabled = dict.fromkeys(names, True)
+    for pattern, is_on in switches.items():
+        for name in _matching(pattern, names):
+            enabled[name] = is_on
+    return frozenset(name for name, is_on in enabled.items() if is_on)
 
 
-def _meant(pattern: str, names: Iterable[str]) -> list[str]:
+def _matching(pattern: str, names: Iterable[str]) -> list[str]:
     known = from_wire(pattern)
-    pattern = _FAMILIES.get(pattern.lower(), known)
+    pattern = _TOOL_PATTERNS.get(pattern.lower(), known)
     return [name for name in names if fnmatchcase(name.lower(), pattern.lower())]
 
 
@@ -551,7 +570,7 @@ def _joined(sections: Iterable[tuple[str, str]]) -> str:
     parts = [
         f"## {_title(title)}\n\n{neutral(text.strip())}" for title, text in sections if text.strip()
     ]
-    return "\n\n".join([_HEAD, *parts]) + "\n" if parts else ""
+    return "\n\n".join([_HEADING, *parts]) + "\n" if parts else ""
 
 
 def _title(text: str) -> str:

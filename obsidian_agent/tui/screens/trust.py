@@ -19,7 +19,7 @@ from obsidian_agent.tui.screens.share import readable_size
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.services.vault_agents.library import Library, ListedFile, VaultAgents
+    from obsidian_agent.services.vault_agents.library import Library, VaultAgentEntry, VaultAgents
 
 _STANDINGS = {
     "trusted": ("✓ trusted", "$success"),
@@ -28,13 +28,13 @@ _STANDINGS = {
 }
 
 
-class CustomList(VirtualList["ListedFile"]):
+class CustomList(VirtualList["VaultAgentEntry"]):
     """One file a line."""
 
     DEFAULT_CSS = "CustomList { height: auto; min-height: 2; max-height: 40vh; }"
     BINDINGS = [binding("list.choose", "Read")]
 
-    def draw_row(self, row: ListedFile, width: int) -> Content:
+    def draw_row(self, row: VaultAgentEntry, width: int) -> Content:
         word, style = _STANDINGS[row.standing]
         return Content.assemble(
             (f" {word} ", style),
@@ -84,7 +84,7 @@ class Trust(Modal[None]):
         if row is not None and row.standing != "new":
             self.run_flow("custom", partial(self._distrust, row.path))
 
-    async def _read(self, row: ListedFile) -> None:
+    async def _read(self, row: VaultAgentEntry) -> None:
         text, sha256 = await asyncio.to_thread(self._customs.show, row.path)
         lines: list[Line] = [
             (line, "$foreground") for line in terminal_text.block(text).split("\n")

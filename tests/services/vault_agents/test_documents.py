@@ -26,8 +26,8 @@ def test_comments_and_trailing_commas_are_read() -> None:
     [
         ("", "not JSON"),
         ('{"a": 1', "not JSON"),
-        ('{"a": 1} {"b": 2}', "goes on after its end"),
-        ('{"a": 1} 0', "goes on after its end"),
+        ('{"a": 1} {"b": 2}', "has text after its end"),
+        ('{"a": 1} 0', "has text after its end"),
         ("{'a': 1}", "not JSON"),
         ('{"a": True}', "not JSON"),
         ('{"a": 1, "a": 2}', "twice"),

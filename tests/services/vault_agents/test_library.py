@@ -89,7 +89,7 @@ def test_what_is_trusted_is_merged_in_marked_sections(make_customs: MakeCustoms)
     found = resolved(library, "short", "Speak German.")
     titles = [line for line in found.instructions.splitlines() if line.startswith("#")]
     assert titles == [
-        "# What the person adds",
+        "# Instructions of the user",
         "## Standing instructions",
         "## Instructions from AGENTS.md",
         "## Instructions from Rules/other.txt",
