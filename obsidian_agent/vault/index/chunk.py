@@ -171,7 +171,7 @@ class _FolderReader:
 
     def __init__(self, store: VaultStore) -> None:
         self._store = store
-        self._paths = PathCache()
+        self._vault_path = PathCache()
         self._folder: str | None = None
         self._handle = -1
 
@@ -183,7 +183,7 @@ class _FolderReader:
                 self._enter(folder, path)
             if self._handle >= 0 and (data := self._read_small(name)):
                 return data
-            return self._store.read(self._paths(path))
+            return self._store.read(self._vault_path(path))
         except VaultError:
             return None
 
@@ -195,7 +195,7 @@ class _FolderReader:
     def _enter(self, folder: str, path: str) -> None:
         self.close()
         if self._store.root_fd >= 0:
-            self._handle = self._store.open_folder(self._paths(path).parent)
+            self._handle = self._store.open_folder(self._vault_path(path).parent)
         self._folder = folder
 
     def _read_small(self, name: str) -> bytes:
