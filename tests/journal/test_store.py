@@ -163,7 +163,7 @@ class TestRetention:
             ]
         assert home.journal.history()[-1].goal == "Old run"
         assert home.journal.plan_of(home.journal.history()[1].run_id).whole
-        with pytest.raises(JournalError, match="no longer kept"):
+        with pytest.raises(JournalError, match="no longer stored"):
             Runs(home.store, home.state).plan_of(old)
         home.journal.close()
         for file in home.journal.folder.iterdir():
