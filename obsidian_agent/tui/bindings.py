@@ -51,6 +51,9 @@ CONTEXTS: dict[str, str] = {
     "conversation": "Focused entry of the conversation",
 }
 
+KEY_NAMES = {"escape": "Esc", "pageup": "PageUp", "pagedown": "PageDown", "slash": "/"}
+"""Keys whose name on the screen is not that of Textual with a capital."""
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -592,7 +595,7 @@ def current_keys(node: DOMNode, key_id: str) -> str:
 
 def key_label(node: DOMNode, key_id: str) -> str:
     """Return the first key of an entry after rebinding, as text for the screen."""
-    return format_keys(current_keys(node, key_id).split(",")[0]).replace("Escape", "Esc")
+    return format_keys(current_keys(node, key_id).split(",")[0])
 
 
 def unknown_ids_message(keymap: Mapping[str, str]) -> str:
@@ -611,13 +614,13 @@ def unknown_ids_message(keymap: Mapping[str, str]) -> str:
 
 def format_keys(keys: str) -> str:
     """Format keys for people: `ctrl+j,shift+enter` becomes `Ctrl+J or Shift+Enter`."""
-    return " or ".join(
-        "+".join(
-            part if len(part) == 1 and "+" not in key else part.capitalize()
-            for part in key.split("+")
-        )
-        for key in keys.split(",")
-    )
+    return " or ".join(_format_key(key) for key in keys.split(","))
+
+
+def _format_key(key: str) -> str:
+    if len(key) == 1:
+        return key
+    return "+".join(KEY_NAMES.get(part, part.capitalize()) for part in key.split("+"))
 
 
 def markdown() -> str:
@@ -625,8 +628,8 @@ def markdown() -> str:
     parts = [
         "# Keys",
         "",
-        "Use the id of an entry to assign another key to it. Single letters work only in the pane "
-        "that has the focus: typing in the message never approves anything.",
+        "The setting `keymap` assigns other keys to these ids. Single letters work only in the "
+        "pane that has the focus: typing in the message never approves anything.",
     ]
     for context, title in CONTEXTS.items():
         parts += ["", f"## {title}", "", "| key | action | id |", "|---|---|---|"]

@@ -197,7 +197,7 @@ class Keyboard:
         self._quiet_from = self._last = now
         if now - self._noticed >= NOTICE_SECONDS:
             self._noticed = now
-            key = format_keys(event.key).replace("Escape", "Esc")
+            key = format_keys(event.key)
             self._app.notify(
                 f"“{key}” came too soon and was ignored. Read first, then press {key} again.",
                 timeout=NOTICE_SECONDS,

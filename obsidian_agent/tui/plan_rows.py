@@ -102,7 +102,7 @@ def build_rows(
         *(_problem_row("warning", problem) for problem in preview.warnings),
     ]
     assumptions = [
-        RemarkRow("assumes", terminal_text.shortened(text, 300), terminal_text.block(text))
+        RemarkRow("assumption", terminal_text.shortened(text, 300), terminal_text.block(text))
         for text in plan.assumptions
     ]
     for title, remarks in (

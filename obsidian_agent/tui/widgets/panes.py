@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from obsidian_agent.tools.core.tool import EditorPosition, Selection
     from obsidian_agent.vault.views.changes import NetChange
 
-
 PaneName = Literal["chat", "note", "work"]
 PANES: dict[PaneName, str] = {"chat": "Chat", "note": "Note", "work": "Plan"}
 Stage = Literal["idle", "plan", "run", "result"]
@@ -157,7 +156,7 @@ class Panes(Horizontal):
         return path, selection if self.use_selection else None, cursor
 
     def show_obsidian_focus(self, focus: Focus | None) -> None:
-        """Show the note and selection in Obsidian, None if it no longer answers."""
+        """Show the open note and selection of Obsidian, None if it no longer answers."""
         self._obsidian_focus = focus
         has_note = focus is not None and focus.active_file is not None
         self._outside = focus if has_note else None

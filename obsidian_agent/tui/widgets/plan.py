@@ -61,7 +61,7 @@ _REMARKS = {
     "error": ("✗", "$error"),
     "warning": ("▲", "$warning"),
     "notice": ("▲", "$warning"),
-    "assumes": ("·", "$quiet"),
+    "assumption": ("·", "$quiet"),
 }
 
 
@@ -129,14 +129,14 @@ class PlanPane(Vertical):
 
         `plan` has all steps, including the `disabled` ones that the preview leaves out.
         """
-        same_plan = plan is self._plan
+        is_same_plan = plan is self._plan
         self.preview, self._plan, self._disabled, self.complete = preview, plan, disabled, complete
         self.is_growing, self._is_drawn = not complete, False
-        if not same_plan:
+        if not is_same_plan:
             self._unfolded = frozenset()
         self._diffs.clear()
         self.query_one(Detail).clear()
-        self._fill(keep_cursor=same_plan)
+        self._fill(keep_cursor=is_same_plan)
         self._draw_frame()
 
     def wait(self, disabled: frozenset[str] | None = None) -> None:
@@ -162,10 +162,10 @@ class PlanPane(Vertical):
     def _fill(self, *, keep_cursor: bool) -> None:
         if self.preview is None or self._plan is None:
             return
-        listing = self.query_one(PlanList)
-        before = _identity(listing.current) if keep_cursor else None
+        plan_list = self.query_one(PlanList)
+        before = _identity(plan_list.current) if keep_cursor else None
         rows = plan_rows.build_rows(self.preview, self._plan, self._disabled, self._unfolded)
-        listing.set_rows(rows, _start(rows, before))
+        plan_list.set_rows(rows, _start(rows, before))
 
     def refresh_keys(self) -> None:
         """Update the texts after a change of keys."""
@@ -204,11 +204,10 @@ class PlanPane(Vertical):
                 (key_label(self, "plan.reject"), "$primary bold"),
                 " reject",
             )
+        elif self.complete and not preview.valid:
+            status = Content.styled(f"✗ {obstacle}", "$error")
         else:
-            if self.complete and not preview.valid:
-                status = Content.styled(f"✗ {obstacle}", "$error")
-            else:
-                status = Content.styled(f"… {obstacle}", "$warning")
+            status = Content.styled(f"… {obstacle}", "$warning")
         self.query_one("#plan-status", Static).update(status)
         self.refresh_bindings()
 
@@ -393,7 +392,7 @@ class PlanList(VirtualList[PlanRow]):
                 sign, style = _REMARKS[row.kind]
                 return Content.assemble(
                     (f" {sign} ", style),
-                    (row.text, "$foreground" if row.kind != "assumes" else "$quiet"),
+                    (row.text, "$foreground" if row.kind != "assumption" else "$quiet"),
                 )
             case MoreRow():
                 return Content.styled(

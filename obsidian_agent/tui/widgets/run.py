@@ -227,9 +227,9 @@ class ProgressPane(Vertical):
     def _status(self) -> Content:
         elapsed = time.monotonic() - self._started
         parts = [f"{_clock(elapsed)} elapsed"]
-        left = remaining(elapsed, self._completed, self._total)
-        if left is not None:
-            parts.append(f"about {_clock(left)} left")
+        rest = seconds_left(elapsed, self._completed, self._total)
+        if rest is not None:
+            parts.append(f"about {_clock(rest)} left")
         if self._cancelling:
             return Content.assemble(
                 ("Stopping after the current file…", "$warning"), (f"  {parts[0]}", "$quiet")
@@ -244,7 +244,7 @@ class ProgressPane(Vertical):
         self.post_message(self.CancelRequested())
 
 
-def remaining(elapsed: float, completed: int, total: int) -> float | None:
+def seconds_left(elapsed: float, completed: int, total: int) -> float | None:
     """Estimate the seconds left from the mean time per instance, None at the start."""
     if completed < 3 or completed >= total or elapsed < 0.5:
         return None
@@ -304,7 +304,7 @@ class ResultPane(Vertical):
     def __init__(self) -> None:
         super().__init__(id="result")
         self.result: ExecutionResult | None = None
-        self._undone = False
+        self._is_undone = False
 
     def compose(self) -> ComposeResult:
         yield Static("", id="result-head", markup=False)
@@ -313,7 +313,7 @@ class ResultPane(Vertical):
 
     def show(self, result: ExecutionResult) -> None:
         """Show the result of a run."""
-        self.result, self._undone = result, False
+        self.result, self._is_undone = result, False
         word, style = _HEADS[result.status]
         problems = [_problem_row("error", problem) for problem in result.errors]
         problems += [_problem_row("warning", problem) for problem in result.warnings]
@@ -337,8 +337,8 @@ class ResultPane(Vertical):
             self.show(result)
             return
         states = {step.state for step in steps}
-        self._undone = "undone" in states and states <= {"undone", "not applied", "no changes"}
-        if self._undone:
+        self._is_undone = "undone" in states and states <= {"undone", "not applied", "no changes"}
+        if self._is_undone:
             self._draw(_UNDONE, "All changes of the run were undone.", step_rows(steps))
         else:
             self._draw(
@@ -372,7 +372,7 @@ class ResultPane(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         result = self.result
         if action == "undo":
-            return result is not None and result.undo_available and not self._undone
+            return result is not None and result.undo_available and not self._is_undone
         if action == "save_action":
             return result is not None and result.success and result.run_id is not None
         return True

@@ -200,7 +200,9 @@ class Streaming(Vertical):
         self._speaker = _head("agent", datetime.now())
         self._head: Content | None = self._speaker
         self._finished: list[MarkdownPart] = []
+        """Finished parts that are not rendered yet."""
         self._parts: list[MarkdownPart] = []
+        """All finished parts."""
         self._drawn_at = 0.0
         self._timer: Timer | None = None
         self._mark = ""
