@@ -14,7 +14,6 @@ PENDING = {
     "cli",
     "dataclass",
     "journal",
-    "integrations",
     "offline",
     "providers",
     "tui",

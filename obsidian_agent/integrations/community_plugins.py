@@ -1,7 +1,7 @@
-"""Obsidian's community plugins: its list, fetched once a day and kept on disk, a search in it, and a few well-known ones by name.
+"""Obsidian's community plugins: the list, cached for a day, a search in it, and well-known plugins.
 
-A copy that is too old is better than none: where the network fails it is used, and said to be old. The well-known ones need no network; they
-are named where a plan cannot help. Nothing is ever installed: that is Obsidian's.
+Without a network an old copy of the list is used and marked as stale. Well-known plugins, which are
+suggested where a plan cannot help, need no list. Plugins are installed in Obsidian, never here.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 
 URL = "https://raw.githubusercontent.com/obsidianmd/obsidian-releases/master/community-plugins.json"
 URL_VARIABLE = "OBSIDIAN_AGENT_PLUGIN_INDEX"
-"""Names another address of the list, such as a mirror."""
+"""The environment variable with another address of the list, such as a mirror."""
 
 MAX_AGE = timedelta(hours=24)
 TIMEOUT_SECONDS = 20.0
 MAX_BYTES = 32 * 1024 * 1024
-"""Seconds and bytes that Obsidian's list of plugins may take."""
+"""Limits for fetching the list."""
 _FIELDS = ("id", "name", "author", "description", "repo")
 _NAME, _DESCRIPTION, _AUTHOR = 1.0, 0.85, 0.6
-_LEAST = 55.0
+"""Weights of matches."""
+_MIN_SCORE = 55.0
+_WORD = unicode_expression(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class CommunityPlugin:
-    """A plugin as the list has it; `repo` is "owner/name" on GitHub."""
+    """A plugin in the list; `repo` is "owner/name" on GitHub."""
 
     id: str
     name: str
@@ -56,7 +58,7 @@ class CommunityPlugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginList:
-    """The list as it was at `fetched_at`. `stale`: older than a day, because a fresh one could not be had."""
+    """The list as it was at `fetched_at`; `stale` if it is older than a day."""
 
     plugins: tuple[CommunityPlugin, ...]
     fetched_at: datetime
@@ -64,7 +66,7 @@ class PluginList:
 
 
 class PluginIndex:
-    """The list behind a file. `clock` gives the time with its zone; `url` is HTTPS, or HTTP to this machine."""
+    """The list, cached in a file. `url` is HTTPS, or HTTP to this machine."""
 
     def __init__(self, file: Path, clock: Callable[[], datetime], url: str | None = None) -> None:
         self._file = file
@@ -73,22 +75,25 @@ class PluginIndex:
         self._known: PluginList | None = None
 
     async def fetch(self, *, refresh: bool = False) -> PluginList:
-        """The list: the kept one while it is fresh, else a new one, else the old one. ProviderError when there is none at all."""
-        kept = self.cached()
-        if kept is not None and not kept.stale and not refresh:
-            return kept
+        """Return the cached list while it is fresh, else download it, else return the stale one.
+
+        Raise `ProviderError` if there is no list at all.
+        """
+        cached = self.cached()
+        if cached is not None and not cached.stale and not refresh:
+            return cached
         try:
             plugins = await self._download()
         except ProviderError:
-            if kept is None:
+            if cached is None:
                 raise
-            return replace(kept, stale=True)
+            return replace(cached, stale=True)
         self._known = PluginList(plugins, self._clock())
-        self._keep(self._known)
+        self._write(self._known)
         return self._known
 
     def cached(self) -> PluginList | None:
-        """The list as it is in memory or on disk, fresh or not; None when there is none. Never asks the network."""
+        """Return the list in memory or on disk, fresh or stale, without using the network."""
         known = self._known or _read(self._file)
         if known is None:
             return None
@@ -97,7 +102,7 @@ class PluginIndex:
         return self._known
 
     async def _download(self) -> tuple[CommunityPlugin, ...]:
-        # Imported here: a third of the time that a command takes to start.
+        # This import takes a third of a command's start-up time.
         import httpx
 
         from obsidian_agent.providers.http_guard import GuardedClient
@@ -105,7 +110,7 @@ class PluginIndex:
         address = urlsplit(self._url)
         if address.scheme != "https" and not (address.scheme == "http" and is_loopback(self._url)):
             raise ProviderError(
-                f"The list of plugins is only fetched over HTTPS, not from {self._url}.",
+                f"The list of plugins must be fetched over HTTPS, not from {self._url}.",
                 code="BASE_URL_REFUSED",
             )
         try:
@@ -121,14 +126,12 @@ class PluginIndex:
                 retryable=True,
             ) from error
         if response.status_code != 200:
-            raise ProviderError(
-                f"The list of plugins cannot be fetched: the server answers {response.status_code}.",
-                retryable=True,
-            )
+            message = f"The list of plugins cannot be fetched: status {response.status_code}."
+            raise ProviderError(message, retryable=True)
         return _parsed(response.content)
 
-    def _keep(self, plugins: PluginList) -> None:
-        """Write the list, all or nothing. Worth no error: without it the list is fetched again."""
+    def _write(self, plugins: PluginList) -> None:
+        """Write the list atomically. If that fails it is fetched again, which is no error."""
         document = {
             "fetchedAt": plugins.fetched_at.isoformat(),
             "plugins": [
@@ -142,30 +145,37 @@ class PluginIndex:
 def search(
     plugins: Iterable[CommunityPlugin], query: str, limit: int = 10
 ) -> list[tuple[CommunityPlugin, float]]:
-    """The plugins that fit best, each with its score from 0 to 1: by name before description before author, slips allowed."""
+    """Return the best matches, each with its score from 0 to 1. Typing errors are tolerated.
+
+    A match in the name counts more than one in the description, and that more than the author.
+    """
     from rapidfuzz import utils
 
-    wanted = utils.default_process(query)
-    found = (
-        [(plugin, round(_score(wanted, plugin) / 100, 3)) for plugin in plugins] if wanted else []
-    )
-    likely = [(plugin, score) for plugin, score in found if score * 100 >= _LEAST]
-    return sorted(likely, key=lambda match: (-match[1], match[0].name.casefold()))[:limit]
+    text = utils.default_process(query)
+    if not text:
+        return []
+    scores = [(plugin, round(_score(text, plugin) / 100, 3)) for plugin in plugins]
+    matches = [(plugin, score) for plugin, score in scores if score * 100 >= _MIN_SCORE]
+    return sorted(matches, key=lambda match: (-match[1], match[0].name.casefold()))[:limit]
 
 
-def _score(wanted: str, plugin: CommunityPlugin) -> float:
+def _score(query: str, plugin: CommunityPlugin) -> float:
     from rapidfuzz import fuzz, utils
 
-    name, about = utils.default_process(plugin.name), utils.default_process(plugin.description)
-    words = wanted.split()
-    named = 100.0 if wanted in (name, plugin.id.casefold()) else 0.97 * fuzz.WRatio(wanted, name)
-    described = sum(
-        max((fuzz.ratio(word, other) for other in about.split()), default=0.0) for word in words
-    ) / len(words)
-    made = fuzz.ratio(wanted, utils.default_process(plugin.author))
-    return max(_NAME * named, _DESCRIPTION * described, _AUTHOR * made) + (
-        2.0 if wanted in about and named < 98 else 0.0
-    )
+    name = utils.default_process(plugin.name)
+    description = utils.default_process(plugin.description)
+    words = query.split()
+    name_score = 100.0
+    if query not in (name, plugin.id.casefold()):
+        name_score = 0.97 * fuzz.WRatio(query, name)
+    word_scores = [
+        max((fuzz.ratio(word, other) for other in description.split()), default=0.0)
+        for word in words
+    ]
+    description_score = sum(word_scores) / len(words)
+    author_score = fuzz.ratio(query, utils.default_process(plugin.author))
+    bonus = 2.0 if query in description and name_score < 98 else 0.0
+    return bonus + max(_NAME * name_score, _DESCRIPTION * description_score, _AUTHOR * author_score)
 
 
 def _read(file: Path) -> PluginList | None:
@@ -185,17 +195,15 @@ def _parsed(data: bytes) -> tuple[CommunityPlugin, ...]:
         plugins = _listed(json.loads(data))
     except (ValueError, RecursionError) as error:
         raise ProviderError(
-            "The list of plugins cannot be read: it is no JSON.", retryable=True
+            "The list of plugins cannot be read: it is not JSON.", retryable=True
         ) from error
     if not plugins:
-        raise ProviderError(
-            "The list of plugins cannot be read: there are no plugins in it.", retryable=True
-        )
+        raise ProviderError("The list of plugins cannot be read: it is empty.", retryable=True)
     return plugins
 
 
 def _listed(document: Any) -> tuple[CommunityPlugin, ...]:
-    """The entries that are whole; others are left out."""
+    """Return the complete entries."""
     entries: Sequence[Any] = document if isinstance(document, list) else []
     return tuple(
         CommunityPlugin(*(entry[name] for name in _FIELDS))
@@ -204,55 +212,52 @@ def _listed(document: Any) -> tuple[CommunityPlugin, ...]:
     )
 
 
-_WORD = unicode_expression(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
-
-
 @dataclass(frozen=True, slots=True)
 class KnownPlugin:
-    """A plugin, what it does in a few words, and how people ask for that."""
+    """A well-known plugin, its purpose in a few words, and stemmed phrases that ask for it."""
 
     id: str
     name: str
     does: str
-    asked: tuple[tuple[str, ...], ...]
+    phrases: tuple[tuple[str, ...], ...]
 
 
 @cache
 def known_plugins() -> tuple[KnownPlugin, ...]:
-    """Those that are known here, read at the first call."""
+    """Return the well-known plugins, read on the first call."""
     data = (
         resources.files("obsidian_agent.integrations").joinpath("known_plugins.json").read_bytes()
     )
     return tuple(
-        KnownPlugin(each["id"], each["name"], each["does"], tuple(map(_stems, each["asked"])))
-        for each in json.loads(data)
+        KnownPlugin(entry["id"], entry["name"], entry["does"], tuple(map(_stems, entry["asked"])))
+        for entry in json.loads(data)
     )
 
 
 def plugin_for(instruction: str) -> KnownPlugin | None:
-    """The plugin that does what is asked for: the one of which the most words are said, all of a way to ask for it, in order."""
-    said = _stems(instruction)
-    found = [
-        (len(asked), plugin)
+    """Return the plugin whose longest phrase is in the instruction, word by word in order."""
+    words = _stems(instruction)
+    matches = [
+        (len(phrase), plugin)
         for plugin in known_plugins()
-        for asked in plugin.asked
-        if _holds(said, asked)
+        for phrase in plugin.phrases
+        if _contains(words, phrase)
     ]
-    return max(found, key=lambda each: each[0])[1] if found else None
+    return max(matches, key=lambda match: match[0])[1] if matches else None
 
 
 def _stems(text: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in _WORD.findall(text))
 
 
-def _holds(said: tuple[str, ...], asked: tuple[str, ...]) -> bool:
-    rest = iter(said)
-    return all(word in rest for word in asked)
+def _contains(words: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
+    rest = iter(words)
+    return all(word in rest for word in phrase)
 
 
 @dataclass(frozen=True, slots=True)
 class PluginMatch:
-    """A plugin that fits a search; `installed` and `enabled` say what the vault has."""
+    """A match of a search; `installed` and `enabled` are the plugin's state in the vault."""
 
     plugin: CommunityPlugin
     score: float
@@ -260,18 +265,14 @@ class PluginMatch:
     enabled: bool
 
     def to_json(self) -> dict[str, Any]:
-        """`{id, name, author, description, repo, url, score, installed, enabled}`."""
-        plugin = self.plugin
-        told = {
-            name: getattr(plugin, name)
-            for name in ("id", "name", "author", "description", "repo", "url")
-        }
-        return told | {"score": self.score, "installed": self.installed, "enabled": self.enabled}
+        """Return `{id, name, author, description, repo, url, score, installed, enabled}`."""
+        fields = {name: getattr(self.plugin, name) for name in (*_FIELDS, "url")}
+        return fields | {"score": self.score, "installed": self.installed, "enabled": self.enabled}
 
 
 @dataclass(frozen=True, slots=True)
 class PluginMatches:
-    """What a search found, best first, and how old the list is that it was made in."""
+    """The matches of a search, best first, and the age of the list."""
 
     items: tuple[PluginMatch, ...]
     fetched_at: datetime
@@ -281,18 +282,21 @@ class PluginMatches:
 async def search_plugins(
     index: PluginIndex, store: VaultStore, query: str, limit: int = 10, *, refresh: bool = False
 ) -> PluginMatches:
-    """Plugins for a query. Asks the network at most once a day; ProviderError when there is no list at all; it names a well-known plugin that fits."""
+    """Search the plugins. The list is fetched at most once a day.
+
+    Raise `ProviderError` if there is no list; its message names a well-known plugin that matches.
+    """
     try:
         known = await index.fetch(refresh=refresh)
     except ProviderError as error:
-        likely = plugin_for(query)
-        if likely is None:
+        plugin = plugin_for(query)
+        if plugin is None:
             raise
-        message = f"{error.message} Known without it: {likely.name}, for {likely.does}."
+        message = f"{error.message} A plugin for {plugin.does} is {plugin.name}."
         raise ProviderError(message, code=error.code, retryable=error.retryable) from error
-    has = VaultPlugins.of(store)
+    in_vault = VaultPlugins.of(store)
     items = tuple(
-        PluginMatch(plugin, score, plugin.id in has.installed, plugin.id in has.enabled)
+        PluginMatch(plugin, score, plugin.id in in_vault.installed, plugin.id in in_vault.enabled)
         for plugin, score in search(known.plugins, query, limit)
     )
     return PluginMatches(items, known.fetched_at, known.stale)

@@ -1,8 +1,10 @@
-"""Connections to MCP servers of the person's configuration: a process or an address each, one task that owns it, one log file.
+"""Connections to the MCP servers of the settings.
 
-What a server says is a stranger's: it is read up to limits, and nothing of it is acted on here. It gets no environment but what every program
-needs and what its settings name, and is asked for its tools and to call them, nothing else; it may not ask back. A server that is silent for
-too long, dies or floods is ended with everything that it started, and begun anew when it is needed again.
+A server is a process or an address, with one task that owns its connection and one log file. Its
+messages are untrusted: they are read up to limits and not acted on. Its environment contains only
+what every program needs and what its settings name. It is asked to list and to call its tools, and
+cannot send requests itself. A server that is silent for too long, exits or sends too much is killed
+with everything that it started, and started again when it is needed.
 """
 
 from __future__ import annotations
@@ -40,23 +42,24 @@ from obsidian_agent.errors import ServerError
 from obsidian_agent.providers.errors import redact
 
 START_SECONDS: Final = 30.0
-"""Until a server answers for the first time: some are fetched from a registry before they run."""
-MOST_BYTES: Final = 8 << 20
-"""Of one message."""
-MOST_EVER: Final = 256 << 20
-"""Of all messages; the connection is begun anew after that."""
-MOST_TOOLS: Final = 100
-"""Of one server."""
-MOST_PAGES: Final = 20
+"""Seconds until the first answer: some servers are downloaded before they run."""
+MAX_BYTES: Final = 8 << 20
+"""Bytes of a message."""
+MAX_TOTAL_BYTES: Final = 256 << 20
+"""Bytes of all messages of a connection, which is then restarted."""
+MAX_TOOLS: Final = 100
+"""Tools of a server."""
+MAX_PAGES: Final = 20
+"""Pages of a server's list of tools."""
 END_SECONDS: Final = 1.0
-"""Twice as long a server may take to end by itself."""
+"""Seconds that a server may take to exit after its input is closed, and again after SIGTERM."""
 
 Value = TypeVar("Value")
 Streams = tuple[Any, Any]
 
 
 class Connection:
-    """One server, connected when it is first asked. For one event loop at a time."""
+    """A server, connected on its first request. For one event loop at a time."""
 
     def __init__(self, name: str, server: McpServer, log: Path) -> None:
         self.name = name
@@ -64,31 +67,34 @@ class Connection:
         self._log = ProcessLog(log)
         self._owner: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._asked: asyncio.Queue[_Asked] = asyncio.Queue()
+        self._requests: asyncio.Queue[_Request] = asyncio.Queue()
 
     async def tools(self) -> tuple[ServerTool, ...]:
-        """What it offers now. Raises `ServerError`."""
+        """Return the tools that the server offers now. Raise `ServerError`."""
 
-        async def listed(client: Client) -> tuple[ServerTool, ...]:
-            found: list[ServerTool] = []
+        async def list_tools(client: Client) -> tuple[ServerTool, ...]:
+            tools: list[ServerTool] = []
             cursor = None
-            for _ in range(MOST_PAGES):
+            for _ in range(MAX_PAGES):
                 page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-                found += [
+                tools += [
                     ServerTool(tool.name, tool.description or "", tool.input_schema)
                     for tool in page.tools
                 ]
                 cursor = page.next_cursor
-                if cursor is None or len(found) > MOST_TOOLS:
+                if cursor is None or len(tools) > MAX_TOOLS:
                     break
-            return tuple(found[:MOST_TOOLS])
+            return tuple(tools[:MAX_TOOLS])
 
-        return await self._ask(listed, START_SECONDS)
+        return await self._request(list_tools, START_SECONDS)
 
     async def call(self, tool: str, args: Mapping[str, Any]) -> ToolAnswer:
-        """What a tool answers. Raises `ServerError`; cancelling it cancels the call."""
+        """Call a tool and return its answer. Cancellation cancels the call.
 
-        async def called(client: Client) -> ToolAnswer:
+        Raise `ServerError`.
+        """
+
+        async def call_tool(client: Client) -> ToolAnswer:
             try:
                 result = await client.call_tool(tool, dict(args))
             except MCPError as error:
@@ -100,27 +106,27 @@ class Connection:
                 parts = [json.dumps(result.structured_content, ensure_ascii=False)]
             return ToolAnswer("\n".join(parts), result.is_error)
 
-        return await self._ask(called, self.server.timeout)
+        return await self._request(call_tool, self.server.timeout)
 
     async def close(self) -> None:
-        """End it, and everything that it started."""
+        """Kill the server and everything that it started."""
         if self._owner is not None and self._loop is asyncio.get_running_loop():
             self._owner.cancel()
             await asyncio.wait((self._owner,))
 
-    async def _ask(self, work: Callable[[Client], Awaitable[Value]], seconds: float) -> Value:
+    async def _request(self, work: Callable[[Client], Awaitable[Value]], seconds: float) -> Value:
         loop = asyncio.get_running_loop()
         if self._owner is None or self._owner.done() or self._loop is not loop:
-            self._asked = asyncio.Queue()
-            self._loop, self._owner = loop, asyncio.ensure_future(self._own(self._asked))
+            self._requests = asyncio.Queue()
+            self._loop, self._owner = loop, asyncio.ensure_future(self._own(self._requests))
         answer: asyncio.Future[Value] = loop.create_future()
-        self._asked.put_nowait(_Asked(work, seconds, answer))
+        self._requests.put_nowait(_Request(work, seconds, answer))
         return await answer
 
-    async def _own(self, asked: asyncio.Queue[_Asked]) -> None:
-        """Connect, do what is asked, one thing after the other, and disconnect."""
-        reason = "was ended"
-        now: list[_Asked] = []
+    async def _own(self, requests: asyncio.Queue[_Request]) -> None:
+        """Connect, answer the requests one after the other, and disconnect."""
+        reason = "was stopped"
+        unanswered: list[_Request] = []
         try:
             transport = (
                 _process(self.server, self._log) if self.server.command else _address(self.server)
@@ -135,34 +141,34 @@ class Connection:
                     )
                 self._log.begin(f"connected, protocol {client.protocol_version}\n")
                 while True:
-                    now = [await asked.get()]
-                    await now[0].answered_by(client)
+                    unanswered = [await requests.get()]
+                    await unanswered[0].answer_by(client)
         except asyncio.CancelledError:
             raise
         except (Exception, BaseExceptionGroup) as error:
             reason = redact(_first(error))
             self._log.write(f"failed: {reason}\n")
         finally:
-            failed = ServerError(
+            failure = ServerError(
                 f"The MCP server {self.name} {reason}.", hint=f"Its log is {self._log.file}."
             )
-            while not asked.empty():
-                now.append(asked.get_nowait())
-            for each in now:
-                if not each.answer.done():
-                    each.answer.set_exception(failed)
+            while not requests.empty():
+                unanswered.append(requests.get_nowait())
+            for request in unanswered:
+                if not request.answer.done():
+                    request.answer.set_exception(failure)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """Something that a server is to be asked, and may take so many seconds for."""
+class _Request:
+    """A request to a server, with the seconds that it may take and the future of its answer."""
 
     work: Callable[[Client], Awaitable[Any]]
     seconds: float
     answer: asyncio.Future[Any]
 
-    async def answered_by(self, client: Client) -> None:
-        """Ask; nothing where nobody waits any more. Raises when the connection is no good any more."""
+    async def answer_by(self, client: Client) -> None:
+        """Answer the request, unless it was cancelled. Raise if the connection is broken."""
         if self.answer.done():
             return
         task = asyncio.ensure_future(self.work(client))
@@ -178,18 +184,18 @@ class _Asked:
 
 
 def _first(error: BaseException) -> str:
-    """What went wrong, of several things the first."""
+    """Return what went wrong, in several errors the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
         case TimeoutError():
-            return "did not answer in time, and was ended"
+            return "did not answer in time and was stopped"
         case OSError(strerror=str(reason)):
             return f"cannot be reached ({reason})"
         case httpx2.TransportError():
             return f"cannot be reached ({str(error)[:200]})"
         case MCPError() if error.code == CONNECTION_CLOSED:
-            return "ended, or closed the connection"
+            return "exited or closed the connection"
         case _:
             return f"failed ({type(error).__name__}: {str(error)[:200]})".replace("\n", " ")
 
@@ -203,15 +209,18 @@ def _text_of(part: Any) -> str:
         case ResourceLink():
             return f"{part.name}: {part.uri}"
         case _:
-            return f"[{part.type}, left out]"
+            return f"[{part.type}, omitted]"
 
 
-# --- transports -------------------------------------------------------------------------------------------------------------------------
+# --- transports ------------------------------------------------------------------------------
 
 
 @contextlib.asynccontextmanager
 async def _process(server: McpServer, log: ProcessLog) -> AsyncIterator[Streams]:
-    """A server that is a process of its own group: lines of JSON on its standard streams, its errors in the log."""
+    """Run a server as a process in a group of its own, with JSON lines on its standard streams.
+
+    Its standard error goes to the log.
+    """
     process = await asyncio.create_subprocess_exec(
         *runnable((server.command, *server.args)),
         stdin=asyncio.subprocess.PIPE,
@@ -220,7 +229,7 @@ async def _process(server: McpServer, log: ProcessLog) -> AsyncIterator[Streams]
         env=get_default_environment() | _expanded(server.env),
         cwd=server.cwd,
         start_new_session=True,
-        limit=MOST_BYTES,
+        limit=MAX_BYTES,
     )
     incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
@@ -243,19 +252,19 @@ async def _process(server: McpServer, log: ProcessLog) -> AsyncIterator[Streams]
 
 
 def _expanded(values: Mapping[str, str]) -> dict[str, str]:
-    """With `$NAME` replaced by that variable of our environment, so that no key need stand in the settings."""
+    """Replace `$NAME` by environment variables, so that the settings need not contain keys."""
     return {name: os.path.expandvars(value) for name, value in values.items()}
 
 
 async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: ProcessLog) -> None:
     assert process.stdout is not None
-    room = MOST_EVER
+    room = MAX_TOTAL_BYTES
     async with incoming:
         while room > 0:
             try:
                 line = await process.stdout.readline()
             except ValueError:
-                log.write(f"a message of more than {MOST_BYTES:,} bytes: ended\n")
+                log.write(f"a message of more than {MAX_BYTES:,} bytes: stopped\n")
                 return
             if not line:
                 return
@@ -263,7 +272,7 @@ async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: Proc
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
-                log.write("a line that is no message was left out\n")
+                log.write("a line that is not a message was ignored\n")
                 continue
             await incoming.send(SessionMessage(message))
 
@@ -271,10 +280,9 @@ async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: Proc
 async def _send(process: asyncio.subprocess.Process, outgoing: Any) -> None:
     assert process.stdin is not None
     async with outgoing:
-        async for each in outgoing:
-            process.stdin.write(
-                each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-            )
+        async for item in outgoing:
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            process.stdin.write(text.encode() + b"\n")
             with contextlib.suppress(ConnectionError):
                 await process.stdin.drain()
 
@@ -286,7 +294,7 @@ async def _errors(process: asyncio.subprocess.Process, log: ProcessLog) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Close its input, then end its group, mildly and then not; also what it started and left behind."""
+    """Close the input of a process, then terminate its group, then kill it."""
     assert process.stdin is not None
     process.stdin.close()
     for force in (None, False, True):
@@ -294,27 +302,27 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             end_group(process.pid, force=force)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), END_SECONDS)
-    # What is not read any more is not seen to end either, and nothing public closes it.
+    # Without a reader the transport does not notice the end, and nothing public closes it.
     process._transport.close()  # type: ignore[attr-defined]
 
 
 @contextlib.asynccontextmanager
 async def _address(server: McpServer) -> AsyncIterator[Streams]:
-    """A server at an address, by streamable HTTP."""
+    """Connect to a server at an address by streamable HTTP."""
     timeout = httpx2.Timeout(server.timeout, connect=10.0)
     async with (
         httpx2.AsyncClient(
             headers=_expanded(server.headers), timeout=timeout, transport=_Limited()
         ) as http,
         streamable_http_client(
-            server.url or "", http_client=http, max_sse_event_size=MOST_BYTES
+            server.url or "", http_client=http, max_sse_event_size=MAX_BYTES
         ) as streams,
     ):
         yield streams[0], streams[1]
 
 
 class _Limited(httpx2.AsyncHTTPTransport):
-    """Bodies that are no stream of events end in an error where they grow too large."""
+    """A transport that raises for large bodies, except for event streams."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
@@ -331,8 +339,8 @@ class _LimitedBody(httpx2.AsyncByteStream):
         total = 0
         async for chunk in self._inner:
             total += len(chunk)
-            if total > MOST_BYTES:
-                raise httpx2.ReadError(f"an answer of more than {MOST_BYTES:,} bytes")
+            if total > MAX_BYTES:
+                raise httpx2.ReadError(f"an answer of more than {MAX_BYTES:,} bytes")
             yield chunk
 
     async def aclose(self) -> None:

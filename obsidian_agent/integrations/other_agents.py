@@ -1,4 +1,4 @@
-"""An agent that looks around by itself, put beside a vault: its MCP server, the way of its plans, and what changed while it worked."""
+"""External agents on a vault: their MCP server, their plans, and changes while they worked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,7 @@ from obsidian_agent.integrations.proposals import (
     proposal_socket,
 )
 from obsidian_agent.journal import state_folder
+from obsidian_agent.journal.records import Effects
 from obsidian_agent.providers.acp import AcpAgent
 from obsidian_agent.providers.base import ChatDelta, OwnCall, Remark
 from obsidian_agent.providers.opencode_server import OpenCodeServer, speaks_http
@@ -40,12 +41,12 @@ from obsidian_agent.services.runs import Runs
 from obsidian_agent.vault.filesystem.inventory import file_stamps
 from obsidian_agent.vault.filesystem.store import VaultStore
 
-MOST_NAMED: Final = 10
-"""Changed files that are told by name."""
-LONGEST_NAME: Final = 80
-"""Characters of what an agent calls its own call, in the record: there is no text of notes in it."""
+MAX_NAMED: Final = 10
+"""Number of changed files that a message names."""
+MAX_TOOL_NAME: Final = 80
+"""Characters of a tool's name in the audit record, which must not hold text of notes."""
 _WORKSPACE: Final = re.compile(r"\.obsidian/workspace[^/]*\.json")
-"""What Obsidian writes whenever somebody looks at something else."""
+"""Files that Obsidian writes whenever another note is opened."""
 
 
 def open_agent(
@@ -54,17 +55,20 @@ def open_agent(
     state: Path,
     settings: LiveSettings,
     record: AuditRecord,
-    tell: Callable[[AgentState], object],
+    report: Callable[[AgentState], object],
 ) -> OtherAgent:
-    """The agent called `name` for a vault; nothing is started yet. Raises `ConfigError`."""
+    """Return the agent `name` for a vault without starting it. Raise `ConfigError`.
+
+    `report` receives its state.
+    """
     command = agent_command(name, settings.current.agents)
-    place = state_folder.find(state, store)
+    vault_state = state_folder.find(state, store)
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    socket = place / f"agent-{os.getpid()}-{digest[:8]}.sock"  # short, whatever the name holds
+    socket = vault_state / f"agent-{os.getpid()}-{digest[:8]}.sock"  # short for every name
     config = ["--config", str(settings.file)] if settings.file is not None else []
-    told = {SOCKET_VARIABLE: str(socket), CLIENT_VARIABLE: name}
+    environment = {SOCKET_VARIABLE: str(socket), CLIENT_VARIABLE: name}
     if settings.options.get("share_allow"):
-        told[f"{ENVIRONMENT_PREFIX}SHARE_ALLOW"] = ";".join(settings.current.share_allow)
+        environment[f"{ENVIRONMENT_PREFIX}SHARE_ALLOW"] = ";".join(settings.current.share_allow)
     server = {
         "name": SERVER,
         "command": sys.executable,
@@ -79,16 +83,16 @@ def open_agent(
             str(state),
             *config,
         ],
-        "env": [{"name": key, "value": value} for key, value in told.items()],
+        "env": [{"name": key, "value": value} for key, value in environment.items()],
     }
 
     @asynccontextmanager
-    async def proposals(take: Take, listed: Callable[[], object]) -> AsyncIterator[bool]:
-        async def handed(proposal: ClientProposal) -> Outcome:
-            return Outcome("shown", take(proposal.plan))
+    async def proposals(accept: Take, listed: Callable[[], object]) -> AsyncIterator[bool]:
+        async def handle(proposal: ClientProposal) -> Outcome:
+            return Outcome("shown", accept(proposal.plan))
 
-        async with proposal_socket(socket, handed, listed) as there:
-            yield there
+        async with proposal_socket(socket, handle, listed) as is_bound:
+            yield is_bound
 
     def note(delta: ChatDelta) -> None:
         match delta:
@@ -96,15 +100,19 @@ def open_agent(
                 record.note("alarm", agent=name, message=problem.message)
             case Remark(problem, tool=tool):
                 record.note(
-                    "call", agent=name, tool=tool[:LONGEST_NAME], decision="deny", rule=problem.code
+                    "call",
+                    agent=name,
+                    tool=tool[:MAX_TOOL_NAME],
+                    decision="deny",
+                    rule=problem.code,
                 )
             case OwnCall(_, tool, ended=True, problem=problem) if not OURS.fullmatch(tool):
                 failed = {"rule": problem.code} if problem is not None else {}
-                record.note("call", agent=name, tool=tool[:LONGEST_NAME], decision="own", **failed)
+                record.note("call", agent=name, tool=tool[:MAX_TOOL_NAME], decision="own", **failed)
             case _:
-                pass  # what our server was asked is written by it
+                pass  # calls of our server are noted by the server
 
-    folder = state / "agents" / f"{place.name}-{name}"
+    folder = state / "agents" / f"{vault_state.name}-{name}"
     kind = OpenCodeServer if speaks_http(command) else AcpAgent
     return kind(
         name=f"{ACP}/{name}",
@@ -114,51 +122,51 @@ def open_agent(
         server=server,
         proposals=proposals,
         watch=lambda: _watch(name, store, Runs(store, state)),
-        tell=tell,
+        tell=report,
         note=note,
     )
 
 
 def _watch(name: str, store: VaultStore, runs: Runs) -> Callable[[], Problem | None]:
-    """Look at the vault; what looks again, and says what changed that no run did. Both block."""
+    """Record the state of the vault. Return a function that reports changes by no run.
+
+    Both block.
+    """
     known, before = {entry.run_id for entry in runs.history()}, file_stamps(store)
 
     def changed() -> Problem | None:
         after = file_stamps(store)
-        done = [entry.effects for entry in runs.history() if entry.run_id not in known]
-        own = {
-            path
-            for each in done
-            for path in (
-                *each.created,
-                *each.modified,
-                *each.deleted,
-                *each.folders,
-                *sum(each.renamed, ()),
-            )
-        }
+        effects = [entry.effects for entry in runs.history() if entry.run_id not in known]
+        own = {path for effect in effects for path in _paths(effect)}
         below = tuple(f"{path}/" for path in own)
         paths = sorted(
             path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
         )
-        return _behind(
-            name,
-            [
-                each
-                for each in paths
-                if each not in own and not each.startswith(below) and not _WORKSPACE.fullmatch(each)
-            ],
-        )
+        foreign = [
+            path
+            for path in paths
+            if path not in own and not path.startswith(below) and not _WORKSPACE.fullmatch(path)
+        ]
+        return _unplanned(name, foreign)
 
     return changed
 
 
-def _behind(name: str, paths: Sequence[str]) -> Problem | None:
+def _paths(effects: Effects) -> Iterator[str]:
+    yield from (*effects.created, *effects.modified, *effects.deleted, *effects.folders)
+    for pair in effects.renamed:
+        yield from pair
+
+
+def _unplanned(name: str, paths: Sequence[str]) -> Problem | None:
     if not paths:
         return None
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    files = ", ".join(paths[:MAX_NAMED])
+    if len(paths) > MAX_NAMED:
+        files += f" and {len(paths) - MAX_NAMED} more"
     message = (
-        f"While {name} worked, this changed in the vault, and no plan did it: {', '.join(paths[:MOST_NAMED])}{more}. "
-        "If it was neither you nor another program of yours, the agent did it behind your back, and the history cannot take it back."
+        f"While {name} worked, this changed in the vault, and no plan did it: {files}. If neither "
+        "you nor another program changed it, the agent did so without approval, and it cannot be "
+        "undone from the history."
     )
     return Problem("CHANGED_BEHIND", message)

@@ -1,7 +1,9 @@
-"""The way of a proposed plan from `mcp serve` to a program that shows it to the person: a Unix socket in the state folder.
+"""Proposed plans from `mcp serve` to the program that displays them: a Unix socket.
 
-One line of JSON goes in, `{"client": NAME, "plan": PLAN}`; one comes back when the person has decided, `{"status": …, "message": …, "runId": …}`.
-Both sides check that the other one is a process of the same user. Who proposes and goes away before the plan was shown takes it back.
+The socket is in the state folder. A request is one line of JSON, `{"client": NAME, "plan": PLAN}`.
+The answer is one line, `{"status": …, "message": …, "runId": …}`, sent when the user has decided.
+Both sides check that the other one is a process of the same user. A client that disconnects before
+its plan was displayed withdraws it.
 """
 
 from __future__ import annotations
@@ -23,24 +25,24 @@ from obsidian_agent.journal.state_folder import wait_for_lock
 from obsidian_agent.state_files import make_private
 
 SOCKET_VARIABLE: Final = "OBSIDIAN_AGENT_SOCKET"
-"""The environment variable that names the socket which `mcp serve` proposes to; without it that of the open app."""
+"""The environment variable with the socket that `mcp serve` proposes to, by default the app's."""
 CLIENT_VARIABLE: Final = "OBSIDIAN_AGENT_CLIENT"
-"""The environment variable that says whose `mcp serve` this is; without it a client's own word counts."""
+"""The environment variable with the client of `mcp serve`, by default the name it gives itself."""
 APP_SOCKET: Final = "app.sock"
-"""The open app's, in the vault's folder of the state."""
-LONGEST: Final = 4 << 20
-"""Bytes of one proposal, and of an answer."""
+"""The name of the app's socket in the vault's state folder."""
+MAX_LINE: Final = 4 << 20
+"""Bytes of a proposal or an answer."""
 READ_SECONDS: Final = 10.0
-"""Until a proposal must have come whole."""
-LOOK_AGAIN_SECONDS: Final = 3.0
-"""So often a program that waits for its turn looks whether the one that listens is gone."""
-_ADDRESS: Final = 100
-"""Bytes of a path that fit into a socket's address on every system: macOS has room for 103, Linux for 107."""
+"""Seconds in which a proposal must arrive."""
+RETRY_SECONDS: Final = 3.0
+"""Seconds between attempts to bind a socket that another program uses."""
+_MAX_ADDRESS: Final = 100
+"""Bytes of a socket's path on every system: macOS has room for 103, Linux for 107."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientProposal:
-    """A valid plan, and the name that its client gave itself."""
+    """A valid plan and the name of its client."""
 
     client: str
     plan: Mapping[str, Any]
@@ -48,7 +50,10 @@ class ClientProposal:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it. "shown": the person sees it, and nobody waits for what they decide; "busy": too many wait already."""
+    """The result of a proposal.
+
+    "shown": it is displayed, and the decision is not awaited. "busy": too many are waiting.
+    """
 
     status: Literal["applied", "failed", "refused", "shown", "busy"]
     message: str = ""
@@ -56,35 +61,35 @@ class Outcome:
 
 
 Handler = Callable[[ClientProposal], Awaitable[Outcome]]
-"""Shows a plan and waits for the person; cancelled when the client goes away."""
+"""Displays a plan and waits for the decision; cancelled when the client disconnects."""
 
 
 @contextlib.asynccontextmanager
 async def proposal_socket(
-    place: Path, handler: Handler, listed: Callable[[], object] = lambda: None
+    path: Path, handler: Handler, listed: Callable[[], object] = lambda: None
 ) -> AsyncIterator[bool]:
-    """Accept proposals at a socket. False: another program does already, or this system has no such sockets.
+    """Accept proposals at a socket for the block.
 
-    `listed` is called when a server reports that its client has its tools.
+    The value is false if another program already does, or if the system has no Unix sockets.
+    `listed` is called when a server reports that its client has the tools.
     """
-
     answering: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A task of its own: one that asyncio made for the connection may not be cancelled before Python 3.12.
+        # The task that asyncio makes for a connection cannot be cancelled before Python 3.12.
         task = asyncio.ensure_future(_answer(reader, writer, handler, listed))
         answering.add(task)
         await asyncio.gather(task, return_exceptions=True)
         answering.discard(task)
         writer.close()
 
-    bound = await asyncio.to_thread(_bind, place) if hasattr(socket, "AF_UNIX") else None
+    bound = await asyncio.to_thread(_bind, path) if hasattr(socket, "AF_UNIX") else None
     if bound is None:
         yield False
         return
-    mine = os.stat(place).st_ino
+    inode = os.stat(path).st_ino
     try:
-        async with await asyncio.start_unix_server(connected, sock=bound, limit=LONGEST):
+        async with await asyncio.start_unix_server(connected, sock=bound, limit=MAX_LINE):
             try:
                 yield True
             finally:
@@ -92,40 +97,40 @@ async def proposal_socket(
                     task.cancel()
     finally:
         with contextlib.suppress(OSError):
-            if os.stat(place).st_ino == mine:
-                os.unlink(place)
+            if os.stat(path).st_ino == inode:
+                os.unlink(path)
 
 
-async def receive_proposals(place: Path, handler: Handler) -> None:
-    """Take proposals at a socket until cancelled; while another program does, wait for its end."""
+async def receive_proposals(path: Path, handler: Handler) -> None:
+    """Accept proposals at a socket until cancelled; wait while another program does."""
     while hasattr(socket, "AF_UNIX"):
-        async with proposal_socket(place, handler) as there:
-            if there:
+        async with proposal_socket(path, handler) as is_bound:
+            if is_bound:
                 await asyncio.Event().wait()
-        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        await asyncio.sleep(RETRY_SECONDS)
 
 
-async def propose(place: Path, proposal: ClientProposal) -> Outcome | None:
-    """Hand a plan over and wait for what comes of it; None where nobody listens, or whoever did goes away."""
+async def propose(path: Path, proposal: ClientProposal) -> Outcome | None:
+    """Propose a plan and wait for the outcome, `None` without a listener or if it disconnects."""
     try:
-        answer = json.loads(await _said(place, asdict(proposal)))
+        answer = json.loads(await _request(path, asdict(proposal)))
         return Outcome(answer["status"], str(answer["message"]), answer["runId"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-async def report_listed(place: Path) -> None:
-    """Report that a client has the tools of this server. Without a listener nothing happens."""
+async def report_listed(path: Path) -> None:
+    """Report that a client has the tools of this server, if there is a listener."""
     with contextlib.suppress(OSError, ValueError):
-        await _said(place, {"listed": True})
+        await _request(path, {"listed": True})
 
 
-async def _said(place: Path, message: Mapping[str, Any]) -> bytes:
-    """Send a message, and return the line that answers it. Raise OSError where no program of this user listens."""
+async def _request(path: Path, message: Mapping[str, Any]) -> bytes:
+    """Send a message and return the answer line. Raise `OSError` without this user's listener."""
     if not hasattr(socket, "AF_UNIX"):
         raise ConnectionRefusedError
-    with _address(place) as address:
-        reader, writer = await asyncio.open_unix_connection(address, limit=LONGEST)
+    with _address(path) as address:
+        reader, writer = await asyncio.open_unix_connection(address, limit=MAX_LINE)
     try:
         if not _is_own(writer):
             raise PermissionError
@@ -145,19 +150,17 @@ async def _answer(
     if not _is_own(writer):
         return
     try:
-        asked = json.loads(await asyncio.wait_for(reader.readline(), READ_SECONDS))
+        request = json.loads(await asyncio.wait_for(reader.readline(), READ_SECONDS))
     except (OSError, ValueError, TimeoutError):
         return
-    if asked == {"listed": True}:
-        listed()
-        return
-    if (
-        not isinstance(asked, dict)
-        or not isinstance(asked.get("client"), str)
-        or not isinstance(asked.get("plan"), dict)
-    ):
-        return
-    deciding = asyncio.ensure_future(handler(ClientProposal(asked["client"], asked["plan"])))
+    match request:
+        case {"listed": True} if len(request) == 1:
+            listed()
+            return
+        case {"client": str(client), "plan": dict(plan)}:
+            deciding = asyncio.ensure_future(handler(ClientProposal(client, plan)))
+        case _:
+            return
     gone = asyncio.ensure_future(reader.read(1))
     try:
         await asyncio.wait((deciding, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -175,20 +178,22 @@ async def _answer(
         gone.cancel()
 
 
-def _bind(place: Path) -> socket.socket | None:
-    """A socket that listens at a place nobody listens at; one that a program left behind there is taken away. None: somebody does, or cannot."""
+def _bind(path: Path) -> socket.socket | None:
+    """Bind and listen at a path, and replace a socket that a dead program left there.
+
+    Return `None` if another program listens, or if binding fails.
+    """
     try:
-        make_private(place.parent)
-        with _address(place) as address, open(place.with_name("sockets.lock"), "ab") as lock:
-            wait_for_lock(
-                lock.fileno()
-            )  # or two that wait would both take away what a third left behind
+        make_private(path.parent)
+        with _address(path) as address, open(path.with_name("sockets.lock"), "ab") as lock:
+            # Without the lock two programs could both remove a third one's leftover socket.
+            wait_for_lock(lock.fileno())
             bound = socket.socket(socket.AF_UNIX)
             try:
                 if _is_left_over(address):
-                    os.unlink(place)
+                    os.unlink(path)
                 bound.bind(address)
-                os.chmod(place, 0o600)
+                os.chmod(path, 0o600)
                 bound.listen(8)
             except OSError:
                 bound.close()
@@ -210,24 +215,25 @@ def _is_left_over(address: str) -> bool:
 
 
 @contextlib.contextmanager
-def _address(place: Path) -> Iterator[str]:
-    """Yield a path to the socket that fits into an address, for as long as that is bound or connected.
+def _address(path: Path) -> Iterator[str]:
+    """Yield a path to the socket that is short enough for an address.
 
-    A long one leads through a link to its folder, in a private folder of its own.
+    A path that is too long goes through a link to its folder, in a private temporary folder.
     """
-    if len(os.fsencode(place)) <= _ADDRESS:
-        yield str(place)
+    if len(os.fsencode(path)) <= _MAX_ADDRESS:
+        yield str(path)
         return
-    usual = tempfile.gettempdir()
-    base = usual if len(os.fsencode(usual)) <= _ADDRESS // 2 else "/tmp"
+    base = tempfile.gettempdir()
+    if len(os.fsencode(base)) > _MAX_ADDRESS // 2:
+        base = "/tmp"
     with tempfile.TemporaryDirectory(prefix="oa-", dir=base) as folder:
         link = Path(folder, "s")
-        link.symlink_to(place.parent.absolute())
-        yield str(link / place.name)
+        link.symlink_to(path.parent.absolute())
+        yield str(link / path.name)
 
 
 def _is_own(writer: asyncio.StreamWriter) -> bool:
-    """Whether the process at the other end is this user's, as the system says."""
+    """Return whether the process at the other end belongs to this user."""
     connection = writer.get_extra_info("socket")
     if sys.platform == "linux":
         uid = struct.unpack(

@@ -1,8 +1,8 @@
-"""A vault as another agent gets to know it: what the person's rules share and nothing else, and plans for the person to decide on.
+"""A vault as other agents see it: the notes that the user's rules share, and plans to propose.
 
-Nobody can be asked here, so what no rule allows does not exist: a search does not find it, a folder does not list it, and a plan that is
-previewed cannot copy its text into a note that is shared. What is handed over is written into the ledger first, with the client as its
-provider.
+The user cannot be asked, so what no rule shares does not exist: no search matches it, no folder
+lists it, and the preview of a plan cannot copy its text into a shared note. What is sent is first
+written to the ledger, with the client as the provider.
 """
 
 from __future__ import annotations
@@ -42,22 +42,29 @@ from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView, locate_by_name
 
 MAX_PROPOSALS: Final = 100
-"""Kept plans of a vault; the oldest go first."""
+"""Number of stored plans of a vault; the oldest are deleted."""
 
 CALL_SECONDS: Final = 60.0
-"""A call of a client takes no longer, the writing of a plan's changes apart: most clients wait for a minute."""
+"""Seconds of a client's call without the writing of changes; most clients wait for a minute."""
 
 RUN_PLAN: Final = "run_plan"
 
-HINT: Final = "The person shares notes with MCP clients by patterns in share_allow: obsidian-agent config set share_allow 'Projects/**'."
+HINT: Final = (
+    "The user shares notes with MCP clients by patterns in share_allow: "
+    "obsidian-agent config set share_allow 'Projects/**'."
+)
 
 _PLAN_ID: Final = re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
 class SharedVault:
-    """The vault for one client. `proposals` is the folder of the plans that wait for the person, `app` the socket of a program that shows them;
-    `client` the name that rules and record know it by, "" what it calls itself."""
+    """The vault for one client.
+
+    `proposals` is the folder of plans that wait for the user, `app` the socket of the program that
+    displays them. `client` is the client's name in rules and in the record, "" for the name that it
+    gives itself.
+    """
 
     vault: OpenVault
     plans: Plans
@@ -70,13 +77,16 @@ class SharedVault:
 
     @property
     def rules(self) -> SharingRules:
-        """The sharing rules as settings and the vault have them now. May block."""
+        """The current sharing rules of the settings and the vault. May block."""
         return self.plans.policy.sharing
 
     def read(
         self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()
     ) -> dict[str, Any]:
-        """The output of a reading tool over what is shared, `only` these of its fields (none: all). Raises the tool's errors. Blocks."""
+        """Run a reading tool over what is shared. Return its output, or `only` these fields.
+
+        Raise the tool's errors. Blocks.
+        """
         called = {"agent": self.client, "tool": tool}
         try:
             with self._limited():
@@ -90,19 +100,19 @@ class SharedVault:
     def _read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...]) -> dict[str, Any]:
         if (rule := self.plans.make_policy(self.client).on_call(tool)).decision == "deny":
             raise ConfigError(
-                f"{tool} may not be used here: {rule.rule} ({rule.source}).",
+                f"{tool} is not allowed by the rule {rule.rule} ({rule.source}).",
                 code="PERMISSION_DENIED",
             )
         view = self._view()
         call = with_arguments(read_call(tool, self.plans.tools), _with_suffix(args, view))
         try:
-            found = prepare(call, view, self._context(view))
-            shared = found.shared(frozenset(item.path.text for item in found.items))
+            result = prepare(call, view, self._context(view))
+            shared = result.shared(frozenset(item.path.text for item in result.items))
         except VaultError as error:
             if error.code != "FILE_NOT_FOUND":
                 raise
             raise VaultError(
-                f"{error.path} does not exist, or is not shared. {HINT}",
+                f"{error.path} does not exist or is not shared. {HINT}",
                 code=error.code,
                 path=error.path,
             ) from None
@@ -113,32 +123,36 @@ class SharedVault:
         return document
 
     def preview(self, plan: object) -> dict[str, Any]:
-        """What a plan would do to the notes that are shared, as `preview --json` says it. Raises `PlanError` for an invalid one. Blocks."""
+        """Preview a plan over the shared notes. Return a document like that of `preview --json`.
+
+        Raise `PlanError` for an invalid plan. Blocks.
+        """
         with self._limited():
             return self._preview(plan)[1]
 
     def _preview(self, plan: object, *limits: PolicyLimits) -> tuple[Preview, dict[str, Any]]:
-        """Return the preview of a plan over what is shared, as if it were approved, and the document for the client.
+        """Preview a plan over the shared notes, as if it were approved.
 
-        `limits` narrow the policy. Raises `PlanError` for an invalid plan.
+        Return the preview and the document for the client. `limits` narrow the policy. Raise
+        `PlanError` for an invalid plan.
         """
         view = self._view()
         policy = replace(
             self.plans.make_policy(self.client), confirm_writes=False, auto_approve_read_only=True
         ).within(*limits)
         done = dry_run(plan, self.plans.tools, policy, view, self._context(view), {})
-        # A folder that is shared takes along what is not, when it goes.
+        # A shared folder that moves takes entries along that are not shared.
         changes = tuple(
-            each
-            for each in done.change_set.changes
-            if each.before is None or not view.is_hidden(each.before)
+            change
+            for change in done.change_set.changes
+            if change.before is None or not view.is_hidden(change.before)
         )
         known = replace(
             done,
             errors=tuple(map(_without_path, done.errors)),
             change_set=ChangeSet(changes=changes),
             plan_hash=None,
-            warnings=tuple(each for each in done.warnings if each.path is None),
+            warnings=tuple(warning for warning in done.warnings if warning.path is None),
         )
         document = preview_document(
             known,
@@ -148,24 +162,26 @@ class SharedVault:
             ],
         )
         parts = tuple(
-            SharedPart(each.before.text, Level.PREVIEW, 0)
-            for each in changes
-            if each.before is not None
+            SharedPart(change.before.text, Level.PREVIEW, 0)
+            for change in changes
+            if change.before is not None
         )
         self._note("preview_plan", document, parts)
         return replace(done, errors=known.errors), document
 
     @property
     def may_run(self) -> bool:
-        """Whether a rule of the person's settings has plans run without a question: only one that names `run_plan` itself."""
+        """True if a rule in the settings that names `run_plan` allows runs without asking."""
         return self.plans.policy.on_call(RUN_PLAN).rule == f"tools_allow {RUN_PLAN}"
 
     def run(self, plan: object) -> dict[str, Any]:
-        """Carry out a plan without a question. Never one that deletes, waits for a command, or does anything else than it would if the vault had
-        nothing but what is shared. Raises `PlanError`. Blocks.
+        """Run a plan without asking the user. Blocks.
+
+        Raise `PlanError` for a plan that deletes, waits for a command, or would have another effect
+        if the vault contained only what is shared.
         """
         if not self.may_run:
-            raise PlanError(f"No rule of the person allows {RUN_PLAN}.", code="PERMISSION_DENIED")
+            raise PlanError(f"No rule of the user allows {RUN_PLAN}.", code="PERMISSION_DENIED")
         with self._limited():
             shared, document = self._preview(plan, self._write_limits())
             whole = self.plans.dry_run(
@@ -189,13 +205,16 @@ class SharedVault:
         problems = shared.errors or (
             Problem(
                 "PERMISSION_DENIED",
-                "The plan deletes, runs a command, or reaches what is not shared: propose it.",
+                "The plan deletes, runs a command, or uses what is not shared. Propose it instead.",
             ),
         )
         raise PlanError("The plan was not run.", problems=problems)
 
     def propose(self, plan: object) -> tuple[ClientProposal, dict[str, Any]]:
-        """Keep a valid plan for the person; the plan, and what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""
+        """Store a valid plan for the user. Return it with the document for the client.
+
+        Nothing is changed. Raise `PlanError` for an invalid plan. Blocks.
+        """
         checked = validate(plan, self.plans.tools, self.plans.make_policy(self.client))
         if checked.plan is None:
             raise PlanError("The plan is not valid.", problems=checked.problems)
@@ -204,42 +223,30 @@ class SharedVault:
         except (PlanError, MissingInput):
             if self.cancel.is_set():
                 raise
-            preview = None  # it touches what is not shared, or the person has to give values first
+            preview = None  # it uses what is not shared, or the user must fill in values first
         plan_id = keep_proposal(
             self.proposals, {"client": self.client, "plan": checked.plan.to_json()}
         )
-        self.ledger.record.append(
-            [
-                {
-                    "kind": "proposal",
-                    "client": self.client,
-                    "planId": plan_id,
-                    "goal": checked.plan.goal[:200],
-                }
-            ]
+        self._note_proposal(plan_id, goal=checked.plan.goal[:200])
+        message = (
+            "Nothing was changed. The user sees the whole preview and decides: "
+            f"obsidian-agent run --plan {plan_id}"
         )
-        told = f"Nothing was changed. The person sees the whole preview and decides: obsidian-agent run --plan {plan_id}"
         document = {
             "planId": plan_id,
-            "status": "waits for the person",
-            "message": told,
+            "status": "waits for the user",
+            "message": message,
             "preview": preview,
         }
         return ClientProposal(self.client, checked.plan.to_json()), document
 
     def decided(self, document: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
-        """The answer about a kept plan when it is known what came of it; one that is settled is kept no longer. Blocks."""
+        """Return the document of a stored plan with its outcome. Blocks.
+
+        A plan that was applied or refused is deleted.
+        """
         plan_id = document["planId"]
-        self.ledger.record.append(
-            [
-                {
-                    "kind": "proposal",
-                    "client": self.client,
-                    "planId": plan_id,
-                    "outcome": outcome.status,
-                }
-            ]
-        )
+        self._note_proposal(plan_id, outcome=outcome.status)
         if outcome.status in ("applied", "refused"):
             (self.proposals / f"{plan_id}.json").unlink(missing_ok=True)
         return {
@@ -249,8 +256,12 @@ class SharedVault:
             "runId": outcome.run_id,
         }
 
+    def _note_proposal(self, plan_id: str, **details: str) -> None:
+        entry = {"kind": "proposal", "client": self.client, "planId": plan_id, **details}
+        self.ledger.record.append([entry])
+
     def _note(self, tool: str, document: Mapping[str, Any], parts: tuple[SharedPart, ...]) -> None:
-        """Write down what is about to be handed over. Raises `ConfigError` where that is not possible."""
+        """Write to the ledger what is about to be sent. Raise `ConfigError` if that fails."""
         text = json.dumps(document, ensure_ascii=False, default=str)
         sending = Sending(tool, secrets.token_hex(4), text, tuple((part, "rule") for part in parts))
         self.ledger.write(
@@ -262,15 +273,15 @@ class SharedVault:
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
-        """Limit the time of a call. Raise `PlanError` when that is used up, or the call was cancelled."""
+        """Limit the time of a call. Raise `PlanError` on a timeout or if the call was cancelled."""
         try:
             with budget.limited(CALL_SECONDS, self.cancel.is_set):
                 yield
         except OutOfBudget as error:
-            raise PlanError(f"The call was ended. {error}", code=error.code) from error
+            raise PlanError(f"The call was stopped. {error}", code=error.code) from error
 
     def _write_limits(self) -> PolicyLimits:
-        """Limit every path that a plan changes, creates, or moves to what is shared."""
+        """Return limits by which every path that a plan changes must be shared."""
         return PolicyLimits(
             "sharing",
             "scoped-write",
@@ -284,31 +295,33 @@ class SharedVault:
         folders = {ROOT.text}
         for entry in inner.walk(ROOT):
             if entry.kind == "file" and gate.allowed(entry.path, Level.TEXT):
-                above = entry.path.parent
-                while above.text not in folders:
-                    folders.add(above.text)
-                    above = above.parent
+                ancestor = entry.path.parent
+                while ancestor.text not in folders:
+                    folders.add(ancestor.text)
+                    ancestor = ancestor.parent
         return SharedView(inner, _not_shared(gate, frozenset(folders)), self.vault.resolve)
 
 
 class SharedView(FilteredView):
-    """The view of a client. What is in the trash may come from anywhere, so its names are hidden."""
+    """The view of a client. Names in the trash are hidden, since they may come from anywhere."""
 
     def trash_names(self) -> tuple[str, ...]:
         return ()
 
 
 def _without_path(problem: Problem) -> Problem:
-    """Return a refusal of the policy without the path and the rule: both may name what is not shared."""
+    """Remove path and rule from a refusal of the policy, since both may name unshared notes."""
     if problem.code not in NOT_PERMITTED or problem.path is None:
         return problem
     return replace(
-        problem, message="It changes what is not shared, or what a rule protects.", path=None
+        problem,
+        message="It changes something that is not shared or that a rule protects.",
+        path=None,
     )
 
 
 def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
-    """Return the arguments with the paths of notes that go without `.md` completed."""
+    """Add the missing `.md` to paths of notes in the arguments."""
 
     def complete(name: object) -> object:
         try:
@@ -330,25 +343,26 @@ def _not_shared(gate: Gate, folders: frozenset[str]) -> Callable[[VaultPath], bo
 
 
 def keep_proposal(folder: Path, document: Mapping[str, Any]) -> str:
-    """Write a proposed plan into the state folder; its id. The oldest go when there are too many."""
+    """Store a proposed plan in the state folder and return its id. Delete the oldest plans."""
     plan_id = secrets.token_hex(6)
     replace_file(folder / f"{plan_id}.json", json.dumps(document).encode("ascii"))
-    kept = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
-    for old in kept[MAX_PROPOSALS:]:
+    stored = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    for old in stored[MAX_PROPOSALS:]:
         old.unlink(missing_ok=True)
     return plan_id
 
 
 def proposal(folder: Path, plan_id: str) -> tuple[Mapping[str, Any], str]:
-    """The plan that a client proposed, and the client. Raises `ConfigError` PLAN_NOT_FOUND."""
+    """Return a proposed plan and its client. Raise `ConfigError` PLAN_NOT_FOUND."""
     try:
         if _PLAN_ID.fullmatch(plan_id) is None:
             raise FileNotFoundError
         document = json.loads((folder / f"{plan_id}.json").read_text("utf-8"))
         plan: Mapping[str, Any] = document["plan"]
     except (OSError, ValueError, KeyError) as error:
-        message = f"There is no proposed plan {plan_id} for this vault."
         raise ConfigError(
-            message, code="PLAN_NOT_FOUND", hint="A client that proposes a plan is told its id."
+            f"There is no proposed plan {plan_id} for this vault.",
+            code="PLAN_NOT_FOUND",
+            hint="The client that proposed the plan knows its id.",
         ) from error
     return plan, str(document.get("client", ""))

@@ -127,4 +127,4 @@ def test_without_a_list_the_service_failed(search: Any) -> None:
 def test_without_a_list_a_well_known_plugin_is_named(search: Any) -> None:
     code, _, err = search("kanban board", kept=False)
     assert code == 5
-    assert "Known without it: Kanban, for boards with columns." in err
+    assert "A plugin for boards with columns is Kanban." in err

@@ -162,7 +162,7 @@ async def test_the_socket_is_private_and_only_one_listens(tmp_path: Path) -> Non
 async def test_who_waits_listens_when_the_one_before_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proposals, "LOOK_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(proposals, "RETRY_SECONDS", 0.05)
     place, apps = tmp_path / "app.sock", {}
 
     def app_called(name: str) -> asyncio.Task[None]:
