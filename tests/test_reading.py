@@ -14,7 +14,6 @@ PENDING = {
     "cli",
     "dataclass",
     "journal",
-    "offline",
     "providers",
     "tui",
 }

@@ -1,5 +1,6 @@
-"""Without a model: recipes, their values, and what of a sentence can be told for certain.
+"""Actions without a model: recipes, their values, and the parsing of sentences.
 
-A recipe is a parameterised plan, as a macro is. `reader` reads sentences that are an example of a recipe word for word, `search` names the
-likeliest recipes for any other, `check` doubts plans whoever made them. Nothing here asks, writes, or needs the network.
+A recipe is a parameterised plan, like a macro. `reader` matches sentences that are an exact example
+of a recipe, `search` ranks recipes for all others, and `check` lists doubts about a plan. Nothing
+here asks the user, writes files, or needs the network.
 """

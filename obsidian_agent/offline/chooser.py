@@ -1,7 +1,8 @@
-"""A model that picks from the menu instead of writing plans: what it is told, the shape of its answer, and what an answer chooses.
+"""A menu for models that choose recipes instead of writing plans: prompt, answer schema, choices.
 
-The prompt is a function of the recipes alone, so services keep it ready; a sentence adds itself, the day, and the kinds of the names in it.
-Nothing of a note is in either. What is chosen are texts, as a form would give them: `values.read` and `check` decide what they are worth.
+The prompt depends on the recipes alone, so services can cache it; a request adds the sentence, the
+day, and the kinds of the names in it. Neither contains text of notes. Chosen values are texts as in
+a form, which `values.read` and `check` then verify.
 """
 
 from __future__ import annotations
@@ -29,12 +30,11 @@ from obsidian_agent.plan.json_text import InvalidJson, decode
 from obsidian_agent.tools.core.tool import RunContext
 
 MAX_ACTIONS: Final = 3
-"""Of one sentence that a model on this machine reads."""
+"""Actions that a model may choose for one sentence."""
 OTHER: Final = "other"
 _KINDS_SENT: Final = ("folder", "tag", "property", "note", "value")
 _TEXT: Final[Mapping[str, Any]] = {"type": "string"}
 _TEXTS: Final[Mapping[str, Any]] = {"type": "array", "items": _TEXT}
-# The fields by which a model describes notes; together they hold of each note.
 _NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
     **dict.fromkeys(SLOTS, _TEXT),
     "note": _TEXTS,
@@ -42,15 +42,16 @@ _NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
     "tasks": {"enum": list(TASKS)},
     "all": {"const": True},
 }
+"""The fields by which a model describes notes; all of them apply to each note."""
 
 
 class InvalidChoice(Exception):
-    """An answer that chooses nothing from the menu; the message says why."""
+    """An answer that is no choice from the menu; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class MenuChoice:
-    """An action of the menu, and its values as texts."""
+    """A recipe of the menu, and its values as texts."""
 
     recipe: Recipe
     texts: Mapping[str, str]
@@ -64,46 +65,54 @@ class Chooser:
 
     @cached_property
     def prompt(self) -> str:
-        """What is told before every sentence; the same bytes for the same recipes."""
-        told = json.loads(
+        """The system prompt; the same bytes for the same recipes."""
+        texts = json.loads(
             resources.files("obsidian_agent.offline")
             .joinpath("choices.json")
             .read_text(encoding="utf-8")
         )
         examples = [
-            f"{each['request']}\n{json.dumps({'actions': each['actions']}, ensure_ascii=False, separators=(',', ':'))}"
-            for each in told["examples"]
+            f"{example['request']}\n{_compact_json({'actions': example['actions']})}"
+            for example in texts["examples"]
         ]
         return "\n\n".join(
             [
-                told["role"],
-                "\n".join([*map(_line, self.recipes), told["other"]]),
-                told["notes"],
+                texts["role"],
+                "\n".join([*map(_line, self.recipes), texts["other"]]),
+                texts["notes"],
                 *examples,
             ]
         )
 
     @cached_property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON Schema of an answer: one to three actions, each with its own parameters."""
-        ways = [*map(_alternative, self.recipes), _shape({"action": {"const": OTHER}}, ["action"])]
+        """The JSON Schema of an answer: one to three actions with their parameters."""
+        alternatives = [
+            *map(_alternative, self.recipes),
+            _shape({"action": {"const": OTHER}}, ["action"]),
+        ]
         actions = {
             "type": "array",
             "minItems": 1,
             "maxItems": MAX_ACTIONS,
-            "items": {"anyOf": ways},
+            "items": {"anyOf": alternatives},
         }
         return {**_shape({"actions": actions}, ["actions"]), "$defs": {"notes": _shape(_NOTES, [])}}
 
     def choices(self, answer: str) -> tuple[MenuChoice, ...]:
-        """What an answer chooses, in order; nothing where it says that no action fits. Raises `InvalidChoice`."""
+        """Return the choices in an answer, or () if it says that no action fits.
+
+        Raise `InvalidChoice` if it cannot be used.
+        """
         actions = _actions(answer)
         if any(action.get("action") == OTHER for action in actions):
             return ()
         return tuple(self._one(action) for action in actions)
 
     def _one(self, action: Mapping[str, Any]) -> MenuChoice:
-        recipe = next((each for each in self.recipes if each.name == action.get("action")), None)
+        recipe = next(
+            (recipe for recipe in self.recipes if recipe.name == action.get("action")), None
+        )
         if recipe is None:
             raise InvalidChoice(
                 f"It chose “{str(action.get('action'))[:40]}”, which is not in the menu."
@@ -120,35 +129,39 @@ class Chooser:
         return MenuChoice(recipe, texts)
 
 
+def _compact_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def menu_request(sentence: str, names: Iterable[NameMatch], context: RunContext) -> str:
-    """What a sentence adds: the day, what is at hand, the kinds of the names of the vault that the sentence says, and itself."""
+    """Return the message: day, open note, selection, kinds of names, then the sentence."""
     kinds = {}
-    for found in names:
-        known = [kind for kind in _KINDS_SENT if any(name.kind == kind for name in found.names)]
+    for match in names:
+        known = [kind for kind in _KINDS_SENT if any(name.kind == kind for name in match.names)]
         if known:
-            kinds[found.text] = " or ".join(known)
+            kinds[match.text] = " or ".join(known)
     at_hand = [f"{context.now:%Y-%m-%d, %A}"]
     if context.active_file is not None:
         at_hand.append("a note is open")
     if context.selection is not None and context.selection.text.strip():
         at_hand.append("text is selected")
-    told = [f"{json.dumps(text, ensure_ascii=False)} is a {kind}" for text, kind in kinds.items()]
-    return "\n".join([f"({'; '.join([*at_hand, *told])})", sentence])
+    known_names = [
+        f"{json.dumps(text, ensure_ascii=False)} is a {kind}" for text, kind in kinds.items()
+    ]
+    return "\n".join([f"({'; '.join([*at_hand, *known_names])})", sentence])
 
 
 def _line(recipe: Recipe) -> str:
-    """A recipe in one line: its name, its inputs (those in brackets may be left out), its title, and an example."""
-    inputs = ", ".join(
-        name if wanted.needed else f"[{name}]" for name, wanted in recipe.inputs.items()
-    )
+    """Return a recipe on one line: name, inputs (optional ones in brackets), title, example."""
+    inputs = ", ".join(name if spec.needed else f"[{name}]" for name, spec in recipe.inputs.items())
     return f"{recipe.name}({inputs}): {recipe.title}. {' / '.join(recipe.examples[:1])}"
 
 
 def _alternative(recipe: Recipe) -> Mapping[str, Any]:
-    values = {name: _value_shape(wanted) for name, wanted in recipe.inputs.items()}
+    values = {name: _value_shape(spec) for name, spec in recipe.inputs.items()}
     return _shape(
         {"action": {"const": recipe.name}, **values},
-        ["action", *(name for name, each in recipe.inputs.items() if each.needed)],
+        ["action", *(name for name, spec in recipe.inputs.items() if spec.needed)],
     )
 
 
@@ -161,14 +174,14 @@ def _shape(properties: Mapping[str, Any], required: Sequence[str]) -> dict[str, 
     }
 
 
-def _value_shape(wanted: Input) -> Mapping[str, Any]:
-    match wanted.kind:
+def _value_shape(spec: Input) -> Mapping[str, Any]:
+    match spec.kind:
         case "notes":
             return {"$ref": "#/$defs/notes"}
         case "choice":
-            return {"enum": list(wanted.options)}
+            return {"enum": list(spec.options)}
         case "boolean" | "number":
-            return {"type": wanted.kind}
+            return {"type": spec.kind}
         case "list" | "tags" | "properties":
             return _TEXTS
         case _:
@@ -176,42 +189,42 @@ def _value_shape(wanted: Input) -> Mapping[str, Any]:
 
 
 def _actions(answer: str) -> list[dict[str, Any]]:
-    """The actions in an answer, also one that a service without schemas wrapped in words."""
+    """Return the actions in an answer, which may have text around its JSON."""
     text = answer.rpartition("</think>")[2]
     start = text.find("{")
     try:
         document = decode(text, start).value if start >= 0 else None
     except InvalidJson as error:
-        raise InvalidChoice("Its answer cannot be read.") from error
+        raise InvalidChoice("The answer is not valid JSON.") from error
     if isinstance(document, dict) and "action" in document:
         document = {"actions": [document]}
     actions = document.get("actions") if isinstance(document, dict) else None
     if (
         not isinstance(actions, list)
         or not 1 <= len(actions) <= MAX_ACTIONS
-        or not all(isinstance(each, dict) for each in actions)
+        or not all(isinstance(action, dict) for action in actions)
     ):
-        raise InvalidChoice("Its answer is no choice from the menu.")
+        raise InvalidChoice("The answer is not a choice from the menu.")
     return actions
 
 
-def _text(wanted: Input, value: Any) -> str | None:
-    """A value as a form would have it; None for none."""
+def _text(spec: Input, value: Any) -> str | None:
+    """Return a value as text for a form, or None if it is empty."""
     if isinstance(value, dict):
-        if wanted.kind != "notes":
-            raise InvalidChoice(f"{wanted.description} is neither a text nor a number.")
+        if spec.kind != "notes":
+            raise InvalidChoice(f"{spec.description} is neither a text nor a number.")
         return _query(value)
-    return form_text(wanted, value) or None
+    return form_text(spec, value) or None
 
 
 def _query(fields: Mapping[str, Any]) -> str | None:
-    """A description of notes as `note_set.read_set` reads it; None where nothing is described."""
+    """Return a description of notes as text for `values.read_set`, or None if it is empty."""
     unknown = fields.keys() - _NOTES.keys()
     if unknown:
         raise InvalidChoice(f"Notes are not described by {min(unknown)[:40]!r}.")
     described = NoteSet()
     try:
-        for field in (each for each in SLOTS if fields.get(each) not in (None, "", [])):
+        for field in (key for key in SLOTS if fields.get(key) not in (None, "", [])):
             for value in fields[field] if isinstance(fields[field], list) else [fields[field]]:
                 described = with_field(
                     described, field, plain(str(value)) if field == "value" else str(value)

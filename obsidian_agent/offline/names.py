@@ -1,6 +1,6 @@
-"""What sentences and values are read against: the day, the open note, and the names of a vault, from its index.
+"""The surroundings of a sentence: the day, the open note, and the names in the vault's index.
 
-Case and Unicode form do not count.
+Names are compared without case and in Unicode normal form.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ NameKind = Literal["folder", "tag", "property", "value", "note", "alias", "file"
 _ALL: Final[frozenset[NameKind]] = frozenset(get_args(NameKind))
 _OF_NOTES: Final[frozenset[NameKind]] = frozenset({"tag", "property", "value"})
 
-_LONGEST_VALUE: Final = 60
-_NAMED_ELSEWHERE: Final = frozenset(
-    {"tags", "tag", "aliases", "alias"}
-)  # properties whose values are names of another kind
+_MAX_VALUE: Final = 60
+_NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})
+"""Properties whose values are names of another kind."""
 _LINK: Final = expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Something of the vault that has a name. `value`: path, tag without `#`, property, or the value itself, of `property`."""
+    """A name in the vault.
+
+    `value` is a path, a tag without `#`, a property, or a value of `property`.
+    """
 
     kind: NameKind
     value: Any
@@ -41,27 +43,37 @@ class Name:
 
 @dataclass
 class VaultNames:
-    """All names of a vault. Notes and files are looked up in its index; what it has no order for is read once, when first asked for."""
+    """The names of a vault.
+
+    Notes and files are looked up in its index; names that it has no order for are read once, when
+    they are first needed.
+    """
 
     index: VaultIndex
     _top: tuple[str, ...] = ()
-    """Folders right in the vault, also empty ones."""
+    """Folders in the vault's root, including empty ones."""
 
     def find(self, text: str, *kinds: NameKind) -> tuple[Name, ...]:
-        """What a whole text names, of these kinds (none given: of any). Of a note and an alias the note counts."""
+        """Return the names equal to a text, of these kinds or of any.
+
+        If a note has the name, aliases with the same name are omitted.
+        """
         key = key_of(text)
         if not key:
             return ()
-        found = [
+        names = [
             name
-            for name in self._found(key, frozenset(kinds) or _ALL)
+            for name in self._candidates(key, frozenset(kinds) or _ALL)
             if not kinds or name.kind in kinds
         ]
-        by_name = any(name.kind == "note" for name in found)
-        return tuple(name for name in found if not by_name or name.kind != "alias")
+        by_name = any(name.kind == "note" for name in names)
+        return tuple(name for name in names if not by_name or name.kind != "alias")
 
-    def _found(self, key: str, kinds: frozenset[NameKind]) -> Iterator[Name]:
-        """The names of a key, these kinds among them: what takes a look through the whole vault is asked only for them."""
+    def _candidates(self, key: str, kinds: frozenset[NameKind]) -> Iterator[Name]:
+        """Yield the names with a key, including these kinds.
+
+        Kinds that need a pass over the whole vault are read only if requested.
+        """
         yield from self._files(key)
         if "folder" in kinds:
             yield from self._folders_by_key.get(key, ())
@@ -72,7 +84,7 @@ class VaultNames:
 
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
-        """Properties, with the values that notes have for each, by how a person would write them."""
+        """The properties, each with its values by the text that a user would write."""
         return self._facts[1]
 
     @property
@@ -87,13 +99,13 @@ class VaultNames:
         parts = (folder.split("/") for folder in folders)
         return tuple(
             sorted(
-                {"/".join(each[:count]) for each in parts for count in range(1, len(each) + 1)}
+                {"/".join(path[:count]) for path in parts for count in range(1, len(path) + 1)}
                 - {""}
             )
         )
 
     def _files(self, key: str) -> Iterator[Name]:
-        """Notes and other files of a name or path, with or without the ending of a note."""
+        """Yield notes and other files by name or path, with or without `.md`."""
         for path in self.index.files_named(name_key(key)):
             full = key_of(path.text)
             if key in (
@@ -106,23 +118,23 @@ class VaultNames:
 
     @cached_property
     def _facts(self) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
-        """The tags and properties of one look through the index."""
+        """The tags and properties, from one pass over the index."""
         tags: dict[str, None] = {}
         properties: dict[str, dict[str, Any]] = {}
         known: set[tuple[str, Any]] = set()
         for facts in (self.index.facts(path) for path in self.index.files() if path.is_note):
             tags.update(dict.fromkeys(facts.tags))
             for name, value in facts.properties.items():
-                # Most notes only repeat what others have: that is told by a look into one set.
-                for each in value if isinstance(value, list) else (value,):
-                    if isinstance(each, Hashable) and (name, each) not in known:
-                        known.add((name, each))
+                # Most notes only repeat values of others, which one lookup in a set detects.
+                for item in value if isinstance(value, list) else (value,):
+                    if isinstance(item, Hashable) and (name, item) not in known:
+                        known.add((name, item))
                         values = properties.setdefault(name, {})
-                        said = (
-                            display_text(each) if name.casefold() not in _NAMED_ELSEWHERE else None
+                        text = (
+                            display_text(item) if name.casefold() not in _NAMED_ELSEWHERE else None
                         )
-                        if said is not None and len(said) <= _LONGEST_VALUE and "://" not in said:
-                            values.setdefault(said, each)
+                        if text is not None and len(text) <= _MAX_VALUE and "://" not in text:
+                            values.setdefault(text, item)
         return tuple(sorted({tag.casefold(): tag for tag in reversed(tags)}.values())), properties
 
     @cached_property
@@ -144,28 +156,28 @@ class VaultNames:
                 yield from ((Name("tag", tag), text) for text in (tag, f"#{tag}"))
             for name, values in self.properties.items():
                 yield Name("property", name), name
-                yield from ((Name("value", value, name), said) for said, value in values.items())
+                yield from ((Name("value", value, name), text) for text, value in values.items())
 
         return _by_key(named())
 
 
 def _by_key(named: Iterable[tuple[Name, str]]) -> Mapping[str, Sequence[Name]]:
-    """Names by what is said for them, each once for a key."""
-    found: dict[str, dict[Name, None]] = {}
+    """Group names by the key of their text, without repetitions."""
+    grouped: dict[str, dict[Name, None]] = {}
     for name, text in named:
         if key := key_of(text):
-            found.setdefault(key, {})[name] = None
-    return {key: tuple(names) for key, names in found.items()}
+            grouped.setdefault(key, {})[name] = None
+    return {key: tuple(names) for key, names in grouped.items()}
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A vault at one moment, and the run's context."""
+    """A vault at one moment, and the context of a run."""
 
     view: VaultView
     context: RunContext
     known: VaultNames | None = None
-    """Names that were read before: they hold as long as the index is the same."""
+    """Names that were read earlier, valid while the index is the same."""
 
     @cached_property
     def names(self) -> VaultNames:
@@ -185,23 +197,28 @@ class Surroundings:
 
 
 def key_of(text: str) -> str:
-    """What two spellings of a name have in common."""
+    """Return the key that is equal for equivalent spellings of a name."""
     plain = text if text.isascii() else unicodedata.normalize("NFC", text).replace("’", "'")
     return " ".join(plain.casefold().split())
 
 
 def display_text(value: Any) -> str | None:
-    """How a person would write the value of a property; None for what has no short name. A link is called by its target."""
+    """Return a property's value as a user would write it, a link as its target's name.
+
+    Return None for lists, objects and blank text.
+    """
     if isinstance(value, int | float):
         return str(value).lower()  # true, false
     if not isinstance(value, str) or not value.strip():
         return None
     link = _LINK.fullmatch(value)
-    return str(link[1]).rpartition("/")[2].removesuffix(".md").strip() if link else value
+    if not link:
+        return value
+    return str(link[1]).rpartition("/")[2].removesuffix(".md").strip()
 
 
 def folder_exists(view: VaultView, path: str) -> bool:
-    """Whether there is such a folder, empty ones among them."""
+    """Return True if the folder exists, even if it is empty."""
     try:
         entry = view.locate(parse(path, PathUse.FOLDER))
     except VaultError:

@@ -1,7 +1,8 @@
-"""Descriptions of notes: terms that hold together, as form fields, as a condition of `vault.find`, as words, and as text to type.
+"""Descriptions of notes: terms that all apply, as a condition of `vault.find` or as text.
 
-As text a description is written like a search in Obsidian: `tag:#done folder:Projects [rating>=4] changed:<2026-01-01 -folder:Projects/Old`;
-`*` is every note. A name of the vault alone is a description too: a note, a folder, a tag with its `#`.
+The text is like a search in Obsidian, where `*` means every note:
+`tag:#done folder:Projects [rating>=4] changed:<2026-01-01 -folder:Projects/Old`. The name of a note
+or folder, or a tag with `#`, is a description too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.tools.registry import TOOLS
 
 ACTIVE: Final = "${activeFile}"
-"""The value of a note that means the one that is open, whichever that is when the plan runs."""
+"""The value that means the note that is open when the plan runs."""
 
 THIS_NOTE: Final = frozenset({"this note", "the open note", "the current note"})
 EVERYTHING: Final = frozenset({"*", "all", "all notes"})
@@ -52,7 +53,7 @@ STATES: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
     "empty": ({"empty": True}, "that are empty"),
     "bare": ({"properties": False}, "without properties"),
 }
-"""What `is:` takes: the condition, and how it reads."""
+"""The values of `is:`, each with its condition and its wording."""
 
 SLOTS: Final[Mapping[str, tuple[Key, Op, Kind]]] = {
     "note": ("note", ":", "note"),
@@ -69,8 +70,10 @@ SLOTS: Final[Mapping[str, tuple[Key, Op, Kind]]] = {
     "is": ("is", ":", "choice"),
     "tasks": ("tasks", ":", "choice"),
 }
-"""The fields by which examples (`{notes.tag}`) and models describe notes: what each adds to a description, and the kind of its value. `value`
-is that of the property before; `outside` is negated."""
+"""Fields of a description in examples (`{notes.tag}`) and answers of models, each with its kind.
+
+`value` belongs to the property before it; `outside` is negated.
+"""
 
 KEYS: Final[Mapping[Key, tuple[Kind, str, str]]] = {
     "note": ("note", "paths", "{name}"),
@@ -87,27 +90,28 @@ KEYS: Final[Mapping[Key, tuple[Kind, str, str]]] = {
     "is": ("choice", "", ""),
     "tasks": ("choice", "tasks", ""),
 }
-"""What may stand before a colon (properties stand in brackets): the kind of its value, its argument of `vault.find`, and how it reads behind
-“notes”, where that is the same for every value."""
+"""The keys before a colon: kind of value, argument of `vault.find`, wording after "notes".
+
+Properties are written in brackets instead. A wording that depends on the value is empty.
+"""
 
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 TASKS: Final = ("open", "done", "any", "none")
-_PLAIN: Final = unicode_expression(
-    r'[^\s"\[<>=]\S*'
-)  # values that need no quotes, and names of properties
+_PLAIN: Final = unicode_expression(r'[^\s"\[<>=]\S*')
+"""A value that needs no quotes."""
 _PLAIN_NAME: Final = unicode_expression(r'[^\]"<>:=\s][^\]"<>:=]*')
 _NUMBER: Final = unicode_expression(r"-?\d{1,15}(?:\.\d{1,10})?")
 
 
 class InvalidValue(PlanError):
-    """A text is no value of the kind that is wanted. The message says what is wrong and what would do."""
+    """A text that is no value of the required kind. The message names the problem and a remedy."""
 
     default_code = "ARGUMENT_INVALID"
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing that holds of the notes, or with `negated` does not. `property` is set where the key is `property`."""
+    """One condition on notes. `property` is the property's name if the key is `property`."""
 
     key: Key
     value: Any = None
@@ -118,12 +122,15 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NoteSet:
-    """A description of notes. Terms hold together; several `note` terms mean any of those notes. No terms: every note."""
+    """A description of notes: all terms apply, but several `note` terms mean any of these notes.
+
+    Without terms it means every note.
+    """
 
     terms: tuple[Term, ...] = ()
 
     def condition(self) -> dict[str, Any]:
-        """The condition of `vault.find`."""
+        """Return the condition for `vault.find`."""
         named = [term.value for term in self.terms if term.key == "note" and not term.negated]
         parts: list[dict[str, Any]] = [{"paths": named}] if named else []
         others = [term for term in self.terms if term.key != "note" or term.negated]
@@ -136,44 +143,53 @@ class NoteSet:
         return {"all": parts}
 
     def text(self) -> str:
-        """In words, to stand behind a verb: "notes tagged #done in Projects"."""
+        """Return the wording after a verb, for example "notes tagged #done in Projects"."""
         named = [term for term in self.terms if term.key == "note" and not term.negated]
-        rest = [_said(term) for term in self.terms if term not in named]
+        rest = [_term_text(term) for term in self.terms if term not in named]
         if not named:
             return " ".join(["notes", *rest]) if rest else "all notes"
         names = [note_name(term.value) for term in named]
         return " ".join([" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])), *rest])
 
     def query(self) -> str:
-        """As it is typed; `read_set` reads it again."""
-        return " ".join(map(_typed, self.terms)) or "*"
+        """Return the description as it is typed, for `values.read_set`."""
+        return " ".join(map(_term_query, self.terms)) or "*"
 
     def paths(self, around: Surroundings) -> tuple[str, ...]:
-        """The notes that are meant now. Raises `ObsidianAgentError` for a note or folder that is gone. May block."""
+        """Return the matching notes. May block.
+
+        Raise `ObsidianAgentError` if a note or folder of the description does not exist.
+        """
         where = json.loads(json.dumps(self.condition()).replace(ACTIVE, around.active_file or ""))
-        found = TOOLS["vault.find"].propose(
+        proposal = TOOLS["vault.find"].propose(
             TOOLS["vault.find"].input.model_validate({"where": where}),
             ToolContext(around.view, around.view, around.context),
         )
         return tuple(
-            file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"]
+            file["path"] for file in proposal.output.model_dump(mode="json", by_alias=True)["files"]
         )
 
 
 def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
-    """The description with one more field (see `SLOTS`). Raises `InvalidValue` for a value without a property."""
+    """Return the description with one more field of `SLOTS`.
+
+    Raise `InvalidValue` for a value without a property.
+    """
     key, op, _ = SLOTS[field]
     if field == "property":
         return NoteSet((*described.terms, Term(key, None, op, str(value))))
     if field != "value":
         return NoteSet((*described.terms, Term(key, value, op, negated=field == "outside")))
     if not described.terms or described.terms[-1].key != "property":
-        raise InvalidValue("A value stands behind its property.")
+        raise InvalidValue("A value must follow its property.")
     return NoteSet((*described.terms[:-1], Term(key, value, op, described.terms[-1].property)))
 
 
 def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
-    """What a sentence describes by a tag, a property or a folder, without templates: they are hardly ever meant, and the words say so."""
+    """Exclude templates from a description by tag, property or folder.
+
+    Users hardly ever mean templates; the wording of the description mentions the exclusion.
+    """
     folder = around.context.notes.templates
     named = any(
         term.key in ("note", "links-to", "linked-from") or term.value == folder
@@ -190,12 +206,12 @@ def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
 
 
 def note_name(path: str) -> str:
-    """The name of a note without folder and ending; the open one is “this note”."""
+    """Return a note's name without folder and extension, or "this note" for the open one."""
     return "this note" if path == ACTIVE else path.rpartition("/")[2].removesuffix(".md")
 
 
 def plain(value: str) -> Any:
-    """The value of a property as it is written: a number, true or false, else the text."""
+    """Return the value of a property from text: a number, true or false, or the text itself."""
     if _NUMBER.fullmatch(value):
         return float(value) if "." in value else int(value)
     return {"true": True, "false": False}.get(value.casefold(), value)
@@ -221,12 +237,13 @@ def _condition(term: Term) -> dict[str, Any]:
             return {KEYS[term.key][1]: term.value}
 
 
-def _said(term: Term) -> str:
+def _term_text(term: Term) -> str:
     match term.key:
         case "property" if term.op in ("has", "lacks"):
             words = f"{'with' if term.op == 'has' else 'without'} {term.property}"
         case "property":
-            words = f"with {term.property} {'' if term.op == ':' else term.op + ' '}{property_text(term.value)}"
+            operator = "" if term.op == ":" else f"{term.op} "
+            words = f"with {term.property} {operator}{property_text(term.value)}"
         case "is":
             words = STATES[term.value][1]
         case "tasks":
@@ -244,22 +261,25 @@ def _said(term: Term) -> str:
 
 
 def property_text(value: Any) -> str:
-    """A value of a property as people write it."""
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+    """Return the value of a property as a user writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
-def _typed(term: Term) -> str:
+def _term_query(term: Term) -> str:
     sign = "-" if term.negated else ""
     if term.key == "property":
-        name = (
-            term.property
-            if _PLAIN_NAME.fullmatch(term.property or "")
-            else _quoted(term.property or "")
-        )
-        compared = f"{term.op}{_quoted(term.value) if isinstance(term.value, str) else property_text(term.value)}"
-        return (
-            f"{sign}[{name}{'' if term.op == 'has' else ':' if term.op == 'lacks' else compared}]"
-        )
+        name = term.property or ""
+        if not _PLAIN_NAME.fullmatch(name):
+            name = _quoted(name)
+        if term.op == "has":
+            return f"{sign}[{name}]"
+        if term.op == "lacks":
+            return f"{sign}[{name}:]"
+        is_text = isinstance(term.value, str)
+        value = _quoted(term.value) if is_text else property_text(term.value)
+        return f"{sign}[{name}{term.op}{value}]"
     value = f"#{term.value}" if term.key == "tag" else str(term.value)
     op = "" if term.op == ":" else term.op
     return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else _quoted(value)}"

@@ -1,7 +1,7 @@
-"""Sentences that are certain: word for word an example of a recipe, with quoted text or names of the vault in its slots.
+"""Certain sentences: exact examples of a recipe, with quoted text or names of the vault in slots.
 
-There is no partial reading, and no word for another: what is not an example is looked for by `search`. Case, blanks, and the sign at the end
-do not count.
+There are no partial matches and no synonyms; other sentences are handled by `search`. Case, white
+space and final punctuation are ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from obsidian_agent.offline.sentence import QUOTED_CHARACTER, is_pasted, quotes
 from obsidian_agent.offline.values import headings, read
 
 MAX_FOLDERS: Final = 12
-"""Combinations of folders of one name that are read: a question offers a few."""
+"""Combinations of folders with the same name that are tried; a question offers a few."""
 
 _Slot = tuple[str, str | None]
 _BLANK: Final = expression(r"\s+")
@@ -34,7 +34,7 @@ _BLANK: Final = expression(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class ExampleMatch:
-    """A recipe and its values, as the whole of a sentence says them."""
+    """A recipe and its values, from a sentence that matches one of its examples."""
 
     recipe: Recipe
     values: Mapping[str, Any]
@@ -43,46 +43,46 @@ class ExampleMatch:
 def match_examples(
     sentence: str, recipes: Iterable[Recipe], around: Surroundings
 ) -> list[ExampleMatch]:
-    """All that a sentence is an example of, each once. One is certain; none is no reading at all. A question changes nothing."""
+    """Return the matches of a sentence without repetitions. A single match is certain.
+
+    A sentence with a question mark only matches recipes that answer questions.
+    """
     if is_pasted(sentence):
         return []
-    asked = sentence.rstrip().endswith(("?", "？"))
+    is_question = sentence.rstrip().endswith(("?", "？"))
     quoted = quotes(sentence)
     plain = sentence.replace(QUOTED_CHARACTER, " ")
-    for each in reversed(quoted):
-        plain = f"{plain[: each.start]}{QUOTED_CHARACTER}{plain[each.end :]}"
+    for quote in reversed(quoted):
+        plain = f"{plain[: quote.start]}{QUOTED_CHARACTER}{plain[quote.end :]}"
     plain = _BLANK.sub(" ", plain.strip()).rstrip(".!?。！？ ")
     folded = plain.casefold()
     if len(folded) != len(plain):
         plain = folded
-    found: list[ExampleMatch] = []
+    matches: list[ExampleMatch] = []
     for recipe in recipes:
-        for example in recipe.examples if recipe.answer is not None or not asked else ():
+        for example in recipe.examples if recipe.answer is not None or not is_question else ():
             parts, slots = _parts(example)
             first, *rest = parts
             if not folded.startswith(first) or not all(part in folded for part in rest):
                 continue
-            for spans in (
-                _spans(folded, len(first), rest) if rest else [()] if folded == first else ()
-            ):
-                said = [
-                    (plain[start:end].strip(), plain.count(QUOTED_CHARACTER, 0, start))
-                    for start, end in spans
-                ]
-                texts = [
-                    (quoted[number].text, False) if text == QUOTED_CHARACTER else (text, True)
-                    for text, number in said
-                ]
+            if not rest and folded != first:
+                continue
+            for spans in _spans(folded, len(first), rest) if rest else [()]:
+                texts: list[tuple[str, bool]] = []
+                for start, end in spans:
+                    text, number = plain[start:end].strip(), plain.count(QUOTED_CHARACTER, 0, start)
+                    is_quote = text == QUOTED_CHARACTER
+                    texts.append((quoted[number].text, False) if is_quote else (text, True))
                 if any(QUOTED_CHARACTER in text and known for text, known in texts):
                     continue
                 for alternative in _alternatives(recipe, slots, texts, around):
                     values = _values(recipe, slots, alternative, parts, around)
                     if (
                         values is not None
-                        and (reading := ExampleMatch(recipe, values)) not in found
+                        and (reading := ExampleMatch(recipe, values)) not in matches
                     ):
-                        found.append(reading)
-    return found
+                        matches.append(reading)
+    return matches
 
 
 def _alternatives(
@@ -91,7 +91,7 @@ def _alternatives(
     texts: Sequence[tuple[str, bool]],
     around: Surroundings,
 ) -> Iterator[Sequence[tuple[str, bool]]]:
-    """Yield the texts with the path of each folder that a name in the slot of a folder may mean."""
+    """Yield the texts, with each possible path in place of an ambiguous folder name."""
     choices = [
         [(path, known) for path in _folders_called(text, around)]
         if (SLOTS[field][2] if field else recipe.inputs[name].kind) == "folder"
@@ -102,7 +102,7 @@ def _alternatives(
 
 
 def _folders_called(text: str, around: Surroundings) -> Sequence[str]:
-    """Return the folders of a name, or the text itself where it is a path or no name of several."""
+    """Return the paths of folders with a name, or the text itself if it is not ambiguous."""
     paths = [str(name.value) for name in around.names.find(text.strip("/"), "folder")]
     whole = [path for path in paths if key_of(path) == key_of(text.strip("/"))]
     return paths if len(paths) > 1 and len(whole) != 1 else [text]
@@ -110,21 +110,27 @@ def _folders_called(text: str, around: Surroundings) -> Sequence[str]:
 
 @lru_cache(maxsize=1024)
 def _parts(example: str) -> tuple[tuple[str, ...], tuple[tuple[str, str | None], ...]]:
-    """The words between the slots of an example, folded, and the slots. There is one part more than slots."""
-    slots = tuple((found[1], found[2]) for found in SLOT.finditer(example))
+    """Return the folded text around the slots of an example, and the slots.
+
+    There is one more part than slots.
+    """
+    slots = tuple((slot[1], slot[2]) for slot in SLOT.finditer(example))
     pieces = SLOT.split(_BLANK.sub(" ", example.strip().rstrip(".!?")))[::3]
     return tuple(piece.casefold() for piece in pieces), slots
 
 
-def _spans(text: str, place: int, parts: Sequence[str]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """What stands before each of the parts, from a place on, in each way to find them in their order up to the end; none is empty."""
+def _spans(text: str, start: int, parts: Sequence[str]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield the spans before each of the parts, for every way to find the parts in order.
+
+    Spans begin at `start`, are not empty, and the last part is at the end of the text.
+    """
     part, *rest = parts
-    if not rest and text.endswith(part) and len(text) - len(part) > place:
-        yield ((place, len(text) - len(part)),)
-    at = text.find(part, place + 1) if rest else -1
+    if not rest and text.endswith(part) and len(text) - len(part) > start:
+        yield ((start, len(text) - len(part)),)
+    at = text.find(part, start + 1) if rest else -1
     while at != -1:
         for more in _spans(text, at + len(part), rest):
-            yield ((place, at), *more)
+            yield ((start, at), *more)
         at = text.find(part, at + 1)
 
 
@@ -135,29 +141,31 @@ def _values(
     parts: Sequence[str],
     around: Surroundings,
 ) -> dict[str, Any] | None:
-    """The values of the slots, those that others depend on first; each text with whether it must be known, and the part of the example that
-    it stands behind. None when one cannot be read.
+    """Return the values of the slots, or None if one cannot be read.
+
+    `texts` are the texts of the slots, each with True if it must be a name of the vault; `parts`
+    are the parts of the example before them. Slots that others depend on are read first.
     """
     values: dict[str, Any] = {}
-    said = zip(slots, texts, parts[:-1], strict=True)
+    slot_texts = zip(slots, texts, parts[:-1], strict=True)
     try:
         for (name, field), (text, known), before in sorted(
-            said, key=lambda each: bool(recipe.inputs[each[0][0]].of)
+            slot_texts, key=lambda item: bool(recipe.inputs[item[0][0]].of)
         ):
-            wanted = recipe.inputs[name]
-            if wanted.kind == "entry":
-                wanted = _entry(wanted, text, before, around)
+            spec = recipe.inputs[name]
+            if spec.kind == "entry":
+                spec = _entry(spec, text, before, around)
             if field is None:
-                values[name] = read(wanted, text, around, values, known=known)
-                if wanted.kind == "heading" and _is_one_of_many(
-                    values[name], values.get(wanted.of or ""), around
+                values[name] = read(spec, text, around, values, known=known)
+                if spec.kind == "heading" and _is_one_of_many(
+                    values[name], values.get(spec.of or ""), around
                 ):
                     raise InvalidValue(f"There is more than one heading “{text}”.")
                 continue
             described = values.get(name, NoteSet())
             of = described.terms[-1].property if described.terms else None
             slot = Input(
-                name=field, kind=SLOTS[field][2], description=wanted.description, of="property"
+                name=field, kind=SLOTS[field][2], description=spec.description, of="property"
             )
             value = read(slot, text, around, {"property": of}, known=known or slot.kind == "folder")
             values[name] = with_field(described, field, value)
@@ -169,18 +177,21 @@ def _values(
     }
 
 
-def _entry(wanted: Input, text: str, before: str, around: Surroundings) -> Input:
-    """The input as the word before it says: the note, the folder. Raises `InvalidValue` where it says neither, and both are called so."""
+def _entry(spec: Input, text: str, before: str, around: Surroundings) -> Input:
+    """Return the input with the kind named before it, as in "the note" or "the folder".
+
+    Raise `InvalidValue` if no kind is named, and a note and a folder have this name.
+    """
     for kind in ("note", "folder"):
         if before.endswith(f" {kind} "):
-            return wanted.model_copy(update={"kind": kind})
+            return spec.model_copy(update={"kind": kind})
     if around.names.find(text, "folder") and around.names.find(text, "note", "alias"):
         raise InvalidValue(f"“{text}” is a folder and a note.")
-    return wanted
+    return spec
 
 
 def _is_one_of_many(heading: str, note: Any, around: Surroundings) -> bool:
     return (
         isinstance(note, str)
-        and sum(key_of(each) == key_of(heading) for each in headings(note, around)) > 1
+        and sum(key_of(other) == key_of(heading) for other in headings(note, around)) > 1
     )

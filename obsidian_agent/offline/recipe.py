@@ -1,7 +1,8 @@
 """Recipes: parameterised plans with a few example sentences, one JSON file each in `recipes/`.
 
-A recipe is what a macro is, a plan with inputs, and a little more: a subject for the menu, example sentences, and what sort of value each
-input takes. Macros are seen as recipes, so that one form, one reader of values and one way to a plan (`recipe_plan.fill`) serve both.
+A recipe is a plan with inputs, like a macro, with a subject for the menu, example sentences, and a
+kind for each input. Macros are converted to recipes, so that both share the form, the reader of
+values and `recipe_plan.fill`.
 """
 
 from __future__ import annotations
@@ -31,33 +32,36 @@ _Named = Literal[
     "heading",
 ]
 Kind = Literal[ParameterType, _Named, "choice", "notes", "field"]
-"""What a parameter takes. `entry`: a note, folder or other file that exists; `newNote`: the path of a note to be made; `newName`: another
-path for the entry `of` names, given by its name; `value`: what a property is set to; `heading`: one of the note `of` names; `notes`: a
-description of notes (`note_set.py`); `field`: what notes are sorted or grouped by. The others are types of the plan language,
-or plain."""
+"""The kind of an input's value, if it is no type of the plan language.
+
+`entry` is an existing note, folder or other file; `newNote` the path of a note to create; `newName`
+a new path, by name, for the entry in the input `of`; `value` the value of a property; `heading` a
+heading of the note in the input `of`; `notes` a description of notes (`note_set.py`); `field` a
+field to sort or group notes by.
+"""
 
 Subject = Literal[
     "Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Saved"
 ]
-"""Where a recipe stands in the menu; `Saved` are the macros."""
+"""The section of a recipe in the menu; macros are in `Saved`."""
 
 SUBJECTS: Final[tuple[Subject, ...]] = get_args(Subject)
 MAX_EXAMPLES: Final = 6
-"""Of one recipe: the menu is read, not searched."""
+"""Examples of one recipe, so that a user can read them all."""
 
 SLOT: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)(?:\.([A-Za-z]+))?\}")
-"""A slot of an example: `{name}` is a parameter, `{notes.tag}` one field of a description of notes."""
+"""A slot of an example: `{name}` is an input, `{notes.tag}` a field of a description of notes."""
 
 _LISTS: Final = ("list", "tags", "properties")
 _PATHS: Final = ("path", "note", "entry", "folder", "newNote", "newName", "template")
 
 
 class Input(BaseModel, extra="forbid", frozen=True):
-    """One input of a recipe or macro, as forms, readers and models see it.
+    """One input of a recipe or macro.
 
-    `default`: the value that holds when none is given (`${activeFile}` is the open note). `optional`: arguments and steps that hang on it
-    are left out when it is not given. `of`: the input that a heading, a value or a new name belongs to. `options`: of a choice, value -> how
-    it is shown.
+    `default` is used if there is no value (`${activeFile}` is the open note). Arguments and steps
+    that depend on an `optional` input are omitted if it has no value. `of` is the input that a
+    heading, a value or a new name belongs to. `options` are the values of a choice, with labels.
     """
 
     name: str
@@ -70,22 +74,25 @@ class Input(BaseModel, extra="forbid", frozen=True):
 
     @property
     def needed(self) -> bool:
-        """Whether it must be asked for when it is not given."""
+        """True if the user must enter a value."""
         return self.default is None and not self.optional
 
     @property
     def type(self) -> ParameterType:
-        """What it is as a parameter of a plan."""
+        """The type of the plan's parameter for this input."""
         if self.kind in ("number", "boolean", "date"):
             return self.kind
-        return "list" if self.kind in _LISTS else "path" if self.kind in _PATHS else "text"
+        if self.kind in _LISTS:
+            return "list"
+        return "path" if self.kind in _PATHS else "text"
 
 
 class AnswerFrom(BaseModel, extra="forbid", frozen=True):
-    """How the outputs of a plan that only reads become an answer. Places are like `find.files`.
+    """The format of the answer made from the outputs of a plan that only reads.
 
-    The answer's first line is the plan's goal (what was looked for) with a number: `count`, or the length of the list at `items`. `item`
-    is one line of the list, as in `util.formatList`; `sources` the field of an item that holds a note's path, or `${name}` of a parameter.
+    Outputs are referred to like `find.files`. The first line is the plan's goal with a number:
+    `count`, or the length of the list `items`. `item` is the template of a line, as in
+    `util.formatList`; `sources` the field of an item with a note's path, or `${name}` of an input.
     """
 
     items: str
@@ -95,9 +102,9 @@ class AnswerFrom(BaseModel, extra="forbid", frozen=True):
 
 
 class Recipe(BaseModel, extra="forbid", frozen=True):
-    """One thing that can be done without a model. With `answer` it is a question: its plan changes nothing.
+    """An action that needs no model. With `answer` it is a question, whose plan only reads.
 
-    `needs`: what must be there: a selection, an open note.
+    `needs` lists the conditions for its use: a selection, an open note.
     """
 
     name: Annotated[str, StringConstraints(min_length=1)]
@@ -107,49 +114,45 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     examples: tuple[str, ...] = ()
     needs: tuple[Literal["selection", "activeFile"], ...] = ()
     unfold: str | None = None
-    """A step that is done for each of a list and becomes a step for each, so that a person can leave one out."""
+    """A loop that becomes one step per item, so that the user can skip items."""
     doubt: str = ""
-    """Why its plan is always a question, also for a sentence that is one of its examples."""
+    """A reason to always ask before its plan is used, even for one of its example sentences."""
     answer: AnswerFrom | None = None
     inputs: Mapping[str, Input] = Field(default_factory=dict)
-    """By name, in the order in which they are asked for."""
+    """The inputs by name, in the order of the form."""
     plan: dict[str, Any]
-    """A plan without parameters; it refers to the inputs instead."""
+    """A plan without parameters, which refers to the inputs."""
 
     @field_validator("inputs", mode="before")
     @classmethod
     def _named(cls, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         return {
-            name: {"name": name, **each} if isinstance(each, Mapping) else each
-            for name, each in inputs.items()
+            name: {"name": name, **fields} if isinstance(fields, Mapping) else fields
+            for name, fields in inputs.items()
         }
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The values that hold when none are given."""
+        """The default values by name."""
         return {
-            name: wanted.default
-            for name, wanted in self.inputs.items()
-            if wanted.default is not None
+            name: spec.default for name, spec in self.inputs.items() if spec.default is not None
         }
 
     def missing(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """The inputs that still need a value."""
+        """Return the names of the inputs that still need a value."""
         return tuple(
-            name
-            for name, wanted in self.inputs.items()
-            if wanted.needed and values.get(name) is None
+            name for name, spec in self.inputs.items() if spec.needed and values.get(name) is None
         )
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools of its steps, each once."""
+        """The tools of its steps, without repetitions."""
         return tuple(dict.fromkeys(str(step["tool"]) for step in self.plan["steps"]))
 
 
 @cache
 def packaged() -> tuple[Recipe, ...]:
-    """The recipes that ship, by name; read and checked at the first call."""
+    """Return the built-in recipes by name; read and validated at the first call."""
     folder = resources.files("obsidian_agent.offline").joinpath("recipes")
     files = sorted(
         (file for file in folder.iterdir() if file.name.endswith(".json")),
@@ -159,8 +162,9 @@ def packaged() -> tuple[Recipe, ...]:
 
 
 def recipe_named(name: str, recipes: Iterable[Recipe]) -> Recipe | None:
-    """The recipe of a name or title, case ignored."""
-    wanted = name.strip().casefold()
+    """Return the recipe with a name or title, ignoring case."""
+    key = name.strip().casefold()
     return next(
-        (each for each in recipes if wanted in (each.name.casefold(), each.title.casefold())), None
+        (recipe for recipe in recipes if key in (recipe.name.casefold(), recipe.title.casefold())),
+        None,
     )

@@ -1,7 +1,9 @@
-"""From recipes and their values to a plan: values become defaults of declared parameters, so that a run of it can be saved as a macro.
+"""Plans made from recipes and values.
 
-What the plan language resolves no references in is written out: descriptions of notes become conditions, names of properties keys. The open
-note stays a reference, so that a macro works on whichever note is open then. Several plans become one, with the steps of all.
+Values become defaults of declared parameters, so that a run can be saved as a macro. Where the plan
+language has no references, values are inserted: descriptions of notes become conditions, names of
+properties keys. The open note stays a reference, so that a macro uses the note that is open when it
+runs. Several plans can be joined into one.
 """
 
 from __future__ import annotations
@@ -17,19 +19,19 @@ from obsidian_agent.offline.values import phrase
 from obsidian_agent.plan.model import ActionPlan, ParameterType
 
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)((?:\|[^}]*)?)\}")
-# A part of a goal in brackets, with a reference: it is only said when that has a value.
-_PERHAPS: Final = re.compile(r"\[([^\[\]]*\$\{([A-Za-z][A-Za-z0-9_]*)[^\[\]]*)\]")
+# A part of a goal in brackets with a reference, omitted if that has no value.
+_OPTIONAL_TEXT: Final = re.compile(r"\[([^\[\]]*\$\{([A-Za-z][A-Za-z0-9_]*)[^\[\]]*)\]")
 _BARE: Final = re.compile(r"\$+(?:steps|vars)\b\S*")
-# A name that a text refers to: of a step, of something captured, or of a parameter, which is only referred to in braces.
+# A reference to a step, a captured variable, or a parameter (in braces only).
 _NAME: Final = re.compile(
     r"(?:(?<!\$)\$\{(?:\$?(steps|vars)\.)?|\A\$(steps|vars)\.)([A-Za-z][A-Za-z0-9_]*)"
 )
-_PLACES: Final = ("args", "foreach", "when")
+_REFERENCE_KEYS: Final = ("args", "foreach", "when")
 _RISKS: Final = ("read-only", "writes", "commands")
 
 
 def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
-    """The plan of a recipe for values as `values.read` gives them, of which none is missing; defaults hold for what is not given."""
+    """Return the plan of a recipe. `values` come from `values.read`; none may be missing."""
     known = recipe.defaults | {
         name: value for name, value in values.items() if name in recipe.inputs and value is not None
     }
@@ -37,28 +39,28 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
     words = {
         name: recipe.inputs[name].options.get(str(value), value) for name, value in known.items()
     }
-    # A step may be there for an optional input only.
+    # A step that depends on an optional input is omitted if that has no value.
     steps = [
         _step(step, known, absent)
         for step in recipe.plan["steps"]
         if not _names(step.get("when")) & absent
     ]
-    used = _names([step.get(place) for step in steps for place in _PLACES])
+    used = _names([step.get(key) for step in steps for key in _REFERENCE_KEYS])
     document = {
         **recipe.plan,
         "goal": render_text(recipe.plan["goal"], words),
         "assumptions": [
-            render_text(each, words)
-            for each in recipe.plan.get("assumptions", [])
-            if not _names(each) & absent
+            render_text(text, words)
+            for text in recipe.plan.get("assumptions", [])
+            if not _names(text) & absent
         ],
         "parameters": {
-            name: _declared(wanted, known[name])
-            for name, wanted in recipe.inputs.items()
+            name: _declared(spec, known[name])
+            for name, spec in recipe.inputs.items()
             if name in used and name in known
         },
         "steps": [
-            step | ({"preview": render_text(step["preview"], words)} if step.get("preview") else {})
+            step | {"preview": render_text(step["preview"], words)} if step.get("preview") else step
             for step in steps
         ],
     }
@@ -66,10 +68,10 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
 
 
 def render_text(text: str, values: Mapping[str, Any]) -> str:
-    """A text for people: values in place of references. What is put in is not looked at again."""
+    """Return a text with values in place of references. Inserted text is not expanded again."""
 
-    def value(found: re.Match[str]) -> str:
-        name, filters = found[1], found[2]
+    def value(match: re.Match[str]) -> str:
+        name, filters = match[1], match[2]
         if name not in values and "default:" not in filters:
             return "…"
         words = phrase(values.get(name, ""))
@@ -78,24 +80,26 @@ def render_text(text: str, values: Mapping[str, Any]) -> str:
         return words or filters.partition("default:")[2] or "the vault"
 
     return _REFERENCE.sub(
-        value, _PERHAPS.sub(lambda found: found[1] if found[2] in values else "", text)
+        value, _OPTIONAL_TEXT.sub(lambda match: match[1] if match[2] in values else "", text)
     )
 
 
 def escape(text: str) -> str:
-    """Text as it must stand in an argument of a plan to be taken literally."""
-    return "$" + text if _BARE.fullmatch(text) else text.replace("${", "$${")
+    """Return text escaped, so that it is literal in an argument of a plan."""
+    if _BARE.fullmatch(text):
+        return "$" + text
+    return text.replace("${", "$${")
 
 
 def map_texts(value: Any, change: Callable[[str], Any]) -> Any:
-    """A value with each of its texts changed, but not its keys."""
+    """Return a value with each of its texts changed, except keys."""
     match value:
         case str():
             return change(value)
         case list():
-            return [map_texts(each, change) for each in value]
+            return [map_texts(item, change) for item in value]
         case dict():
-            return {key: map_texts(each, change) for key, each in value.items()}
+            return {key: map_texts(item, change) for key, item in value.items()}
         case _:
             return value
 
@@ -103,9 +107,12 @@ def map_texts(value: Any, change: Callable[[str], Any]) -> Any:
 def _step(
     step: Mapping[str, Any], known: Mapping[str, Any], absent: Collection[str]
 ) -> dict[str, Any]:
-    """A step with its descriptions of notes and its keys written out, references to what is the open note pointed at it, and without the
-    arguments that hold only an optional value which was not given."""
-    gone = {f"${{{name}}}" for name in absent}
+    """Return a step with descriptions of notes and keys inserted.
+
+    References to inputs that are the open note become references to it. Arguments that consist of
+    an absent optional input are omitted.
+    """
+    absent_references = {f"${{{name}}}" for name in absent}
     keys = {f"${{{name}}}": value for name, value in known.items() if isinstance(value, str)}
     sets = {
         f"${{{name}}}": map_texts(
@@ -119,32 +126,32 @@ def _step(
         if text in sets:
             return sets[text]
         return _REFERENCE.sub(
-            lambda found: (
-                f"${{activeFile{found[2]}}}" if known.get(found[1]) == ACTIVE else found[0]
+            lambda match: (
+                f"${{activeFile{match[2]}}}" if known.get(match[1]) == ACTIVE else match[0]
             ),
             text,
         )
 
-    def kept(value: Any) -> Any:
+    def pruned(value: Any) -> Any:
         if isinstance(value, list):
-            return [kept(each) for each in value]
+            return [pruned(item) for item in value]
         if not isinstance(value, dict):
             return value
         return {
-            keys.get(key, key): kept(each)
-            for key, each in value.items()
-            if not gone & {key, each if isinstance(each, str) else key}
+            keys.get(key, key): pruned(item)
+            for key, item in value.items()
+            if not absent_references & {key, item if isinstance(item, str) else key}
         }
 
     return {
-        key: map_texts(kept(value), change) if key in _PLACES else value
+        key: map_texts(pruned(value), change) if key in _REFERENCE_KEYS else value
         for key, value in step.items()
     }
 
 
-def _declared(wanted: Input, value: Any) -> dict[str, Any]:
-    type_ = wanted.type
-    if wanted.kind in ("value", "choice"):
+def _declared(spec: Input, value: Any) -> dict[str, Any]:
+    type_ = spec.type
+    if spec.kind in ("value", "choice"):
         kinds: list[tuple[type, ParameterType]] = [
             (bool, "boolean"),
             (int, "number"),
@@ -152,16 +159,19 @@ def _declared(wanted: Input, value: Any) -> dict[str, Any]:
             (list, "list"),
         ]
         type_ = next((name for kind, name in kinds if isinstance(value, kind)), "text")
-    return {"description": wanted.description, "type": type_, "default": value}
+    return {"description": spec.description, "type": type_, "default": value}
 
 
 def _names(value: Any) -> set[str]:
-    """The names that the texts of a value refer to, those of its keys among them."""
+    """Return the names that the texts and keys of a value refer to."""
     return set(re.findall(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)", json.dumps(value)))
 
 
 def join_plans(plans: Sequence[ActionPlan]) -> ActionPlan:
-    """One plan with the steps of all, in order; ids, captured names and parameters get the number of their part."""
+    """Join plans into one with all steps in order.
+
+    Ids, captured names and parameters get the number of their part.
+    """
     documents = [
         _numbered(plan.to_json(), f"_part{number}") for number, plan in enumerate(plans, 1)
     ]
@@ -191,22 +201,17 @@ def _numbered(document: dict[str, Any], ending: str) -> dict[str, Any]:
         None: set(parameters),
     }
 
-    def named(found: re.Match[str]) -> str:
-        return f"{found[0]}{ending}" if found[3] in known[found[1] or found[2]] else found[0]
+    def renamed(match: re.Match[str]) -> str:
+        return f"{match[0]}{ending}" if match[3] in known[match[1] or match[2]] else match[0]
 
-    made = []
+    new_steps = []
     for step in steps:
-        new = map_texts(step, lambda text: _NAME.sub(named, text))
+        new = map_texts(step, lambda text: _NAME.sub(renamed, text))
         new |= {key: f"{step[key]}{ending}" for key in ("id", "captureAs") if step.get(key)}
-        made.append(
-            new
-            | (
-                {"dependsOn": [f"{name}{ending}" for name in step["dependsOn"]]}
-                if step.get("dependsOn")
-                else {}
-            )
-        )
+        if step.get("dependsOn"):
+            new["dependsOn"] = [f"{name}{ending}" for name in step["dependsOn"]]
+        new_steps.append(new)
     return document | {
-        "steps": made,
-        "parameters": {f"{name}{ending}": each for name, each in parameters.items()},
+        "steps": new_steps,
+        "parameters": {f"{name}{ending}": declared for name, declared in parameters.items()},
     }

@@ -1,7 +1,8 @@
-"""The likeliest recipes for a sentence: BM25 over titles, descriptions and examples, the vault's names and slots replaced by their kinds.
+"""A search for recipes by sentence: BM25 over titles, descriptions and examples.
 
-There is nothing to learn and no index to build but counts of a few hundred words. A word that the menu does not have stands for those that
-it means (`vocabulary.json`), or for the one that it is nearest to. Names of the vault and quoted texts fill the form.
+Names of the vault and slots are replaced by their kinds. The index is a count of a few hundred
+words. A word that no recipe uses counts as its synonyms (`vocabulary.json`), or as the most similar
+word. Names of the vault and quoted texts fill the form.
 """
 
 from __future__ import annotations
@@ -33,24 +34,26 @@ from obsidian_agent.offline.sentence import (
 from obsidian_agent.offline.values import read
 
 MAX_SUGGESTIONS: Final = 3
-"""Actions that are offered: a person looks at three."""
 _PLAIN_WORD: Final = unicode_expression(r"[\p{L}\p{N}]+")
-# The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length.
+# The usual constants of BM25: the saturation of repeated words, and the penalty for long texts.
 _K1: Final = 1.2
 _B: Final = 0.6
-_TITLE: Final = 2  # so many times the words of a title count
-_MEANT: Final = 0.8  # what a word counts that stands for one of the menu,
-_NEAR: Final = 0.7  # one that is only written like it,
-_KIND: Final = (
-    0.5  # and what may be of a kind: a text a new name, a day a condition or what is to be written
-)
-_LOOKED_AT: Final = 16  # of so many recipes the form is filled in:
-_LACKING: Final = 0.9  # each input that stays empty,
-_UNUSED: Final = (
-    0.8  # and each name or text that finds no place, makes it less likely that one is meant
-)
-# What people do most, for sentences that all recipes fit alike.
+_TITLE: Final = 2
+"""The weight of words in a title."""
+_SYNONYM: Final = 0.8
+"""The weight of a synonym."""
+_SIMILAR: Final = 0.7
+"""The weight of a word with a similar spelling."""
+_KIND: Final = 0.5
+"""The weight of a possible kind: a text may be a new name, a day a condition or a value."""
+_CANDIDATES: Final = 16
+"""Recipes whose forms are filled."""
+_LACKING: Final = 0.9
+"""The factor for each input without a value."""
+_UNUSED: Final = 0.8
+"""The factor for each name or text that no input uses."""
 _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
+"""The most frequent actions, first among recipes with equal scores."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("note", "alias", "entry", "template", "notes", "file", "linksTo"), "‹note›"),
@@ -61,40 +64,41 @@ _SIGNS: Final[Mapping[str, str]] = {
     "value": "‹value›",
     "number": "‹number›",
 }
-"""What stands for a name of the vault, and for a slot that takes one; for any other slot, and a quoted text, `‹text›`."""
+"""The terms for names of the vault and their slots; other slots and quoted texts are `‹text›`."""
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("note", "template"), ("note", "alias")),
     "entry": ("note", "alias", "folder", "file"),
     **{kind: (kind,) for kind in ("folder", "tag", "property", "value")},
 }
-_MADE: Final = frozenset({"newNote", "newName", "folder", "tag"})
-_FREE: Final = frozenset({"folder", "newNote", "newName", "value", "text", "list", "heading"})
-"""The kinds of names that an input of a kind takes; the kinds that take a name that is to be made, and those that take a quoted text."""
-
-# What a quoted text may be.
+"""The kinds of names that an input accepts, by its kind."""
+_NEW_KINDS: Final = frozenset({"newNote", "newName", "folder", "tag"})
+"""The kinds of inputs that accept a new name."""
+_TEXT_KINDS: Final = frozenset({"folder", "newNote", "newName", "value", "text", "list", "heading"})
+"""The kinds of inputs that accept a quoted text."""
 _TEXT: Final[Mapping[str, float]] = {
     "‹text›": 1,
     "‹folder›": _KIND,
     "‹tag›": _KIND,
     "‹value›": _KIND,
 }
+"""The possible kinds of a quoted text."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeSuggestion:
-    """A recipe that may be meant, with the values that the sentence has for it, and the inputs that still need one."""
+    """A recipe that may match, with its values from the sentence and the names of missing ones."""
 
     recipe: Recipe
     values: Mapping[str, Any]
     missing: tuple[str, ...]
     score: float
     worded: bool = True
-    """Whether any word of the sentence is one of the recipe's: else only the kinds of the names in it speak for it, or nothing."""
+    """True if the recipe and the sentence share a word, not only kinds of names."""
 
 
 class Menu:
-    """Recipes, ready to be searched. `common`: their own words, which in a sentence are names only where they are written so."""
+    """Searchable recipes. `common` are their own words, for `Sentence`."""
 
     def __init__(self, recipes: Sequence[Recipe]) -> None:
         self.recipes = recipes
@@ -119,10 +123,10 @@ class Menu:
     def nearest(
         self, sentence: str, around: Surroundings, most: int = MAX_SUGGESTIONS
     ) -> list[RecipeSuggestion]:
-        """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
-        said = Sentence(beginning(sentence), around, self.common)
-        spoken = self._spoken(_bare_words(said))
-        meant = [*spoken, *_kinds(said)]
+        """Return the most likely recipes, best first: `most` of them, even if none is similar."""
+        parsed = Sentence(beginning(sentence), around, self.common)
+        spoken = self._term_weights(_bare_words(parsed))
+        meant = [*spoken, *_kinds(parsed)]
         scores = [self._score(meant, counts) for counts in self._counts]
         first = [
             _FIRST.index(recipe.name) if recipe.name in _FIRST else len(_FIRST)
@@ -131,60 +135,60 @@ class Menu:
         order = sorted(
             range(len(scores)), key=lambda number: (-scores[number], first[number], number)
         )
-        found = []
-        for number in order[: max(_LOOKED_AT, most)]:
+        suggestions = []
+        for number in order[: max(_CANDIDATES, most)]:
             recipe = self.recipes[number]
-            kinds = {wanted.kind for wanted in recipe.inputs.values()}
-            rest = _Rest.of(said, kinds, self._roles[number])
+            kinds = {spec.kind for spec in recipe.inputs.values()}
+            rest = _Rest.of(parsed, kinds, self._roles[number])
             values = rest.values(recipe)
             missing = recipe.missing(values)
             score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
-            found.append(
+            suggestions.append(
                 RecipeSuggestion(
                     recipe, values, missing, score, self._score(spoken, self._counts[number]) > 0
                 )
             )
-        return sorted(found, key=lambda each: -each.score)[:most]
+        return sorted(suggestions, key=lambda suggestion: -suggestion.score)[:most]
 
     def ranked(self, text: str) -> list[tuple[float, Recipe]]:
-        """All recipes by their words alone, without a look at any vault."""
-        spoken = self._spoken(text)
+        """Return all recipes with scores by words alone, without names of a vault."""
+        spoken = self._term_weights(text)
         scores = (self._score(spoken, counts) for counts in self._counts)
-        return sorted(zip(scores, self.recipes, strict=True), key=lambda each: -each[0])
+        return sorted(zip(scores, self.recipes, strict=True), key=lambda pair: -pair[0])
 
-    def _spoken(self, text: str) -> list[Mapping[str, float]]:
-        """For each word what it may stand for in the menu, and how much that counts."""
-        said = [
+    def _term_weights(self, text: str) -> list[Mapping[str, float]]:
+        """Return for each word the terms that it may mean, with weights."""
+        plain_words = [
             *dict.fromkeys(
-                found[0].casefold() for found in WORD.finditer(text) if not JOINED.match(found[0])
+                match[0].casefold() for match in WORD.finditer(text) if not JOINED.match(match[0])
             )
         ]
         spoken: list[Mapping[str, float]] = []
-        for word in (*said, *dict.fromkeys(joined_words(text))):
+        for word in (*plain_words, *dict.fromkeys(joined_words(text))):
             own = stem(word)
             if own in FUNCTION_WORDS:
                 continue
-            other = dict.fromkeys(meanings(word), _MEANT)
-            if not other and own not in self._weights and (near := self._near(own)):
-                other = {near: _NEAR}
+            other = dict.fromkeys(meanings(word), _SYNONYM)
+            if not other and own not in self._weights and (near := self._similar_word(own)):
+                other = {near: _SIMILAR}
             spoken.append({**other, own: 1})
         return spoken
 
-    def _near(self, word: str) -> str | None:
-        """The word of the menu that an unknown one is a misspelling or another form of."""
+    def _similar_word(self, word: str) -> str | None:
+        """Return the menu's word with the most similar spelling, if any."""
         if len(word) < 4 or not word.isascii():
             return None
         from rapidfuzz import fuzz, process
 
-        found = process.extractOne(
+        best = process.extractOne(
             word,
             [term for term in self._weights if len(term) > 3],
             scorer=fuzz.ratio,
             score_cutoff=80,
         )
-        return str(found[0]) if found else None
+        return str(best[0]) if best else None
 
-    def _score(self, said: Sequence[Mapping[str, float]], counts: Counter[str]) -> float:
+    def _score(self, meant: Sequence[Mapping[str, float]], counts: Counter[str]) -> float:
         length = 1 - _B + _B * counts.total() / self._mean
 
         def worth(term: str) -> float:
@@ -192,9 +196,10 @@ class Menu:
 
         return sum(
             max(
-                (share * worth(term) for term, share in each.items() if term in counts), default=0.0
+                (share * worth(term) for term, share in alternatives.items() if term in counts),
+                default=0.0,
             )
-            for each in said
+            for alternatives in meant
         )
 
 
@@ -207,18 +212,18 @@ class _FolderRoles:
 
 
 def _folder_roles(recipes: Sequence[Recipe]) -> list[_FolderRoles]:
-    """Return the roles for each recipe. The recipe's own examples decide, then those of the others."""
-    places = [_words_before(recipe, _is_place) for recipe in recipes]
+    """Return the roles for each recipe: by its own examples first, then by those of others."""
+    destinations = [_words_before(recipe, _is_destination) for recipe in recipes]
     filters = [_words_before(recipe, _is_filter) for recipe in recipes]
     notes = [_words_before(recipe, _is_notes) for recipe in recipes]
-    all_places = frozenset().union(*places)
+    all_destinations = frozenset().union(*destinations)
     all_filters = frozenset().union(*filters)
     return [
         _FolderRoles(
-            destination=(place | (all_places - all_filters)) - own,
-            filter=((own | (all_filters - all_places)) - place) if own else frozenset(),
+            destination=(destination | (all_destinations - all_filters)) - own,
+            filter=((own | (all_filters - all_destinations)) - destination) if own else frozenset(),
         )
-        for place, own in zip(places, notes, strict=True)
+        for destination, own in zip(destinations, notes, strict=True)
     ]
 
 
@@ -232,21 +237,21 @@ def _words_before(recipe: Recipe, counts: Callable[[Input, str | None], bool]) -
     )
 
 
-def _is_place(wanted: Input, slot: str | None) -> bool:
-    return wanted.kind == "folder"
+def _is_destination(spec: Input, slot: str | None) -> bool:
+    return spec.kind == "folder"
 
 
-def _is_filter(wanted: Input, slot: str | None) -> bool:
+def _is_filter(spec: Input, slot: str | None) -> bool:
     return slot in ("folder", "outside")
 
 
-def _is_notes(wanted: Input, slot: str | None) -> bool:
-    return wanted.kind == "notes"
+def _is_notes(spec: Input, slot: str | None) -> bool:
+    return spec.kind == "notes"
 
 
 @cache
 def packaged_menu() -> Menu:
-    """The menu of the recipes that ship."""
+    """Return the menu of the built-in recipes."""
     return Menu(packaged())
 
 
@@ -254,82 +259,85 @@ def _terms(recipe: Recipe) -> Iterator[str]:
     for text in (*[recipe.title] * _TITLE, recipe.description):
         yield from words(text)
     for text in recipe.examples:
-        for found in SLOT.finditer(text):
-            name, slot = found[1], found[2]
+        for match in SLOT.finditer(text):
+            name, slot = match[1], match[2]
             yield _SIGNS.get(slot or recipe.inputs[name].kind, "‹text›")
         yield from words(SLOT.sub(" ", text))
 
 
-def _bare_words(said: Sentence) -> str:
-    """The sentence without its names and days."""
-    text = said.bare
-    for each in (*said.names, *said.days):
-        text = f"{text[: each.start]}{' ' * (each.end - each.start)}{text[each.end :]}"
+def _bare_words(parsed: Sentence) -> str:
+    """Return the sentence with spaces in place of names and days."""
+    text = parsed.bare
+    for span in (*parsed.names, *parsed.days):
+        text = f"{text[: span.start]}{' ' * (span.end - span.start)}{text[span.end :]}"
     return text
 
 
-def _kinds(said: Sentence) -> Iterator[Mapping[str, float]]:
-    """For each kind of name, text or day in a sentence what it may be."""
-    found: list[Mapping[str, float]] = [
-        _TEXT for each in said.quotes if not said.around.names.find(each.text)
+def _kinds(parsed: Sentence) -> Iterator[Mapping[str, float]]:
+    """Yield the weighted terms for each kind of name, text or day in a sentence."""
+    kinds: list[Mapping[str, float]] = [
+        _TEXT for quote in parsed.quotes if not parsed.around.names.find(quote.text)
     ][:1]
-    for each in said.names:
-        found.append(dict.fromkeys((_SIGNS[name.kind] for name in each.names), 1))
-        found += [{"‹property›": 1}] if each.bound else []
-    found += [{"‹date›": _KIND} for _ in said.days[:1]]
-    yield from (each for number, each in enumerate(found) if each not in found[:number])
+    for match in parsed.names:
+        kinds.append(dict.fromkeys((_SIGNS[name.kind] for name in match.names), 1))
+        kinds += [{"‹property›": 1}] if match.bound else []
+    kinds += [{"‹date›": _KIND} for _ in parsed.days[:1]]
+    yield from (kind for number, kind in enumerate(kinds) if kind not in kinds[:number])
 
 
 @dataclass(slots=True)
 class _Rest:
-    """What a sentence holds besides words and is not used yet."""
+    """The unused names, texts and days of a sentence."""
 
     around: Surroundings
     names: list[NameMatch]
     texts: list[str]
     days: list[str]
     destinations: Collection[int]
-    """Where the names of folders begin that are where notes go to,"""
+    """Positions of folder names that are destinations."""
     filters: Collection[int]
-    """and of those that are where notes are."""
+    """Positions of folder names that are filters."""
 
     @classmethod
-    def of(cls, said: Sentence, kinds: Collection[Kind], roles: _FolderRoles) -> _Rest:
-        """For inputs of these kinds: templates are there only where one is wanted or their folder is named."""
-        folder = said.around.context.notes.templates or "Templates"
+    def of(cls, parsed: Sentence, kinds: Collection[Kind], roles: _FolderRoles) -> _Rest:
+        """Return the parts for inputs of these kinds.
+
+        Templates are included only for inputs that need one, or if their folder is mentioned.
+        """
+        folder = parsed.around.context.notes.templates or "Templates"
         named = any(
-            name.value == folder or each.text.startswith(f"{folder}/")
-            for each in said.names
-            for name in each.names
+            name.value == folder or match.text.startswith(f"{folder}/")
+            for match in parsed.names
+            for name in match.names
         )
-        names = list(said.names)
+        names = list(parsed.names)
         if not named and "template" not in kinds:
-            kept = [
+            filtered = [
                 replace(
-                    each,
+                    match,
                     names=tuple(
-                        name for name in each.names if not str(name.value).startswith(f"{folder}/")
+                        name for name in match.names if not str(name.value).startswith(f"{folder}/")
                     ),
                 )
-                for each in names
+                for match in names
             ]
-            names = [each for each in kept if each.names]
-        # A text in quotes that belongs to a condition is not there to be written; a day in a name is none.
-        owned = [each for each in said.names if each.bound or each.negated]
+            names = [match for match in filtered if match.names]
+        # A quoted text in a condition is no text to write, and a day within a name is no day.
+        owned = [match for match in parsed.names if match.bound or match.negated]
         texts = [
             quote.text
-            for quote in said.quotes
-            if not any(each.start <= quote.start < each.end for each in owned)
+            for quote in parsed.quotes
+            if not any(match.start <= quote.start < match.end for match in owned)
         ]
         days = [
             day.text
-            for day in said.days
-            if not any(each.start <= day.start < each.end for each in said.names)
+            for day in parsed.days
+            if not any(match.start <= day.start < match.end for match in parsed.names)
         ]
-        before = {each.start: word_before(said.bare, each.start) for each in names}
+        before = {match.start: word_before(parsed.bare, match.start) for match in names}
         return cls(
-            around=said.around,
-            names=_apart(names) if "value" in kinds else names,
+            around=parsed.around,
+            names=_split_pair(names) if "value" in kinds else names,
             texts=texts,
             days=days,
             destinations={start for start, word in before.items() if word in roles.destination},
@@ -337,145 +345,152 @@ class _Rest:
         )
 
     def __len__(self) -> int:
-        named = [found.text for found in self.names if not found.new]
+        named = [match.text for match in self.names if not match.new]
         return len(named) + len([text for text in self.texts if text not in named])
 
     def values(self, recipe: Recipe) -> dict[str, Any]:
-        """The inputs that it is clear for. A folder goes to an input of its own before it describes notes."""
+        """Return the values of the inputs that are clear.
+
+        An input for a folder is filled before a description of notes.
+        """
         values: dict[str, Any] = {}
-        for wanted in sorted(
-            recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))
+        for spec in sorted(
+            recipe.inputs.values(), key=lambda spec: (spec.kind == "notes", bool(spec.of))
         ):
-            value = self._value(wanted, values)
+            value = self._value(spec, values)
             if value is not None:
-                values[wanted.name] = value
+                values[spec.name] = value
         return {name: values[name] for name in recipe.inputs if name in values}
 
-    def _value(self, wanted: Input, values: Mapping[str, Any]) -> Any:
-        match wanted.kind:
+    def _value(self, spec: Input, values: Mapping[str, Any]) -> Any:
+        match spec.kind:
             case "date":
                 return self.days.pop(0) if self.days else None
             case "notes":
                 described = self._described()
                 return without_templates(described, self.around) if described.terms else None
             case "tags" | "properties":
-                one = wanted.model_copy(
-                    update={"kind": "tag" if wanted.kind == "tags" else "property"}
-                )
+                one = spec.model_copy(update={"kind": "tag" if spec.kind == "tags" else "property"})
                 return list(dict.fromkeys(iter(lambda: self._read(one, values), None))) or None
             case _:
                 return self._read(
-                    wanted,
-                    {wanted.of: ACTIVE, **values}
-                    if wanted.kind == "heading" and wanted.of
-                    else values,
+                    spec,
+                    {spec.of: ACTIVE, **values} if spec.kind == "heading" and spec.of else values,
                 )
 
-    def _read(self, wanted: Input, others: Mapping[str, Any]) -> Any:
-        """The value of the first name or quoted text that is not used yet and that the input takes."""
-        kinds = _NAMES.get(wanted.kind, ())
+    def _read(self, spec: Input, others: Mapping[str, Any]) -> Any:
+        """Return the value of the first unused name or quoted text that fits the input."""
+        kinds = _NAMES.get(spec.kind, ())
         free = [
-            found
-            for found in self.names
-            if not found.negated
-            and not found.bound
-            and not (wanted.kind == "folder" and found.start in self.filters)
+            match
+            for match in self.names
+            if not match.negated
+            and not match.bound
+            and not (spec.kind == "folder" and match.start in self.filters)
         ]
         fitting = [
-            each
-            for each in free
-            if any(name.kind in kinds for name in each.names)
-            or (each.new and wanted.kind in _MADE and not kinds)
+            match
+            for match in free
+            if any(name.kind in kinds for name in match.names)
+            or (match.new and spec.kind in _NEW_KINDS and not kinds)
         ]
         named = [
-            (each.text, not each.new) for each in fitting if not each.new or wanted.kind in _MADE
+            (match.text, not match.new)
+            for match in fitting
+            if not match.new or spec.kind in _NEW_KINDS
         ]
-        texts = [(text, False) for text in self.texts if wanted.kind in _FREE]
+        texts = [(text, False) for text in self.texts if spec.kind in _TEXT_KINDS]
         for text, known in (
-            [*reversed(named), *texts] if wanted.kind == "folder" else [*texts, *named]
+            [*reversed(named), *texts] if spec.kind == "folder" else [*texts, *named]
         ):
             try:
-                value = read(wanted, text, self.around, others, known=known)
+                value = read(spec, text, self.around, others, known=known)
             except InvalidValue:
                 continue
-            self.texts = [each for each in self.texts if each != text]
-            self.names = [found for found in self.names if found.text != text]
+            self.texts = [other for other in self.texts if other != text]
+            self.names = [match for match in self.names if match.text != text]
             return value
         return None
 
     def _described(self) -> NoteSet:
-        """The names that are left as a description. What is to be left out is left out as whatever it may be."""
+        """Return the remaining names as a description of notes.
+
+        An excluded name is excluded in each of its meanings.
+        """
         notes: list[Term] = []
         terms: list[Term] = []
-        left: list[NameMatch] = []
-        for found in self.names:
-            senses = _senses(found)
+        remaining: list[NameMatch] = []
+        for match in self.names:
+            senses = _senses(match)
             folder = f"{senses[0].value}/" if senses and senses[0].key == "folder" else ""
-            if found.new or (
+            if match.new or (
                 folder
-                and not found.negated
+                and not match.negated
                 and (
-                    found.start in self.destinations
+                    match.start in self.destinations
                     or not all(term.value.startswith(folder) for term in notes)
                 )
             ):
-                left.append(
-                    found
-                )  # It is to be made, or for something else: the note that is named does not lie in it.
-            elif found.negated:
-                places = [term for term in senses if term.key != "property"]
+                # It is new, or a destination, or a note outside of it is named.
+                remaining.append(match)
+            elif match.negated:
+                specific = [term for term in senses if term.key != "property"]
                 terms += (
                     replace(term, negated=True)
-                    for term in places or [term for term in senses if term.op == ":"] or senses
+                    for term in specific or [term for term in senses if term.op == ":"] or senses
                 )
             elif senses and senses[0].key == "note":
                 notes.append(senses[0])
-            elif senses and (found.bound or senses[0].key != "property" or senses[0].op == "has"):
+            elif senses and (match.bound or senses[0].key != "property" or senses[0].op == "has"):
                 terms.append(senses[0])
             elif terms and terms[-1].property:
                 terms[-1] = next(
                     (term for term in senses if term.property == terms[-1].property), terms[-1]
                 )
-        self.names = left
+        self.names = remaining
         return NoteSet(tuple(dict.fromkeys((*notes, *terms))))
 
 
-def _apart(names: list[NameMatch]) -> list[NameMatch]:
-    """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
-    place = next(
-        (place for place, found in enumerate(names) if found.bound and not found.negated), None
+def _split_pair(names: list[NameMatch]) -> list[NameMatch]:
+    """Split the first property with a value in two, if no property is mentioned alone.
+
+    For an action that sets a property they are the values to set, not a condition.
+    """
+    index = next(
+        (index for index, match in enumerate(names) if match.bound and not match.negated), None
     )
-    if place is None or any(
-        name.kind == "property" for found in names for name in found.names if not found.negated
+    if index is None or any(
+        name.kind == "property" for match in names for name in match.names if not match.negated
     ):
         return names
-    found = names[place]
-    owners = tuple(Name("property", name.property) for name in found.names)
-    texts = str(owners[0].value), display_text(found.names[0].value) or ""
+    match = names[index]
+    owners = tuple(Name("property", name.property) for name in match.names)
+    texts = str(owners[0].value), display_text(match.names[0].value) or ""
     pair = (
-        replace(found, text=texts[0], names=owners, bound=False),
-        replace(found, text=texts[1], bound=False),
+        replace(match, text=texts[0], names=owners, bound=False),
+        replace(match, text=texts[1], bound=False),
     )
-    return [*names[:place], *pair, *names[place + 1 :]]
+    return [*names[:index], *pair, *names[index + 1 :]]
 
 
-def _senses(found: NameMatch) -> list[Term]:
-    """What a name may mean in a description, likeliest first: a tag with its sign, a folder, a note, a property, a value, a tag without.
+def _senses(match: NameMatch) -> list[Term]:
+    """Return the meanings of a name in a description, most likely first.
 
-    The name of several folders means nothing: which one is a question.
+    The order is: tag with `#`, folder, note, property, value, tag without `#`. An ambiguous folder
+    name has no meaning.
     """
-    tags = [Term("tag", name.value) for name in found.names if name.kind == "tag"]
-    folders = [Term("folder", name.value) for name in found.names if name.kind == "folder"]
+    tags = [Term("tag", name.value) for name in match.names if name.kind == "tag"]
+    folders = [Term("folder", name.value) for name in match.names if name.kind == "folder"]
     if len(folders) > 1:
         return []
-    notes = [Term("note", name.value) for name in found.names if name.kind in ("note", "alias")]
+    notes = [Term("note", name.value) for name in match.names if name.kind in ("note", "alias")]
     having = [
-        Term("property", None, "has", name.value) for name in found.names if name.kind == "property"
+        Term("property", None, "has", name.value) for name in match.names if name.kind == "property"
     ]
     values = [
         Term("property", name.value, ":", name.property)
-        for name in found.names
+        for name in match.names
         if name.kind == "value"
     ]
-    first, last = (tags, []) if found.text.startswith("#") else ([], tags)
+    first, last = (tags, []) if match.text.startswith("#") else ([], tags)
     return [*first, *folders, *notes, *having, *values, *last]

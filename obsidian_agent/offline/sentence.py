@@ -1,6 +1,7 @@
-"""What a sentence holds, whatever its language: words, and what is none: quoted texts, names of the vault, days; and where they stand.
+"""The parts of a sentence in any language: words, quoted texts, names of the vault, days.
 
-Days: ISO dates and numbers always, English words where they are certain. Spans of days are no value; forms have a field for each end.
+Days are ISO dates, numbers, and English words if they are certain. Ranges of days are not read;
+forms have a field for each end.
 """
 
 from __future__ import annotations
@@ -19,63 +20,77 @@ from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline.names import Name, Surroundings, VaultNames
 
 _SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
-"""Scripts that write words, or words and their particles, without blanks: each character is looked at alone."""
+"""Scripts without spaces between words, or between words and particles.
+
+Each character is a word of its own.
+"""
 
 JOINED: Final = unicode_expression(f"[{_SCRIPTS}]")
 _STRETCH: Final = unicode_expression(f"[{_SCRIPTS}]+")
-_LONGEST_JOINED: Final = 5
-_LONGEST_ENTRY: Final = 40
-"""Characters of an entry of the vocabulary."""
+_MAX_JOINED: Final = 5
+"""Characters of an entry of the vocabulary in such a script."""
+_MAX_ENTRY: Final = 40
+"""Characters of any entry of the vocabulary."""
 WORD: Final = unicode_expression(
     rf"(?V1)[[\p{{L}}\p{{N}}\p{{M}}]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?|[{_SCRIPTS}]"
 )
 
 _FUNCTION: Final = (
-    "a an the of in on at to for from by with and or into onto as it its is are be that which this these those them they there i me my you your "
-    "please can could would so do does"
+    "a an the of in on at to for from by with and or into onto as it its is are be that which this "
+    "these those them they there i me my you your please can could would so do does"
 )
 FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
-"""Words that carry no wish of their own, so that nothing needs to cover them. English only, and short on purpose: a word that is missing
-here makes a plan a question, one too many lets a wrong plan pass."""
+"""Words that a plan need not use, in English only.
+
+The list is short on purpose: without a word a plan becomes a question, with a word too many a wrong
+plan may pass.
+"""
 
 _NEGATIONS: Final = (
-    "not no except excepting excluding exclude without but besides unless nor isn't aren't don't doesn't hasn't haven't cannot never outside "
-    "nicht ohne ausser sans sauf excepté sin excepto salvo senza tranne eccetto bez kromě не без кроме"
+    "not no except excepting excluding exclude without but "
+    "besides"
+    " unless nor isn't aren't don't doesn't hasn't haven't cannot never outside nicht ohne ausser "
+    "sans sauf excepté sin excepto salvo senza tranne eccetto bez kromě не без кроме"
 )
 NEGATIONS: Final = frozenset(_NEGATIONS.split())
-"""Words that turn round the name right behind them. Here a language that is missing, or a word too few, makes of what is to be left alone the
-very thing that is meant; a word too many only leaves something out and says so. So the short ones of other languages are among them."""
+"""Words that exclude the name after them, in several languages.
 
-_BETWEEN: Final = "tag folder note file property have has name call in dans en im in der den dem le la el los v во в"
+A missing word would select the very notes that the user excludes, while a word too many only
+excludes notes, which the plan states. So the list is generous.
+"""
+
+_BETWEEN: Final = (
+    "tag folder note file property have has name call in dans en im in der den dem le la el los "
+    "v во в"
+)
 BETWEEN: Final = frozenset(_BETWEEN.split())
-"""Stems of words that may stand between such a word and the name: not tagged #done, outside the folder Projects."""
+"""Stems of words allowed between such a word and the name: "not tagged #done"."""
 
-
-_LOOKED_AT: Final = 2_000
-"""Characters of a sentence, quoted texts not counted: what is longer is a pasted text."""
-_LONGEST_MESSAGE: Final = 10_000
+_MAX_READ: Final = 2_000
+"""Characters of a sentence without its quoted texts; a longer one is pasted text."""
+_MAX_MESSAGE: Final = 10_000
 """Characters of a sentence with its quoted texts."""
-_LONGEST: Final = 12  # words of a name, at most
-_LONGEST_DAY: Final = 4  # words of a day, at most
+_MAX_NAME_WORDS: Final = 12
+_MAX_DAY_WORDS: Final = 4
 
-# A text in quotes. An apostrophe within a word ends none.
+# A text in quotes. An apostrophe within a word does not end it.
 _QUOTED: Final = expression(
-    r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
+    r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”"
+    r"|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
-QUOTED_CHARACTER: Final = (
-    "\ue000"  # stands for each character of a quoted text: no word, and no name
-)
+QUOTED_CHARACTER: Final = "\ue000"
+"""Replaces each character of a quoted text; it is in no word and no name."""
 _NAME_WORD: Final = unicode_expression(
     rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?"
 )
-# A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`.
+# A sign that joins two words to one name: `travel/dk` is not `travel`.
 _JOINT: Final = unicode_expression("[/-]")
 _GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
-# Names may end with signs: `(draft)`, `C++`, `What?`.
+# Names may end with punctuation: `(draft)`, `C++`, `What?`.
 _CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
 _TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{_SCRIPTS}])")
-_PLACE: Final = unicode_expression(
+_PATH_TEXT: Final = unicode_expression(
     rf"[^\s{QUOTED_CHARACTER}]*[/\\][^\s{QUOTED_CHARACTER}]*[^\s{QUOTED_CHARACTER}.,;:!?]"
 )
 _STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
@@ -107,9 +122,8 @@ _NAMED: Final = {
     "day before yesterday": -2,
     "day after tomorrow": 2,
 }
-NEAR: Final = frozenset(
-    {"today", "yesterday", "tomorrow"}
-)  # words that can be nothing else than a day
+NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})
+"""Words that always mean a day."""
 _NUMBERS: Final = {"a": 1, "an": 1} | {
     word: count
     for count, word in enumerate(
@@ -125,7 +139,8 @@ _UNIT: Final = "day|week|month|year"
 _ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _CALENDAR: Final = unicode_expression(
-    rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
+    rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?"
+    rf"|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
 )
 _AWAY: Final = unicode_expression(
     rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)"
@@ -134,24 +149,27 @@ _WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(_WEE
 
 
 def is_pasted(message: str) -> bool:
-    """Return whether a message is too long to be a sentence: only its beginning is read then, and no reading of it is certain."""
-    if len(message) > _LONGEST_MESSAGE:
+    """Return True if a message is too long for a sentence.
+
+    Then only its beginning is read, and no result is certain.
+    """
+    if len(message) > _MAX_MESSAGE:
         return True
-    return len(message) - sum(each.end - each.start for each in quotes(message)) > _LOOKED_AT
+    return len(message) - sum(quote.end - quote.start for quote in quotes(message)) > _MAX_READ
 
 
 def beginning(message: str) -> str:
-    """Return as much of a message as is read."""
-    return message[:_LOOKED_AT] if is_pasted(message) else message
+    """Return the part of a message that is read."""
+    return message[:_MAX_READ] if is_pasted(message) else message
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in lower case, as stems."""
-    return [stem(found[0]) for found in WORD.finditer(text)]
+    """Return the stems of the words of a text, in lower case."""
+    return [stem(match[0]) for match in WORD.finditer(text)]
 
 
 def stem(word: str) -> str:
-    """A word without the endings that English puts to most: tasks, tagged, linking. Other words come back as they are, in lower case."""
+    """Return a word in lower case without common English endings: tasks, tagged, linking."""
     bare = word.casefold().replace("’", "'").removesuffix("'s")
     if not bare.isascii() or len(bare) < 4:
         return bare
@@ -169,36 +187,39 @@ def stem(word: str) -> str:
 
 
 def meanings(word: str) -> frozenset[str]:
-    """The words of the menu, as stems, that a word of the vocabulary stands for: those of its longest entry that the word begins with."""
-    plain, known = _plain(word), vocabulary()
-    # A short entry is the whole word; where words are written without blanks, it may stand anywhere.
-    begins = (plain[:length] for length in range(min(len(plain), _LONGEST_ENTRY), 3, -1))
+    """Return the stems of the menu's words that a word of the vocabulary means.
+
+    These are the words of the longest entry that the word begins with.
+    """
+    plain, known = _folded(word), vocabulary()
+    # Entries of up to three characters must be equal to the word or its stem.
+    begins = (plain[:length] for length in range(min(len(plain), _MAX_ENTRY), 3, -1))
     return next(
         (known[part] for part in (plain, stem(plain), *begins) if part in known), frozenset()
     )
 
 
 def joined_words(text: str) -> list[str]:
-    """The words of the vocabulary in a text that is written without blanks, the longest from the left."""
-    found: list[str] = []
-    for stretch in _STRETCH.findall(_plain(text)):
-        place = 0
-        while place < len(stretch):
+    """Return the words of the vocabulary in a text without spaces, longest first from the left."""
+    entries: list[str] = []
+    for stretch in _STRETCH.findall(_folded(text)):
+        position = 0
+        while position < len(stretch):
             word = next(
                 (
-                    stretch[place:end]
-                    for end in range(place + _LONGEST_JOINED, place, -1)
-                    if stretch[place:end] in vocabulary()
+                    stretch[position:end]
+                    for end in range(position + _MAX_JOINED, position, -1)
+                    if stretch[position:end] in vocabulary()
                 ),
                 "",
             )
-            found += [word] if word else []
-            place += len(word) or 1
-    return found
+            entries += [word] if word else []
+            position += len(word) or 1
+    return entries
 
 
-def _plain(word: str) -> str:
-    """Without case and accents."""
+def _folded(word: str) -> str:
+    """Return a word in lower case without accents."""
     return "".join(
         char
         for char in unicodedata.normalize("NFKD", word.casefold())
@@ -208,7 +229,7 @@ def _plain(word: str) -> str:
 
 @cache
 def vocabulary() -> dict[str, frozenset[str]]:
-    """What the words of `vocabulary.json` stand for: it lists, by a word of the menu, how else people call the same thing."""
+    """Return the menu's words by the synonyms in `vocabulary.json`."""
     listed: dict[str, str] = json.loads(
         resources.files("obsidian_agent.offline")
         .joinpath("vocabulary.json")
@@ -217,17 +238,17 @@ def vocabulary() -> dict[str, frozenset[str]]:
     known: dict[str, set[str]] = {}
     for head, others in listed.items():
         for other in others.split():
-            known.setdefault(_plain(other), set()).add(stem(head))
+            known.setdefault(_folded(other), set()).add(stem(head))
     return {word: frozenset(heads) for word, heads in known.items()}
 
 
-def word_before(text: str, place: int) -> str:
-    """Return the word that says the role of a name at `place`: “to” before “the folder Archive”.
+def word_before(text: str, position: int) -> str:
+    """Return the word before a name at `position`, like "to" in "to the folder Archive".
 
     Return "" at the beginning of a clause.
     """
-    for word in reversed(list(WORD.finditer(text, 0, place))):
-        if _STOP.search(text, word.end(), place):
+    for word in reversed(list(WORD.finditer(text, 0, position))):
+        if _STOP.search(text, word.end(), position):
             return ""
         if word[0].casefold() not in _NOT_A_ROLE:
             return str(word[0]).casefold()
@@ -236,7 +257,7 @@ def word_before(text: str, place: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a sentence, and what it says: the inside of a quoted text, or a day as YYYY-MM-DD."""
+    """A part of a sentence, with its text: that of a quote, or a day as YYYY-MM-DD."""
 
     start: int
     end: int
@@ -245,22 +266,25 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class NameMatch(Stretch):
-    """A stretch of a sentence that is a name of the vault, and all that it may name."""
+    """A part of a sentence that is a name of the vault, with all its meanings."""
 
     names: tuple[Name, ...]
     negated: str = ""
-    """What turns it round, with the name: “except Thesis”."""
+    """The excluding word and the name: “except Thesis”."""
 
     bound: bool = False
-    """A property and a value of it that stands behind it; the name is the value."""
+    """True for a property followed by one of its values; the name is the value."""
 
     new: bool = False
-    """Nothing yet, but below a name: `travel/dk` where there is a tag `travel`."""
+    """True for a new name below an existing one: `travel/dk` if there is a tag `travel`."""
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence over a vault. Words in `common` (lower case) are names only where they are written as the name is, with a capital."""
+    """A sentence about a vault.
+
+    Words in `common` (in lower case) are names only if they are capitalized like the name.
+    """
 
     text: str
     around: Surroundings
@@ -273,61 +297,66 @@ class Sentence:
 
     @cached_property
     def bare(self) -> str:
-        """The sentence with signs that mean nothing in place of quoted texts; places in it are places in the text."""
+        """The sentence with a placeholder for each character of quoted texts; positions stay."""
         text = self.text.replace(QUOTED_CHARACTER, " ")
         pieces: list[str] = []
-        place = 0
-        for each in self.quotes:
-            pieces += (text[place : each.start], QUOTED_CHARACTER * (each.end - each.start))
-            place = each.end
-        return "".join((*pieces, text[place:]))
+        position = 0
+        for quote in self.quotes:
+            pieces += (text[position : quote.start], QUOTED_CHARACTER * (quote.end - quote.start))
+            position = quote.end
+        return "".join((*pieces, text[position:]))
 
     @cached_property
     def names(self) -> tuple[NameMatch, ...]:
-        """The names of the vault, quoted or not, none within another: a property with its value as one, and what is negated."""
+        """The names of the vault in order, quoted or not, without overlaps.
+
+        A property with its value is one name; excluded names are marked.
+        """
         names = self.around.names
-        found = [
-            NameMatch(each.start, each.end, each.text, known)
-            for each in self.quotes
-            if (known := names.find(each.text))
+        matches = [
+            NameMatch(quote.start, quote.end, quote.text, known)
+            for quote in self.quotes
+            if (known := names.find(quote.text))
         ]
-        found += names_in(self.bare, names, self.common)
-        taken = {place for each in found for place in range(each.start, each.end)}
-        found += (
-            each for each in _new(self.bare, names) if taken.isdisjoint(range(each.start, each.end))
+        matches += names_in(self.bare, names, self.common)
+        covered = {position for match in matches for position in range(match.start, match.end)}
+        matches += (
+            match
+            for match in _new(self.bare, names)
+            if covered.isdisjoint(range(match.start, match.end))
         )
-        return self._in_context(sorted(found, key=lambda each: each.start))
+        return self._in_context(sorted(matches, key=lambda match: match.start))
 
     @cached_property
     def days(self) -> tuple[Stretch, ...]:
-        """The days that it says, the longest phrases from the left, also within names."""
-        words = list(WORD.finditer(self.bare[:_LOOKED_AT]))
+        """The days in the sentence, longest phrases first from the left, also within names."""
+        words = list(WORD.finditer(self.bare[:_MAX_READ]))
         today = self.around.context.now.date()
-        found: list[Stretch] = []
+        days: list[Stretch] = []
         for number, first in enumerate(words):
             for last in reversed(
-                words[number : number + _LONGEST_DAY]
-                if not found or first.start() >= found[-1].end
+                words[number : number + _MAX_DAY_WORDS]
+                if not days or first.start() >= days[-1].end
                 else []
             ):
                 day = parse_day(self.bare[first.start() : last.end()], today)
                 if day is not None:
-                    found.append(Stretch(first.start(), last.end(), day.isoformat()))
+                    days.append(Stretch(first.start(), last.end(), day.isoformat()))
                     break
-        return tuple(found)
+        return tuple(days)
 
     @property
     def paths(self) -> Iterator[str]:
-        """What may be the path of something: the texts in quotes, and what has a slash in it."""
-        yield from (each.text for each in self.quotes)
-        yield from _PLACE.findall(self.bare)
+        """Possible paths: quoted texts, and words with a slash."""
+        yield from (quote.text for quote in self.quotes)
+        yield from _PATH_TEXT.findall(self.bare)
 
-    def _in_context(self, found: Sequence[NameMatch]) -> tuple[NameMatch, ...]:
-        made: list[NameMatch] = []
-        for each in found:
-            before = made[-1] if made else None
+    def _in_context(self, matches: Sequence[NameMatch]) -> tuple[NameMatch, ...]:
+        result: list[NameMatch] = []
+        for match in matches:
+            before = result[-1] if result else None
             start = before.end if before else 0
-            gap = self.bare[start : each.start]
+            gap = self.bare[start : match.start]
             between = [word[0].casefold().replace("’", "'") for word in WORD.finditer(gap)]
             owners = (
                 {name.value for name in before.names if name.kind == "property"}
@@ -335,7 +364,7 @@ class Sentence:
                 else set()
             )
             values = tuple(
-                name for name in each.names if name.kind == "value" and name.property in owners
+                name for name in match.names if name.kind == "value" and name.property in owners
             )
             if (
                 before
@@ -343,62 +372,62 @@ class Sentence:
                 and not _STOP.search(gap)
                 and NEGATIONS.union(_IS).issuperset(between)
             ):
-                whole = self.text[before.start : each.end]
-                turned = before.negated or (whole if NEGATIONS.intersection(between) else "")
-                made[-1] = NameMatch(before.start, each.end, whole, values, turned, bound=True)
+                whole = self.text[before.start : match.end]
+                negated = before.negated or (whole if NEGATIONS.intersection(between) else "")
+                result[-1] = NameMatch(before.start, match.end, whole, values, negated, bound=True)
                 continue
-            turned = self._turned(start, each)
+            negated = self._negation(start, match)
             if (
-                not turned
+                not negated
                 and before
                 and before.negated
                 and _AND.issuperset(between)
                 and not _STOP.search(gap.replace(",", ""))
             ):
-                turned = each.text
-            made.append(replace(each, negated=turned))
-        return tuple(made)
+                negated = match.text
+            result.append(replace(match, negated=negated))
+        return tuple(result)
 
-    def _turned(self, start: int, found: NameMatch) -> str:
-        """From the negating word right before a name to the name's end, where there is one."""
-        for word in reversed(list(WORD.finditer(self.bare, start, found.start))):
-            said = word[0].casefold().replace("’", "'")
-            if _STOP.search(self.bare, word.end(), found.start):
+    def _negation(self, start: int, match: NameMatch) -> str:
+        """Return the text from an excluding word to the end of a name; "" without one."""
+        for word in reversed(list(WORD.finditer(self.bare, start, match.start))):
+            token = word[0].casefold().replace("’", "'")
+            if _STOP.search(self.bare, word.end(), match.start):
                 return ""
-            if said in NEGATIONS:
-                return self.text[word.start() : found.end]
-            if said not in FUNCTION_WORDS and stem(said) not in BETWEEN:
+            if token in NEGATIONS:
+                return self.text[word.start() : match.end]
+            if token not in FUNCTION_WORDS and stem(token) not in BETWEEN:
                 return ""
         return ""
 
 
 @lru_cache(maxsize=16)
 def quotes(sentence: str) -> tuple[Stretch, ...]:
-    """Return the texts in quotes, in order, each from its first sign to its last."""
+    """Return the texts in quotes in order; their spans include the quotation marks."""
     return tuple(_quotes(sentence))
 
 
 def _quotes(sentence: str) -> Iterator[Stretch]:
-    for found in _QUOTED.finditer(sentence):
-        if found[0][0] not in "'\"‘" or not sentence[max(found.start() - 1, 0)].isalnum():
-            text = str(next(group for group in found.groups() if group is not None))
+    for match in _QUOTED.finditer(sentence):
+        if match[0][0] not in "'\"‘" or not sentence[max(match.start() - 1, 0)].isalnum():
+            text = str(next(group for group in match.groups() if group is not None))
             yield Stretch(
-                found.start(), found.end(), text.strip() if found[0].startswith("«") else text
+                match.start(), match.end(), text.strip() if match[0].startswith("«") else text
             )
 
 
 def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> Iterator[NameMatch]:
-    """The longest names in a sentence, from the left, none within another. `common` as for `Sentence`."""
-    starts, ends = _edges(sentence[:_LOOKED_AT])
+    """Yield the longest names from the left without overlaps. `common` is as in `Sentence`."""
+    starts, ends = _edges(sentence[:_MAX_READ])
     before: NameMatch | None = None
     for number, start in enumerate(starts):
         if before and start < before.end:
             continue
-        for end in reversed([end for end in ends if end > start][:_LONGEST]):
+        for end in reversed([end for end in ends if end > start][:_MAX_NAME_WORDS]):
             text = sentence[start:end]
             known = names.find(text)
             if known and (
-                _is_told(text, common, first=number == 0)
+                _is_name(text, common, first=number == 0)
                 or _is_owned(known, before, sentence[before.end if before else 0 : start])
             ):
                 before = NameMatch(start, end, text, known)
@@ -407,7 +436,7 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
 
 
 def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:
-    """Tags that no note has yet, which say that they are some, and what begins with a name: a folder or tag to be made below it."""
+    """Yield new tags with `#`, and new folders or tags below existing ones."""
     for tag in _TAG.finditer(sentence):
         yield NameMatch(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),))
     for token in _TOKEN.finditer(sentence):
@@ -418,15 +447,19 @@ def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:
                 if name.kind == "tag" or sign[0] == "/"
             ]
             if known:
-                made = tuple(
+                new_names = tuple(
                     replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known
                 )
-                yield NameMatch(token.start(), token.end(), token[0], made, new=True)
+                yield NameMatch(token.start(), token.end(), token[0], new_names, new=True)
                 break
 
 
 def _edges(sentence: str) -> tuple[list[int], list[int]]:
-    """Where names may begin and end: at words, at signs behind them, and at each character of scripts that write without blanks."""
+    """Return the positions where names may begin and where they may end.
+
+    These are the edges of words, of closing punctuation, and of each character of scripts without
+    spaces.
+    """
     words = list(_NAME_WORD.finditer(sentence))
     joined = [match.start() for match in JOINED.finditer(sentence)]
     starts = (
@@ -434,7 +467,7 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
         | {match.start() + 1 for match in words if match[0].startswith("#")}
         | set(joined)
     )
-    ends = {match.end() for match in words} | {place + 1 for place in joined}
+    ends = {match.end() for match in words} | {position + 1 for position in joined}
     ends |= {
         end for run in _CLOSING.finditer(sentence) for end in range(run.start() + 1, run.end() + 1)
     }
@@ -443,15 +476,15 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
 
 
 def _is_owned(names: Sequence[Name], before: NameMatch | None, gap: str) -> bool:
-    """Whether it is a value right behind its property: there a number counts too."""
+    """Return True for a value directly after its property, where numbers are names too."""
     if before is None or gap.strip(" :="):
         return False
     owners = {name.value for name in before.names if name.kind == "property"}
     return any(name.kind == "value" and name.property in owners for name in names)
 
 
-def _is_told(text: str, common: Collection[str], *, first: bool) -> bool:
-    """Whether a stretch of a sentence is meant as a name: numbers alone and letters alone are not, nor common words as they come."""
+def _is_name(text: str, common: Collection[str], *, first: bool) -> bool:
+    """Return False for numbers, single letters, and common words in lower case."""
     bare = text.strip()
     if (len(bare) < 2 and not JOINED.match(bare)) or bare.replace(".", "").isdigit():
         return False
@@ -459,7 +492,10 @@ def _is_told(text: str, common: Collection[str], *, first: bool) -> bool:
 
 
 def parse_day(text: str, today: date) -> date | None:
-    """The day that a whole phrase names, or None when it is none. A weekday alone is the next one; a day without a year lies in this one."""
+    """Return the day that a phrase means, or None.
+
+    A weekday means the next one; a date without a year is in this year.
+    """
     phrase = " ".join(text.casefold().replace("’", "'").removesuffix("'s").split()).removeprefix(
         "the "
     )
@@ -480,16 +516,18 @@ def parse_day(text: str, today: date) -> date | None:
             return shift(today, count if match["in"] else -count, match["unit"])
         if match := _WEEKDAY.fullmatch(phrase):
             ahead = (_WEEKDAYS.index(match[2]) - today.weekday()) % 7
-            return today + timedelta(
-                days=ahead - 7 if match[1] == "last" else ahead or (7 if match[1] == "next" else 0)
-            )
+            if match[1] == "last":
+                ahead -= 7
+            elif match[1] == "next" and not ahead:
+                ahead = 7
+            return today + timedelta(days=ahead)
     except (ValueError, OverflowError):
         pass
     return None
 
 
 def shift(day: date, count: int, unit: str) -> date:
-    """`day` moved by calendar units; a day that the month lacks becomes its last."""
+    """Return a day moved by calendar units, at most to the last day of the month."""
     if unit in ("day", "week"):
         return day + timedelta(days=count * (7 if unit == "week" else 1))
     months = day.year * 12 + day.month - 1 + count * (12 if unit == "year" else 1)

@@ -1,4 +1,7 @@
-"""One reader for each kind of value: for forms, example sentences, models' answers, macros and the command line."""
+"""Readers of values, one per kind.
+
+Forms, example sentences, answers of models, macros and the command line share them.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +32,26 @@ from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.text import decode
 
-PATH_KINDS: Final = frozenset(
-    {"path", "folder", "newNote", "newName"}
-)  # kinds that are a place in the vault, perhaps a new one
-# What notes can be sorted or grouped by, besides their properties.
+PATH_KINDS: Final = frozenset({"path", "folder", "newNote", "newName"})
+"""Kinds whose value is a path in the vault, possibly a new one."""
 FIELDS_OF_NOTES: Final = frozenset(
     {"name", "path", "folder", "tags", "modified", "created", "day", "size"}
 )
+"""Fields to sort or group notes by, in addition to properties."""
 BLANK_VALUES: Final = frozenset({"text", "folder"})
-"""Kinds of which a blank text is a value: no text, the root of the vault."""
+"""Kinds for which a blank is a value: empty text, or the root of the vault."""
 
 _CHOICES: Final = {
     "is": {state: state for state in STATES},
     "tasks": {state: state for state in TASKS},
 }
 _TERM: Final = unicode_expression(
-    r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
-    r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
+    r"(?P<not>-)?(?:"
+    r"(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?"
+    r"(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
+    r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)"
+    r"(?:(?P<compared>:?(?:>=|<=|>|<)|:)"
+    r"(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
     r"|(?P<tag>#[^\s]+))(?:\s+|$)"
 )
 _LINK: Final = expression(r"\[\[([^\[\]|#]+)\]\]")
@@ -54,53 +60,54 @@ _DATE: Final = expression(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
 
 
 def read(
-    wanted: Input,
-    given: Any,
+    spec: Input,
+    value: Any,
     around: Surroundings,
     others: Mapping[str, Any] | None = None,
     *,
     known: bool = False,
 ) -> Any:
-    """The value of a text for an input; `others` are values read before it, by name. What is no text must fit already.
+    """Return the value of an input from a text, or from a value that has the right type already.
 
-    `known`: only what the vault knows will do, as for words of a sentence that are not in quotes. Raises `InvalidValue`.
+    `others` are the values read before it, by name. With `known`, the text must be a name of the
+    vault, as for words of a sentence without quotes. Raise `InvalidValue` if it cannot be read.
     """
-    if isinstance(given, NoteSet) and wanted.kind == "notes":
-        return given
-    if isinstance(given, NoteSet | dict):
-        raise InvalidValue(f"{wanted.description}: a text is needed.")
-    given = form_text(wanted, given)
-    text = given.strip() if wanted.kind not in ("text", "value", "choice") else given
-    if is_blank(wanted, text) and wanted.kind not in BLANK_VALUES:
-        raise InvalidValue(f"{wanted.description}: a value is needed.")
-    if wanted.kind in ("text", "path", "list") and known:
+    if isinstance(value, NoteSet) and spec.kind == "notes":
+        return value
+    if isinstance(value, NoteSet | dict):
+        raise InvalidValue(f"{spec.description}: text is required.")
+    value = form_text(spec, value)
+    text = value.strip() if spec.kind not in ("text", "value", "choice") else value
+    if is_blank(spec, text) and spec.kind not in BLANK_VALUES:
+        raise InvalidValue(f"{spec.description}: a value is required.")
+    if spec.kind in ("text", "path", "list") and known:
         raise InvalidValue("Free text is certain only in quotes.")
-    return _read(wanted, text, around, (others or {}).get(wanted.of or ""), known)
+    return _read(spec, text, around, (others or {}).get(spec.of or ""), known)
 
 
-def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) -> Any:
-    match wanted.kind:
+def _read(spec: Input, text: str, around: Surroundings, of: Any, known: bool) -> Any:
+    match spec.kind:
         case "notes":
             return read_set(text, around, known=known)
         case "note" | "template" | "entry":
             kinds: tuple[NameKind, ...] = (
-                ("note", "alias", "folder", "file") if wanted.kind == "entry" else ("note", "alias")
+                ("note", "alias", "folder", "file") if spec.kind == "entry" else ("note", "alias")
             )
             below = (
-                (around.context.notes.templates or "Templates") if wanted.kind == "template" else ""
+                (around.context.notes.templates or "Templates") if spec.kind == "template" else ""
             )
             return _one(text, around, *kinds, below=below)
         case "folder":
             return _folder(text, around, known=known)
         case "tag" | "tags" | "property" | "properties":
-            one = _tag if wanted.kind.startswith("tag") else _property
-            if wanted.kind in ("tag", "property"):
+            one = _tag if spec.kind.startswith("tag") else _property
+            if spec.kind in ("tag", "property"):
                 return one(text, around, known)
-            # Between commas, and tags with their sign also between blanks.
+            # Items are separated by commas; tags with their sign also by spaces.
             parts = [
                 part
-                for each in text.split(",")
-                for part in (each.split() if "#" in text else [each.strip()])
+                for piece in text.split(",")
+                for part in (piece.split() if "#" in text else [piece.strip()])
                 if part
             ]
             return list(dict.fromkeys(one(part, around, known) for part in parts))
@@ -113,50 +120,48 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
         case "newName":
             return _beside(_free(text, known, ending=""), of, around)
         case "choice":
-            return _choice(text, wanted)
+            return _choice(text, spec)
         case "date":
             day = sentence.parse_day(text, around.context.now.date())
             if day is None:
-                raise InvalidValue(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
+                raise InvalidValue(f"“{text}” is not a date.", hint="Write it like 2026-03-14.")
             return day.isoformat()
         case "value":
             return _value(text, of, around, known)
         case _:
             try:
-                return coerce_value(text, wanted.type)
+                return coerce_value(text, spec.type)
             except PlanError as error:
-                raise InvalidValue(f"{wanted.description}: {error.message}") from error
+                raise InvalidValue(f"{spec.description}: {error.message}") from error
 
 
-def is_blank(wanted: Input, text: Any) -> bool:
-    """Return whether a text holds no value. A blank that is one of the options is a value."""
-    return isinstance(text, str) and not text.strip() and text not in wanted.options
+def is_blank(spec: Input, text: Any) -> bool:
+    """Return True for blank text, unless it is one of the options."""
+    return isinstance(text, str) and not text.strip() and text not in spec.options
 
 
-def may_be_blank(wanted: Input) -> bool:
-    """Return whether an input may be displayed blank: it is optional, or blank is a value of it."""
-    return wanted.optional or (wanted.default is not None and wanted.kind in BLANK_VALUES)
+def may_be_blank(spec: Input) -> bool:
+    """Return True if an input is optional, or if a blank is one of its values."""
+    return spec.optional or (spec.default is not None and spec.kind in BLANK_VALUES)
 
 
-def form_text(wanted: Input, value: Any) -> str:
-    """A value as a form shows it, and as `--param` takes it: `read` reads it again."""
+def form_text(spec: Input, value: Any) -> str:
+    """Return a value as text for forms and `--param`, which `read` reads again."""
     match value:
         case NoteSet():
             return value.query()
         case None:
             return ""
         case list():
-            return (
-                ", ".join(map(str, value))
-                if not any("," in str(each) for each in value)
-                else json.dumps(value, ensure_ascii=False)
-            )
+            if any("," in str(item) for item in value):
+                return json.dumps(value, ensure_ascii=False)
+            return ", ".join(map(str, value))
         case _:
             return note_set.property_text(value)
 
 
 def phrase(value: Any) -> str:
-    """A value as it reads in a goal."""
+    """Return the wording of a value in a goal."""
     match value:
         case NoteSet():
             return value.text()
@@ -167,45 +172,49 @@ def phrase(value: Any) -> str:
 
 
 def headings(note: str, around: Surroundings) -> list[str]:
-    """The texts of a note's headings, in order; none when it cannot be read."""
+    """Return the texts of a note's headings in order, or [] if the note cannot be read."""
     path = around.active_file if note == ACTIVE else note
     try:
-        where = parse(path or "", PathUse.READ)
+        location = parse(path or "", PathUse.READ)
         return [
-            heading.text for heading in edits.headings(decode(around.view.read(where), where.text))
+            heading.text
+            for heading in edits.headings(decode(around.view.read(location), location.text))
         ]
     except VaultError:
         return []
 
 
 def _one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> str:
-    """The one entry of these kinds that a text names, by path, name, alias or link; of several, those `below` a folder count."""
+    """Return the only entry that a text names, by path, name, alias or link.
+
+    Of several, those `below` a folder are preferred.
+    """
     if "note" in kinds and text.casefold() in THIS_NOTE | {ACTIVE.casefold()}:
         if around.active_file is None:
-            raise InvalidValue("No note is open: name one.")
+            raise InvalidValue("No note is open. Enter the name of a note.")
         return ACTIVE
     bare = (
         text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
     ).rstrip("/")
-    found = list(dict.fromkeys(str(name.value) for name in around.names.find(bare, *kinds)))
-    if len(found) > 1:
-        found = [path for path in found if below and path.startswith(f"{below}/")] or found
-    whole = [path for path in found if path == bare]
+    paths = list(dict.fromkeys(str(name.value) for name in around.names.find(bare, *kinds)))
+    if len(paths) > 1:
+        paths = [path for path in paths if below and path.startswith(f"{below}/")] or paths
+    whole = [path for path in paths if path == bare]
     whole = whole or [
         path
-        for path in found
+        for path in paths
         if key_of(path.removesuffix(".md")) == key_of(bare.removesuffix(".md"))
     ]
-    if len(whole) == 1 or len(found) == 1:
-        return (whole or found)[0]
-    if found:
-        raise InvalidValue(f"Several are called “{bare}”: {', '.join(found[:4])}.")
-    what = {1: kinds[0], 2: "note"}.get(len(kinds), "note, folder or file")
-    raise InvalidValue(f"There is no {what} called “{bare}”.")
+    if len(whole) == 1 or len(paths) == 1:
+        return (whole or paths)[0]
+    if paths:
+        raise InvalidValue(f"“{bare}” is ambiguous: {', '.join(paths[:4])}.")
+    noun = {1: kinds[0], 2: "note"}.get(len(kinds), "note, folder or file")
+    raise InvalidValue(f"There is no {noun} called “{bare}”.")
 
 
 def _folder(text: str, around: Surroundings, *, known: bool) -> str:
-    """A folder that exists, by path or name; else, when it need not be known, a new one."""
+    """Return the path of a folder by path or name, or of a new folder unless `known`."""
     bare = text.strip("/")
     if not bare or folder_exists(around.view, bare):
         return bare
@@ -215,7 +224,7 @@ def _folder(text: str, around: Surroundings, *, known: bool) -> str:
 
 
 def _free(text: str, known: bool, ending: str = ".md") -> str:
-    """The path of something new."""
+    """Return the path of a new file."""
     if known:
         raise InvalidValue("A new name is certain only in quotes.")
     bare = text[2:-2] if text.startswith("[[") and text.endswith("]]") else text
@@ -230,7 +239,10 @@ def _legal(path: str) -> str:
 
 
 def forbidden_path(text: str) -> Problem | None:
-    """Why a text can be no place that a plan may touch; None for any other text, also one that is wrong for less."""
+    """Return the problem of a path that plans may not use: outside the vault or protected.
+
+    Return None for any other text, even if it is no valid path.
+    """
     try:
         parse(text, PathUse.CREATE)
     except VaultError as error:
@@ -239,39 +251,41 @@ def forbidden_path(text: str) -> Problem | None:
 
 
 def _beside(name: str, old: Any, around: Surroundings) -> str:
-    """The path of an entry with another name; a name with a slash is the whole new path."""
+    """Return the path of an entry with a new name; a name with a slash is the whole path."""
     path = around.active_file if old == ACTIVE else old
     if not isinstance(path, str):
-        raise InvalidValue("Name first what gets another name.")
+        raise InvalidValue("Choose the note or folder to rename first.")
     folder, _, file = path.rpartition("/")
     ending = (
         file[file.rfind(".") :]
         if "." in file.lstrip(".") and not folder_exists(around.view, path)
         else ""
     )
-    made = name if not ending or name.lower().endswith(ending.lower()) else f"{name}{ending}"
-    return made if "/" in made or not folder else f"{folder}/{made}"
+    new_name = name if not ending or name.lower().endswith(ending.lower()) else f"{name}{ending}"
+    return new_name if "/" in new_name or not folder else f"{folder}/{new_name}"
 
 
 def _tag(text: str, around: Surroundings, known: bool) -> str:
     bare = text.lstrip("#").rstrip("/")
-    found = around.names.find(bare, "tag")
-    if found:
-        return str(found[0].value)
+    matches = around.names.find(bare, "tag")
+    if matches:
+        return str(matches[0].value)
     if (
         not bare
         or any(char.isspace() for char in bare)
         or bare.isdigit()
         or (known and not text.startswith("#"))
     ):
-        raise InvalidValue(f"“{text}” is no tag." if not known else f"No note has a tag “{text}”.")
+        raise InvalidValue(
+            f"No note has a tag “{text}”." if known else f"“{text}” is not a valid tag."
+        )
     return bare
 
 
 def _property(text: str, around: Surroundings, known: bool) -> str:
-    found = around.names.find(text, "property")
-    if found:
-        return str(found[0].value)
+    matches = around.names.find(text, "property")
+    if matches:
+        return str(matches[0].value)
     if known:
         raise InvalidValue(f"No note has a property “{text}”.")
     return text.strip()
@@ -288,58 +302,67 @@ def _field(text: str, around: Surroundings) -> str:
 def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
     bare = text.lstrip("#").strip()
     if isinstance(note, str):
-        there = headings(note, around)
-        found = [each for each in there if key_of(each) == key_of(bare)]
-        if found:
-            return found[0]
+        existing = headings(note, around)
+        matches = [heading for heading in existing if key_of(heading) == key_of(bare)]
+        if matches:
+            return matches[0]
         raise InvalidValue(
-            f"There is no heading “{bare}” in it.",
-            hint=f"It has {', '.join(there[:6])}." if there else "It has no headings.",
+            f"The note has no heading “{bare}”.",
+            hint=f"It has {', '.join(existing[:6])}." if existing else "It has no headings.",
         )
     if known:
         raise InvalidValue("A heading is certain only in quotes.")
     return bare
 
 
-def _choice(text: str, wanted: Input) -> Any:
-    for value, label in wanted.options.items():
+def _choice(text: str, spec: Input) -> Any:
+    for value, label in spec.options.items():
         if text == value or text.strip().casefold() in (value.casefold(), label.casefold()):
             return plain(value)
-    raise InvalidValue(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
+    raise InvalidValue(f"{spec.description}: {', '.join(spec.options.values())}; not “{text}”.")
 
 
 def _value(
     text: str, name: Any, around: Surroundings, known: bool = False, *, quoted: bool = False
 ) -> Any:
-    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; a day where it has days.
+    """Return the value of a property.
 
-    What must be `known` is a value it has, or no plain text; in quotes it is one that it has, or a text.
+    A value that another note has keeps its type. Otherwise numbers, true and false are converted,
+    and days if other notes have dates. With `known`, other text is invalid; `quoted` text is not
+    converted.
     """
-    there = around.names.properties.get(name, {}) if isinstance(name, str) else {}
-    found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
-    if found is not None or quoted:
-        return text if found is None else found
+    values = around.names.properties.get(name, {}) if isinstance(name, str) else {}
+    known_value = next(
+        (value for label, value in values.items() if key_of(label) == key_of(text)), None
+    )
+    if known_value is not None or quoted:
+        return text if known_value is None else known_value
     value = plain(text.strip())
     day = sentence.parse_day(text, around.context.now.date()) if isinstance(value, str) else None
     if known and day is None and isinstance(value, str):
         raise InvalidValue(f"No note has the value “{text}”.")
-    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (
-        not there and key_of(text) in sentence.NEAR
+    dated = any(isinstance(stored, str) and _DATE.match(stored) for stored in values.values()) or (
+        not values and key_of(text) in sentence.NEAR
     )
     return day.isoformat() if day is not None and dated else value
 
 
 def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:
-    """The description that a text is. `known`: only the name of one note, or a tag, will do. Raises `InvalidValue`."""
-    wanted = text.strip()
-    if not known and wanted.casefold() in EVERYTHING:
+    """Return the description of notes that a text means.
+
+    With `known` it must be the name of one note, or a tag. Raise `InvalidValue` if it is neither.
+    """
+    description = text.strip()
+    if not known and description.casefold() in EVERYTHING:
         return NoteSet()
-    named = _named(wanted, around)
-    if known and (named is None or named.key == "folder" or around.names.find(wanted, "folder")):
-        raise InvalidValue(f"No note alone is called “{wanted}”.")
+    named = _named(description, around)
+    if known and (
+        named is None or named.key == "folder" or around.names.find(description, "folder")
+    ):
+        raise InvalidValue(f"There is no single note called “{description}”.")
     if named is not None:
         return NoteSet((named,))
-    parts = wanted.split(",")
+    parts = description.split(",")
     notes = [
         term
         for part in parts
@@ -348,30 +371,33 @@ def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet
     if len(notes) == len(parts):
         return NoteSet(tuple(notes))
     terms: list[Term] = []
-    place = 0
-    while place < len(wanted):
-        found = _TERM.match(wanted, place)
-        if found is None or found.end() == place:
+    position = 0
+    while position < len(description):
+        match = _TERM.match(description, position)
+        if match is None or match.end() == position:
             raise InvalidValue(
-                f"“{wanted[place:]}” describes no notes.",
-                hint="Name a note, a folder or a #tag, or write for example: tag:#done folder:Projects [rating>=4].",
+                f"“{description[position:]}” is not a search for notes.",
+                hint=(
+                    "Enter a note, a folder or a #tag, or for example: "
+                    "tag:#done folder:Projects [rating>=4]."
+                ),
             )
-        terms.append(_term(found, around))
-        place = found.end()
+        terms.append(_term(match, around))
+        position = match.end()
     if not terms:
-        raise InvalidValue("Which notes? Name a note, a folder or a #tag.")
+        raise InvalidValue("Which notes? Enter a note, a folder or a #tag.")
     return NoteSet(tuple(terms))
 
 
 def _named(text: str, around: Surroundings) -> Term | None:
-    """The description that a name alone is: a tag with its `#`, a note, or else a folder. None when it is none, or several."""
+    """Return the term for a tag with `#`, a note or a folder; None if there is not exactly one."""
     if text.casefold() in THIS_NOTE and around.active_file is not None:
         return Term("note", ACTIVE)
     link = _LINK.fullmatch(text)
     bare = link[1] if link else text
     if text.startswith("#"):
-        found = around.names.find(text, "tag")
-        return Term("tag", found[0].value) if found else None
+        tags = around.names.find(text, "tag")
+        return Term("tag", tags[0].value) if tags else None
     notes = {name.value for name in around.names.find(bare, "note", "alias")}
     if len(notes) == 1:
         return Term("note", notes.pop())
@@ -379,49 +405,47 @@ def _named(text: str, around: Surroundings) -> Term | None:
     return Term("folder", folders.pop()) if len(folders) == 1 and not notes else None
 
 
-def _term(found: Any, around: Surroundings) -> Term:
-    negated = found["not"] is not None
-    if found["tag"]:
-        return Term("tag", found["tag"].lstrip("#"), negated=negated)
-    if found["property"]:
-        name = found["property"].strip()
+def _term(match: Any, around: Surroundings) -> Term:
+    negated = match["not"] is not None
+    if match["tag"]:
+        return Term("tag", match["tag"].lstrip("#"), negated=negated)
+    if match["property"]:
+        name = match["property"].strip()
         name = _property(
             _unquoted(name[1:-1]) if name.startswith('"') else name, around, known=False
         )
-        if found["compared"] is None:
+        if match["compared"] is None:
             return Term("property", None, "has", name, negated)
-        op: Op = found["compared"].lstrip(":") or ":"
-        if found["plain"] is None:
+        op: Op = match["compared"].lstrip(":") or ":"
+        if match["plain"] is None:
             return Term(
                 "property",
-                _value(_unquoted(found["value"]), name, around, quoted=True),
+                _value(_unquoted(match["value"]), name, around, quoted=True),
                 op,
                 name,
                 negated,
             )
-        value = found["plain"].strip()
+        value = match["plain"].strip()
         if op == ":" and value in ("", "null", "*"):
             return Term("property", None, "has" if value == "*" else "lacks", name, negated)
         if not value or " OR " in value:
             raise InvalidValue(
-                f"“{found[0].strip()}” describes no notes.",
+                f"“{match[0].strip()}” is not a condition for notes.",
                 hint="Compare with one value, for example [rating:>=4] or [due:<today].",
             )
         return Term("property", _value(value, name, around), op, name, negated)
     key, value = (
-        found["key"],
-        found["bare"] if found["bare"] is not None else _unquoted(found["quoted"]),
+        match["key"],
+        match["bare"] if match["bare"] is not None else _unquoted(match["quoted"]),
     )
     if key not in KEYS:
         raise InvalidValue(
-            f"“{key}:” is no field of a description.", hint=f"There are {', '.join(KEYS)}."
+            f"“{key}:” is not a field of notes.", hint=f"The fields are {', '.join(KEYS)}."
         )
     kind = KEYS[key][0]
-    wanted = Input(name=key, kind=kind, description=f"{key}:", options=_CHOICES.get(key, {}))
-    op = found["op"] or (">=" if kind == "date" else ":")
-    return Term(
-        key, _read(wanted, value, around, None, known=kind == "folder"), op, negated=negated
-    )
+    spec = Input(name=key, kind=kind, description=f"{key}:", options=_CHOICES.get(key, {}))
+    op = match["op"] or (">=" if kind == "date" else ":")
+    return Term(key, _read(spec, value, around, None, known=kind == "folder"), op, negated=negated)
 
 
 def _unquoted(text: str) -> str:

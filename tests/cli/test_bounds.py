@@ -114,7 +114,7 @@ def test_a_message_that_is_too_long_to_be_compared_is_never_certain(run: Run) ->
     done = run("do", f"append 'x' to Inbox{' ' * 3_000}but do not write anything", "--yes")
     document = json.loads(done.stdout)
     assert (done.returncode, document["outcome"]) == (3, "needs-input")
-    assert "too long to be compared" in json.dumps(document["candidates"])
+    assert "too long to compare" in json.dumps(document["candidates"])
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are listed by Linux only")

@@ -250,7 +250,7 @@ def test_do_says_when_nothing_fits(call: Call) -> None:
 
 def test_a_doubted_plan_is_never_run_by_yes(call: Call, tmp_path: Path) -> None:
     code, result = call("do", "move all notes tagged #nobody to 'Archive'", "--offline", "--yes")
-    assert (code, result["candidates"][0]["doubt"]) == (3, "No note fits: notes tagged #nobody.")
+    assert (code, result["candidates"][0]["doubt"]) == (3, "No note matches: notes tagged #nobody.")
     assert not (tmp_path / "vault/Archive").exists()
 
 

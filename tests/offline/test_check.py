@@ -81,43 +81,43 @@ def test_what_was_said_and_used_is_sure(
             "Move notes tagged #recipe before 1 February to Projects",
             "move",
             {"notes": "#recipe", "folder": "Projects"},
-            "Nothing covers “before 1 February”.",
+            "Not used: “before 1 February”.",
         ),
         (
             "Move all notes tagged #recipe to Projects, but not Rye bread",
             "move",
             {"notes": "#recipe", "folder": "Projects"},
-            "Nothing covers “but not Rye bread”.",
+            "Not used: “but not Rye bread”.",
         ),
         (
             "Move Sourdough to Projects",
             "move",
             {"notes": "Sourdough", "folder": "Notes"},
-            "Nothing covers “to Projects”.",
+            "Not used: “to Projects”.",
         ),
         (
             "Delete Sourdough (the old one)",
             "delete",
             {"notes": "Sourdough"},
-            "Nothing covers “old one”.",
+            "Not used: “old one”.",
         ),
         (
             "Move Sourdough to Projects",
             "move",
             {"notes": "Sourdough", "folder": "Notes"},
-            "You did not say “Notes”.",
+            "Your message does not mention “Notes”.",
         ),
         (
             "Rename Sourdough to Vector (capital V)",
             "rename",
             {"from": "Sourdough", "to": "Vector (capital V"},
-            "The name “Vector (capital V” holds words of the sentence itself.",
+            "The name “Vector (capital V” may contain other words of your message.",
         ),
         (
             "Rename the folder Empty in the Bestiary to Animals",
             "rename",
             {"from": "Empty", "to": "Bestiary to Animals"},
-            "The name “Bestiary to Animals” holds words of the sentence itself.",
+            "The name “Bestiary to Animals” may contain other words of your message.",
         ),
         (
             "Give Sourdough a property summary with one sentence that says what it is about",
@@ -127,26 +127,26 @@ def test_what_was_said_and_used_is_sure(
                 "value": "one sentence that says what it is about",
                 "notes": "Sourdough",
             },
-            "“one sentence that says what it is about” may say what to write rather than be it.",
+            "“one sentence that says what it is about” may describe the text to write.",
         ),
-        ("Delete old stuff", "delete", {"notes": "*"}, "It would be about all 11 notes."),
+        ("Delete old stuff", "delete", {"notes": "*"}, "It would apply to all 11 notes."),
         (
             "Replace 'a' with 'b' in the folder Twin",
             "replace-text",
             {"find": "a", "replace": "b", "notes": "#twin"},
-            "Nothing covers “folder”.",
+            "Not used: “folder”.",
         ),
         (
             "In Inbox mark the task 'one' as open",
             "mark-tasks",
             {"note": "Inbox", "text": "one"},
-            "Nothing covers “as open”.",
+            "Not used: “as open”.",
         ),
         (
             "Přesuň Sourdough do Projects",
             "delete",
             {"notes": "Sourdough"},
-            "Nothing covers “Přesuň” and “do Projects”.",
+            "Not used: “Přesuň” and “do Projects”.",
         ),
     ],
 )
@@ -161,14 +161,14 @@ def test_a_set_that_means_nothing_is_doubted_even_when_it_was_read(around: Surro
     assert recipe is not None
     values = {"notes": read(recipe.inputs["notes"], "tag:nobody", around)}
     assert doubts("Delete all notes tagged #nobody", around, (recipe, values), certain=True) == (
-        "No note fits: notes tagged #nobody.",
+        "No note matches: notes tagged #nobody.",
     )
 
 
 def test_whole_plans_are_compared_too(around: Surroundings) -> None:
     rename = {"from": "Notes/Sourdough.md", "to": "Notes/Rye.md"}
     assert whole("Rename Sourdough to Rye", around, "vault.rename", **rename) == ()
-    assert "You did not say “Home.md”." in whole(
+    assert "Your message does not mention “Home.md”." in whole(
         "Rename Sourdough to Rye", around, "vault.rename", **{**rename, "from": "Home.md"}
     )
     named = whole(
@@ -177,8 +177,8 @@ def test_whole_plans_are_compared_too(around: Surroundings) -> None:
         "vault.rename",
         **{**rename, "to": "Notes/Rye in Notes.md"},
     )
-    assert "The name “Rye in Notes” holds words of the sentence itself." in named
-    assert "Nothing covers “before Friday”." in whole(
+    assert "The name “Rye in Notes” may contain other words of your message." in named
+    assert "Not used: “before Friday”." in whole(
         "Rename Sourdough to Rye before Friday", around, "vault.rename", **rename
     )
 
@@ -197,24 +197,26 @@ def test_of_several_actions_each_covers_its_part(around: Surroundings) -> None:
         parts.append((recipe, values))
     assert doubts("Rename Sourdough to Rye and delete Home", around, *parts) == ()
     assert doubts("Rename Sourdough to Rye and delete Home", around, parts[0]) == (
-        "Nothing covers “delete Home”.",
+        "Not used: “delete Home”.",
     )
-    assert doubts("Rename Sourdough to Rye", around, *parts) == ("You did not say “Home.md”.",)
+    assert doubts("Rename Sourdough to Rye", around, *parts) == (
+        "Your message does not mention “Home.md”.",
+    )
 
 
 @pytest.mark.parametrize(
     ("sentence", "notes", "doubt"),
     [
-        ("Delete notes in Notes except Rye bread", "Notes", "“except Rye bread” is not left out."),
+        ("Delete notes in Notes except Rye bread", "Notes", "“except Rye bread” is not excluded."),
         (
             "Delete notes in Notes except Rye bread",
             'folder:Notes -note:"Rye bread"',
-            "Look whether “except Rye bread” leaves out what you mean.",
+            "Check that “except Rye bread” excludes what you mean.",
         ),
         (
             "Delete #recipe not in Projects",
             "tag:recipe folder:Projects",
-            "“not in Projects” is not left out.",
+            "“not in Projects” is not excluded.",
         ),
         (
             "Delete notes with status to do",
@@ -224,10 +226,10 @@ def test_of_several_actions_each_covers_its_part(around: Surroundings) -> None:
         (
             "Füge « Rye bread » und «Weizen» zu",
             "Sourdough",
-            "Nothing covers “Füge « Rye bread » und «Weizen» zu”.",
+            "Not used: “Füge « Rye bread » und «Weizen» zu”.",
         ),
-        ("Delete Sourdough «Weizen»", "Sourdough", "Nothing covers “Weizen”."),
-        ("Delete Sourdough zu «Weizen»", "Sourdough", "Nothing covers “zu «Weizen»”."),
+        ("Delete Sourdough «Weizen»", "Sourdough", "Not used: “Weizen”."),
+        ("Delete Sourdough zu «Weizen»", "Sourdough", "Not used: “zu «Weizen»”."),
     ],
 )
 def test_what_stands_beside_a_name_counts(

@@ -173,7 +173,7 @@ def test_who_chose_for_a_sentence_is_doubted(desk):
         recipe, texts, doubted=True
     )
     assert isinstance(doubted, NeedsInput)
-    assert doubted.message == "Is it this? Nothing covers “before 1 February”."
+    assert doubted.message == "Is it this? Not used: “before 1 February”."
 
 
 # --- questions ----------------------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def test_a_path_that_is_only_a_text_refuses_nothing(desk):
 def test_a_value_that_is_none_and_an_input_that_is_none_are_told(desk):
     wrong = filled(desk, "move", notes="Nowhere", folder="Archive")
     assert isinstance(wrong, TurnFailed)
-    assert wrong.problem.message.startswith("notes: “Nowhere” describes no notes.")
+    assert wrong.problem.message.startswith("notes: “Nowhere” is not a search for notes.")
     unknown = filled(desk, "move", where="Archive")
     assert isinstance(unknown, TurnFailed)
     assert "it has notes, folder" in unknown.problem.message

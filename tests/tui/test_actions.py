@@ -170,7 +170,7 @@ async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_te
         app.prompt.text = "put Soup away"
         await press("enter")
         await app.on_top(Candidates)
-        assert "Nothing covers" in app.screen()
+        assert "Not used:" in app.screen()
         titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
         assert len(titles) == 3
         await press(str(1 + titles.index("Move notes to a folder")))
@@ -342,7 +342,7 @@ async def test_a_remark_is_about_its_text_also_when_the_next_field_got_the_focus
         app.app.screen.query_one("#field-0").focus()
         await app.settle()
         assert "2 notes: notes in Recipes" not in app.screen()
-        assert "“nothing like it” describes no notes." in app.screen()
+        assert "“nothing like it” is not a search for notes." in app.screen()
 
 
 # --- all actions ----------------------------------------------------------------------------------------------------------------
