@@ -8,7 +8,7 @@ from pathlib import Path
 from obsidian_agent.agent import context
 from obsidian_agent.agent.turn.loop import MAX_ROUNDS
 from obsidian_agent.agent.turn.proposals import MAX_CORRECTIONS
-from obsidian_agent.cli.session_factory import MOST_SELECTED
+from obsidian_agent.cli.session_factory import MAX_SELECTION_BYTES
 from obsidian_agent.config.settings import Settings
 from obsidian_agent.integrations.mcp_server import DECISION_SECONDS
 from obsidian_agent.integrations.shared_vault import MAX_PROPOSALS
@@ -48,7 +48,7 @@ LIMITS = [
     f"{PREVIEW_SECONDS:.0f} seconds",
     f"{TIME_LIMIT:.0f} seconds",
     f"{MAX_FILE_BYTES // MEGABYTE} MB",
-    f"{MOST_SELECTED // MEGABYTE} MB",
+    f"{MAX_SELECTION_BYTES // MEGABYTE} MB",
     f"the last {KEEP_RUNS}, and all of the last {KEEP_SECONDS / DAY:.0f} days "
     f"up to {KEEP_BYTES // (1024 * MEGABYTE)} GB",
     f"{context.MAX_NOTES}",

@@ -9,7 +9,7 @@ from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.index import index_keeper
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands
-from obsidian_agent.cli.session_factory import not_there, open_vault
+from obsidian_agent.cli.session_factory import file_not_found, open_vault
 
 if TYPE_CHECKING:
     from obsidian_agent.vault.links.graph import NoteLinks
@@ -58,7 +58,7 @@ def _links_of_one(
         index = keeper.refresh()
         entry = locate_by_name(DiskView(keeper.store, lambda: index), options.path, "file")
         if entry is None:
-            raise not_there(options.path)
+            raise file_not_found(options.path)
         return {entry.path.text: index.links(entry.path)}, sorted(index.problems)
 
 

@@ -11,7 +11,7 @@ from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, approval, context, planner, whole_number
 from obsidian_agent.cli.session_factory import (
-    not_there,
+    file_not_found,
     open_session,
     parameters,
     read_bytes,
@@ -213,7 +213,7 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     session = open_session(options)
     entry = locate_by_name(session.vault.view(), options.old)
     if entry is None:
-        raise not_there(options.old)
+        raise file_not_found(options.old)
     new = (
         options.new
         if not entry.path.is_note or options.new.lower().endswith(".md")

@@ -47,7 +47,7 @@ def arguments(commands: Commands) -> None:
 
 
 def _explain(options: argparse.Namespace, out: Output) -> Exit:
-    from obsidian_agent.cli.session_factory import note_or, wiring_of
+    from obsidian_agent.cli.session_factory import note_path, wiring_of
     from obsidian_agent.plan.result import SETTINGS
     from obsidian_agent.tools.registry import TOOLS
 
@@ -57,7 +57,7 @@ def _explain(options: argparse.Namespace, out: Output) -> Exit:
         )
     tool = TOOLS[options.tool] if options.tool else None
     wiring = wiring_of(options, app=True)
-    verdict = explain(wiring, note_or(wiring.store, options.path), tool, options.agent)
+    verdict = explain(wiring, note_path(wiring.store, options.path), tool, options.agent)
     if verdict.source == SETTINGS:
         sources = {row.name: row.source for row in wiring.settings.rows()}
         verdict = verdict._replace(

@@ -1,4 +1,7 @@
-"""From options to an open vault, a context and a session. Imports when it is called: a parser that needs a check must not wait for them."""
+"""Opening the vault, settings, context and session that the options of a command name.
+
+Functions import what they need when they are called, because parsing must not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +22,33 @@ if TYPE_CHECKING:
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.services.focus import Focus
     from obsidian_agent.services.session import Session
+    from obsidian_agent.tools.core.tool import Selection
     from obsidian_agent.vault.filesystem.store import VaultStore
 
-MOST_SELECTED: Final = 4 * 1024 * 1024
+MAX_SELECTION_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a selection that is read from a file."""
+
+SELECTION_OPTIONS: Final = ("selection_range", "selection_file", "selection")
+"""Options that select text. Only one of them may be present."""
 
 _RANGE = re.compile(r"(\d+):(\d+)-(\d+):(\d+)")
 
 
 def find_vault(name: str | None) -> Path:
-    """A folder, or a vault that Obsidian knows by name. Without a name: the folder we are in, when it is a vault."""
+    """Return the folder of a vault from its path, or from a name that Obsidian knows.
+
+    Without a name it is the current folder, if that is a vault.
+    """
     from pathlib import Path
 
     from obsidian_agent.obsidian.registry import known_vaults
 
     if name is None:
-        here = Path.cwd()
-        if (here / ".obsidian").is_dir():
-            return here
+        current = Path.cwd()
+        if (current / ".obsidian").is_dir():
+            return current
         raise UsageError(
-            "No vault was named.", hint="Add --vault FOLDER, or a name that Obsidian knows."
+            "No vault is named.", hint="Add --vault FOLDER, or a name that Obsidian knows."
         )
     if not name.strip():
         raise UsageError("--vault is empty.", hint="Give a folder, or a name that Obsidian knows.")
@@ -60,24 +70,25 @@ def find_vault(name: str | None) -> Path:
 
 
 def settings_of(options: argparse.Namespace, vault: Path | None = None) -> LiveSettings:
-    """The settings for a vault (None: for any), with what options say on top."""
+    """Return the settings for a vault, or for any vault, with the options as the last layer."""
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.config.settings import NO_MODEL
     from obsidian_agent.state_files import directories
 
-    given = {
+    overrides = {
         "model": NO_MODEL if getattr(options, "offline", False) else chosen_model(options),
         "base_url": getattr(options, "base_url", None),
         "share_allow": tuple(getattr(options, "share", ())),
     }
-    file = directories(options.state_dir, options.config).config
     return LiveSettings.load(
-        file, vault=vault, options={name: value for name, value in given.items() if value}
+        directories(options.state_dir, options.config).config,
+        vault=vault,
+        options={name: value for name, value in overrides.items() if value},
     )
 
 
 def open_vault(options: argparse.Namespace) -> VaultStore:
-    """Open the vault that the options name. Raises `ConfigError` where the state folder would be visible in it."""
+    """Open the vault. Raises `ConfigError` if the state folder would be visible in it."""
     from obsidian_agent.state_files import directories
     from obsidian_agent.vault.filesystem.store import VaultStore
 
@@ -91,9 +102,10 @@ def open_vault(options: argparse.Namespace) -> VaultStore:
 
 
 def state_inside(state: Path, vault: str) -> str | None:
-    """Return the path of the state folder in the vault; `None` if it lies elsewhere.
+    """Return the path of the state folder in the vault, or None if it lies elsewhere.
 
-    Raises `ConfigError` where plans, models and the index would reach it. They reach no hidden folder.
+    Raises `ConfigError` unless it is hidden: plans, models and the index never reach hidden
+    folders.
     """
     import os
     from pathlib import Path
@@ -109,21 +121,21 @@ def state_inside(state: Path, vault: str) -> str | None:
     inside = real.relative_to(folder)
     if not any(map(protected, inside.parts)):
         raise ConfigError(
-            f"The state folder {state} lies in the vault, where plans and models reach it.",
+            f"The state folder {state} lies in the vault, where plans and models can reach it.",
             hint="Give a folder outside the vault: --state-dir, or OBSIDIAN_AGENT_STATE_DIR.",
         )
     return inside.as_posix()
 
 
 def open_session(options: argparse.Namespace) -> Session:
-    """A session on the vault that the options name, with their context as its focus."""
+    """Open a session on the vault, with the focus of the options or of a running Obsidian."""
     from obsidian_agent.bootstrap import build_session
     from obsidian_agent.cli.output import Output
 
     wiring = wiring_of(options)
     session = build_session(wiring)
     session.plans.hooks.reporters.append(lambda problem: Output(options.json).problems([problem]))
-    if given_context(options):
+    if has_context(options):
         session.vault.focus = focus_of(options, wiring.store)
     elif hasattr(options, "active_file"):
         session.vault.focus_on_obsidian()
@@ -131,9 +143,9 @@ def open_session(options: argparse.Namespace) -> Session:
 
 
 def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
-    """The vault that the options name, and how settings and options want it worked on.
+    """Return the vault with its settings and policy.
 
-    In the app the settings say what plans may do; elsewhere only options do.
+    The policy comes from the settings in the app, and from the options elsewhere.
     """
     from pathlib import Path
 
@@ -144,30 +156,31 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
     folders = directories(options.state_dir, options.config)
     store = open_vault(options)
     if shared := getattr(options, "share", None):
-        options.share = [note_or(store, name) for name in shared]
-    deletes, commands = (
-        getattr(options, "allow_deletes", False),
-        getattr(options, "allow_commands", False),
-    )
+        options.share = [note_path(store, name) for name in shared]
     settings = settings_of(options, Path(store.real_path))
     if settings.current.hooks:
         from obsidian_agent import log
 
         log.start(folders.log)
+    policy = None
+    if not app:
+        policy = Policy(
+            allow_deletes=getattr(options, "allow_deletes", False),
+            allow_commands=getattr(options, "allow_commands", False),
+            by_options=True,
+        )
     return Wiring(
         store=store,
         state=folders.state,
-        policy=None
-        if app
-        else Policy(allow_deletes=deletes, allow_commands=commands, by_options=True),
-        now=moment(getattr(options, "now", None)),
+        policy=policy,
+        now=parse_now(getattr(options, "now", None)),
         settings=settings,
         config=folders.config.parent,
     )
 
 
 def chosen_model(options: argparse.Namespace) -> str | None:
-    """The model that the options name; an agent is one, `acp/NAME`. None: the one of the settings."""
+    """Return the model that the options name, an agent as `acp/NAME`, or None for the settings'."""
     model: str | None = getattr(options, "model", None)
     backend, agent = getattr(options, "backend", None), getattr(options, "agent", None)
     if backend is None and agent is None:
@@ -181,67 +194,78 @@ def chosen_model(options: argparse.Namespace) -> str | None:
     return f"acp/{agent or backend}"
 
 
-def given_context(options: argparse.Namespace) -> bool:
-    """Whether options say what is open or selected."""
+def has_context(options: argparse.Namespace) -> bool:
+    """Return True if the options name the open note or a selection."""
     return any(
-        getattr(options, name, None) is not None
-        for name in ("active_file", "selection_range", "selection_file", "selection")
+        getattr(options, name, None) is not None for name in ("active_file", *SELECTION_OPTIONS)
     )
 
 
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
-    """The open note and the selection that the options give."""
-    from obsidian_agent.services.focus import Focus, selection_in
-    from obsidian_agent.tools.core.tool import EditorPosition, Selection
-    from obsidian_agent.vault.views.disk import DiskView
-    from obsidian_agent.vault.views.view import locate_by_name
+    """Return the open note and the selection that the options name."""
+    from obsidian_agent.services.focus import Focus
 
     active = getattr(options, "active_file", None)
     if active is not None:
-        view = DiskView(store)
-        entry = locate_by_name(view, active, "file")
-        if entry is None:
-            what = "is a folder" if locate_by_name(view, active) else "does not exist in the vault"
-            raise ConfigError(
-                f"The active file {active} {what}.",
-                code="FILE_NOT_FOUND",
-                path=active,
-                hint="Check --active-file.",
-            )
-        active = entry.path.text
-    given = [
-        name
-        for name in ("selection_range", "selection_file", "selection")
-        if getattr(options, name, None) is not None
-    ]
-    if len(given) > 1:
+        active = _active_file(active, store)
+    return Focus(active, _selection(options, active, store))
+
+
+def _active_file(name: str, store: VaultStore) -> str:
+    from obsidian_agent.vault.views.disk import DiskView
+    from obsidian_agent.vault.views.view import locate_by_name
+
+    view = DiskView(store)
+    entry = locate_by_name(view, name, "file")
+    if entry is not None:
+        return entry.path.text
+    is_folder = locate_by_name(view, name) is not None
+    raise ConfigError(
+        f"The active file {name} {'is a folder' if is_folder else 'does not exist in the vault'}.",
+        code="FILE_NOT_FOUND",
+        path=name,
+        hint="Check --active-file.",
+    )
+
+
+def _selection(
+    options: argparse.Namespace, active: str | None, store: VaultStore
+) -> Selection | None:
+    from obsidian_agent.services.focus import selection_in
+    from obsidian_agent.tools.core.tool import EditorPosition, Selection
+    from obsidian_agent.vault.views.disk import DiskView
+
+    present = [name for name in SELECTION_OPTIONS if getattr(options, name, None) is not None]
+    if len(present) > 1:
         raise UsageError("Give one of --selection-range, --selection-file and --selection.")
-    if not given:
-        return Focus(active)
-    if given == ["selection_range"]:
-        match = _RANGE.fullmatch(options.selection_range)
-        if match is None or active is None:
-            raise UsageError(
-                "--selection-range is L:C-L:C in the note of --active-file.",
-                hint="Lines and columns count from 0.",
-            )
-        line, ch, last_line, last_ch = map(int, match.groups())
-        return Focus(
-            active,
-            selection_in(
+    match present:
+        case ["selection_range"]:
+            limits = _RANGE.fullmatch(options.selection_range)
+            if limits is None or active is None:
+                raise UsageError(
+                    "--selection-range is L:C-L:C in the note of --active-file.",
+                    hint="Lines and columns count from 0.",
+                )
+            start_line, start_ch, end_line, end_ch = map(int, limits.groups())
+            return selection_in(
                 DiskView(store),
                 active,
-                EditorPosition(line, ch),
-                EditorPosition(last_line, last_ch),
-            ),
-        )
-    if given == ["selection"]:
-        return Focus(active, Selection(options.selection, from_argument=True))
-    return Focus(active, Selection(read_text(options.selection_file)))
+                EditorPosition(start_line, start_ch),
+                EditorPosition(end_line, end_ch),
+            )
+        case ["selection_file"]:
+            return Selection(read_text(options.selection_file))
+        case ["selection"]:
+            return Selection(options.selection, from_argument=True)
+        case _:
+            return None
 
 
-def note_or(store: VaultStore, name: str) -> str:
-    """Return the path of the note that a name without `.md` names, or the name where it names something else or nothing."""
+def note_path(store: VaultStore, name: str) -> str:
+    """Return the path of a note from a name without `.md`.
+
+    A name of anything else, or of nothing, is returned unchanged.
+    """
     from obsidian_agent.vault.views.disk import DiskView
     from obsidian_agent.vault.views.view import locate_by_name
 
@@ -252,47 +276,50 @@ def note_or(store: VaultStore, name: str) -> str:
     return entry.path.text if entry is not None and entry.kind == "file" else name
 
 
-def not_there(name: str) -> VaultError:
-    """The error for a name that names nothing in the vault."""
+def file_not_found(name: str) -> VaultError:
+    """Return the error for a name that names nothing in the vault."""
     return VaultError(
-        f"{name} is no file of the vault.",
+        f"{name} does not exist in the vault.",
         code="FILE_NOT_FOUND",
         path=name,
         hint="Write its path from the vault's root.",
     )
 
 
-def moment(text: str | None) -> datetime | None:
-    """An ISO date and time, local when it says no zone."""
+def parse_now(text: str | None) -> datetime | None:
+    """Parse the ISO date and time of `--now`, which is local without a time zone."""
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        now = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(
-            f"--now {text!r} is no ISO date and time.", hint="Write it like 2026-03-14T09:30."
+            f"--now {text!r} is not an ISO date and time.", hint="Write it like 2026-03-14T09:30."
         ) from error
-    return found if found.tzinfo is not None else found.astimezone()
+    return now if now.tzinfo is not None else now.astimezone()
 
 
 def parameters(options: argparse.Namespace) -> dict[str, str]:
-    """The `--param K=V` options."""
+    """Return the values of the `--param K=V` options."""
     return pairs(options.param, "--param")
 
 
-def pairs(given: Sequence[str], option: str) -> dict[str, str]:
-    """The values of an option that is written NAME=VALUE and may be repeated."""
-    found = {}
-    for text in given:
+def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Parse the values of a repeatable option that is written NAME=VALUE."""
+    values = {}
+    for text in texts:
         name, sign, value = text.partition("=")
         if not sign:
             raise UsageError(f"{option} {text!r} has no =.", hint="Write it as NAME=VALUE.")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def read_bytes(name: str, limit: int) -> bytes:
-    """Return the first `limit` bytes of a file, or of standard input for `-`, and one more if there is one."""
+    """Read a file, or standard input for `-`.
+
+    At most `limit` + 1 bytes are read, so that the caller can detect a longer file.
+    """
     try:
         if name == "-":
             return sys.stdin.buffer.read(limit + 1)
@@ -305,11 +332,11 @@ def read_bytes(name: str, limit: int) -> bytes:
 
 
 def read_text(name: str) -> str:
-    """A UTF-8 file, or standard input for `-`."""
-    data = read_bytes(name, MOST_SELECTED)
-    if len(data) > MOST_SELECTED:
+    """Read a selection from a UTF-8 file, or from standard input for `-`."""
+    data = read_bytes(name, MAX_SELECTION_BYTES)
+    if len(data) > MAX_SELECTION_BYTES:
         raise ConfigError(
-            f"{name} is larger than {MOST_SELECTED:,} bytes, the most that is read of a selection.",
+            f"{name} is larger than {MAX_SELECTION_BYTES:,} bytes, the limit for a selection.",
             code="FILE_TOO_LARGE",
             path=name,
         )
