@@ -50,11 +50,11 @@ AVOIDED_FIRST = AVOIDED | AVOIDED_ANYWHERE | set(_QUESTIONS.split())
 """Words that start no docstring."""
 
 PHRASES = re.compile(
-    r"\b(the person|who uses it|nobody|somebody|whoever|anew|left alone|what came of|put away|"
+    r"\b(the person|who uses it|nobody|somebody|whoever|(?<!-)anew|left alone|what came of|put away|"
     r"kept ready|(?<![\"'`])besides(?![\"'`]))\b",
     re.IGNORECASE,
 )
-"""Phrases to avoid; a quoted "besides" is the name of a stored field."""
+"""Phrases to avoid; a quoted "besides" is the name of a stored field, `--start-anew` an option."""
 MANY_ARGUMENTS = 6
 TAKES_MANY = frozenset({"max", "min", "print", "frozenset", "pack"})
 

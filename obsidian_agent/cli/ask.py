@@ -1,6 +1,6 @@
-"""`ask`: questions about the vault, answered by recipes that only read, or by a model when one is chosen.
+"""`ask`: answer a question by recipes that only read, or by the model in use.
 
-What a model looks at goes to standard error, its answer as it comes to standard output.
+What a model reads is reported on standard error, and its answer streams to standard output.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output, on_terminal
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.services.session import Session
 
-_OWN_FAILURES = frozenset({"LEDGER_ERROR", "INTERNAL_ERROR"})
-_WRONG_USE = frozenset({"NO_MODEL", "CONFIG_INVALID", "BASE_URL_REFUSED", "USAGE"})
+_INTERNAL_CODES: Final = frozenset({"LEDGER_ERROR", "INTERNAL_ERROR"})
+"""Codes of failures of this program."""
+
+_USAGE_CODES: Final = frozenset({"NO_MODEL", "CONFIG_INVALID", "BASE_URL_REFUSED", "USAGE"})
+"""Codes of wrong options or settings."""
 
 
 def arguments(commands: Commands) -> None:
@@ -39,98 +42,110 @@ def arguments(commands: Commands) -> None:
         "--pick",
         type=whole_number,
         metavar="N",
-        help="take the Nth candidate of the same question; values by --param",
+        help="choose the Nth candidate of this question; add values with --param",
     )
 
 
 def ask_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Answer a question; nothing is ever changed. With `--offline`, or without a model, recipes answer."""
+    """Answer a question without changing anything. Without a model recipes answer."""
     import asyncio
 
     session = open_session(options)
-    told = Told()
+    reply = CollectedAnswer()
     if session.models is None:
-        _answer_offline(session, options, told, out)
+        _answer_offline(session, options, reply, out)
     else:
-        asyncio.run(_listen(session, options, told, out))
+        asyncio.run(_answer(session, options, reply, out))
     if out.as_json:
-        out.document(told.document())
-    out.problems(told.problems)
-    if told.asked is not None:
-        from obsidian_agent.cli.report import show_candidates
+        out.document(reply.document())
+    out.problems(reply.problems)
+    if reply.needs_input is not None:
+        from obsidian_agent.cli.report import print_candidates
 
-        show_candidates(told.asked.candidates, out)
-    return told.exit
+        print_candidates(reply.needs_input.candidates, out)
+    return reply.exit
 
 
-@dataclass(slots=True)
-class Told:
-    """What has come of a question so far."""
+@dataclass(slots=True, kw_only=True)
+class CollectedAnswer:
+    """The answer to a question, collected from events."""
 
     text: str = ""
     sources: tuple[str, ...] = ()
-    besides: tuple[str, ...] = ()
+    also_sent: tuple[str, ...] = ()
     usage: TokensUsed | None = None
-    asked: NeedsInput | None = None
+    needs_input: NeedsInput | None = None
     problems: tuple[Problem, ...] = ()
     outcome: str = "error"
     exit: Exit = Exit.SERVICE
     streamed: str = ""
 
     def document(self) -> dict[str, Any]:
-        """The command's document: `{answer, sources[], usage, outcome}`, and why there is no answer; without a model nothing was used."""
+        """Return `{answer, sources[], usage, outcome}`, and the errors if there is no answer.
+
+        Without a model `usage` is null.
+        """
         from obsidian_agent.agent.event_documents import needs_input_document
 
-        used = self.usage
-        counted = (
-            {"promptTokens": used.prompt, "completionTokens": used.completion}
-            if used is not None
-            else None
-        )
-        document = {
+        usage = None
+        if self.usage is not None:
+            usage = {
+                "promptTokens": self.usage.prompt,
+                "completionTokens": self.usage.completion,
+            }
+        document: dict[str, Any] = {
             "answer": self.text,
             "sources": list(self.sources),
-            "usage": counted,
+            "usage": usage,
             "outcome": self.outcome,
         }
-        document |= {"alsoSent": list(self.besides)} if self.besides else {}
-        document |= needs_input_document(self.asked) if self.asked is not None else {}
-        return document | (
-            {"errors": [problem.to_json() for problem in self.problems]} if self.problems else {}
-        )
+        if self.also_sent:
+            document["alsoSent"] = list(self.also_sent)
+        if self.needs_input is not None:
+            document |= needs_input_document(self.needs_input)
+        if self.problems:
+            document["errors"] = [problem.to_json() for problem in self.problems]
+        return document
 
-    def piece(self, text: str) -> str:
-        """A piece of the answer as it is written: indented on a terminal, so that none of its lines looks like the program's."""
-        if not on_terminal(sys.stdout):
-            return text
-        return ("" if self.streamed else "  ") + text.replace("\n", "\n  ")
+    def stream(self, text: str) -> None:
+        """Write a part of the answer, indented on a terminal.
 
-    def ask_back(self, event: NeedsInput) -> None:
-        """The person must say more first."""
-        self.asked, self.outcome, self.exit = event, "needs-input", Exit.NOT_APPROVED
+        The indent distinguishes its lines from the program's own.
+        """
+        if on_terminal(sys.stdout):
+            text = ("" if self.streamed else "  ") + text.replace("\n", "\n  ")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def request_input(self, event: NeedsInput) -> None:
+        """Record that the question needs more input from the user."""
+        self.needs_input, self.outcome, self.exit = event, "needs-input", Exit.NOT_APPROVED
         self.problems = (Problem("NEEDS_INPUT", event.message),)
 
 
-def _answer_offline(session: Session, options: argparse.Namespace, told: Told, out: Output) -> None:
+def _answer_offline(
+    session: Session, options: argparse.Namespace, reply: CollectedAnswer, out: Output
+) -> None:
     from obsidian_agent.agent.events import Answer, NeedsInput, TurnFailed
 
-    match session.offline.decide(
-        session.request(options.question, parameters(options), options.pick), questions=True
-    ):
+    request = session.request(options.question, parameters(options), options.pick)
+    match session.offline.decide(request, questions=True):
         case Answer(text, sources):
-            told.text, told.sources, told.outcome, told.exit = text, sources, "done", Exit.DONE
+            reply.text, reply.sources, reply.outcome, reply.exit = text, sources, "done", Exit.DONE
             out.answer(text)
         case NeedsInput() as event:
-            told.ask_back(event)
+            reply.request_input(event)
         case TurnFailed(problem, problems):
-            told.problems = problems or (problem,)
-            told.outcome, told.exit = "refused", of_problems(told.problems)
+            reply.problems = problems or (problem,)
+            reply.outcome, reply.exit = "refused", of_problems(reply.problems)
         case event:
-            raise TypeError(f"no answer to a question: {event!r}")
+            raise TypeError(f"unexpected verdict on a question: {event!r}")
 
 
-async def _listen(session: Session, options: argparse.Namespace, told: Told, out: Output) -> None:
-    """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow."""
+async def _answer(
+    session: Session, options: argparse.Namespace, reply: CollectedAnswer, out: Output
+) -> None:
+    """Let the model answer. It reads only what the sharing rules, `--share` and the user allow."""
     from obsidian_agent.cli.consent import approval
 
     turn = session.answer(
@@ -141,86 +156,87 @@ async def _listen(session: Session, options: argparse.Namespace, told: Told, out
         params=parameters(options),
     )
     async for event in turn:
-        _hear(event, told, out)
-    if told.streamed:
+        _collect(event, reply, out)
+    if reply.streamed:
         out.line()
-    if told.sources:
-        out.note(f"From {', '.join(told.sources)}")
-    if told.besides:
-        out.note(f"Also sent: {', '.join(told.besides)}")
-    if out.verbose and told.usage is not None:
-        out.note(
-            f"{told.usage.prompt:,} tokens in, {told.usage.completion:,} out, {told.usage.requests} requests"
-        )
+    if reply.sources:
+        out.note(f"From {', '.join(reply.sources)}")
+    if reply.also_sent:
+        out.note(f"Also sent: {', '.join(reply.also_sent)}")
+    if out.verbose and reply.usage is not None:
+        usage = reply.usage
+        out.note(f"{usage.prompt:,} tokens in, {usage.completion:,} out, {usage.requests} requests")
 
 
-def _hear(event: AgentEvent, told: Told, out: Output) -> None:
+def _collect(event: AgentEvent, reply: CollectedAnswer, out: Output) -> None:
     from obsidian_agent.agent import events
 
     match event:
         case events.TextDelta(text, thinking):
             if not thinking:
                 if not out.as_json:
-                    sys.stdout.write(told.piece(block(text)))
-                    sys.stdout.flush()
-                told.streamed += text
+                    reply.stream(block(text))
+                reply.streamed += text
         case events.ToolCallStarted():
-            _forget_streamed(told, out)
+            _discard_streamed(reply, out)
             out.note(f"{event.purpose}: {json.dumps(dict(event.args), ensure_ascii=False)}")
         case events.ToolCallFinished(problem=Problem() as problem):
             out.problems([problem])
         case events.Notice(problem):
             out.problems([problem])
         case events.PlanningRetry():
-            _forget_streamed(told, out)
+            _discard_streamed(reply, out)
             out.note(f"Asking again ({event.attempt} of {event.attempts}).")
         case events.TokensUsed():
-            told.usage = event
-        case events.Answer(text, sources, besides):
-            told.text, told.sources, told.besides = text, sources, besides
-            told.outcome, told.exit = "done", Exit.DONE
+            reply.usage = event
+        case events.Answer(text, sources, also_sent):
+            reply.text, reply.sources, reply.also_sent = text, sources, also_sent
+            reply.outcome, reply.exit = "done", Exit.DONE
         case events.PreviewReady(preview):
-            _outputs(preview, told, out)
+            _answer_with_outputs(preview, reply, out)
         case events.RoundsUsedUp(rounds):
-            told.problems = (
-                Problem(
-                    "ROUNDS_USED_UP",
-                    f"The model looked around {rounds} times without an answer. Ask more narrowly.",
-                ),
+            message = (
+                f"The model searched and read {rounds} times without an answer. "
+                "Ask a narrower question."
             )
-            told.outcome, told.exit = "needs-input", Exit.NOT_APPROVED
+            reply.problems = (Problem("ROUNDS_USED_UP", message),)
+            reply.outcome, reply.exit = "needs-input", Exit.NOT_APPROVED
         case events.NeedsInput():
-            told.ask_back(event)
+            reply.request_input(event)
         case events.TurnFailed(problem, problems):
-            told.text = told.streamed  # an answer that breaks off is incomplete, not lost
-            told.problems, told.exit = problems or (problem,), _exit_of(problem)
-            told.outcome = "refused" if told.exit in (Exit.INVALID, Exit.NOT_APPROVED) else "error"
+            reply.text = reply.streamed  # an interrupted answer is incomplete, not lost
+            reply.problems, reply.exit = problems or (problem,), _exit_of(problem)
+            is_refused = reply.exit in (Exit.INVALID, Exit.NOT_APPROVED)
+            reply.outcome = "refused" if is_refused else "error"
         case _:
             pass
 
 
-def _forget_streamed(told: Told, out: Output) -> None:
-    """End the line of text that turned out to be no part of the answer."""
-    if told.streamed:
+def _discard_streamed(reply: CollectedAnswer, out: Output) -> None:
+    """End the line of streamed text that is not part of the answer."""
+    if reply.streamed:
         out.line()
-        told.streamed = ""
+        reply.streamed = ""
 
 
-def _outputs(preview: Preview, told: Told, out: Output) -> None:
-    """A model that cannot look around answers with a plan that reads; its outputs, which stay here, are the answer."""
-    told.problems = preview.errors
+def _answer_with_outputs(preview: Preview, reply: CollectedAnswer, out: Output) -> None:
+    """Use the outputs of a plan that only reads as the answer.
+
+    A model that cannot call tools answers with such a plan. Its outputs are not sent to the model.
+    """
+    reply.problems = preview.errors
     if preview.errors:
-        told.exit, told.outcome = Exit.INVALID, "refused"
+        reply.exit, reply.outcome = Exit.INVALID, "refused"
         return
-    told.text = json.dumps(preview.outputs, ensure_ascii=False, indent=2)
-    told.outcome, told.exit = "done", Exit.DONE
+    reply.text = json.dumps(preview.outputs, ensure_ascii=False, indent=2)
+    reply.outcome, reply.exit = "done", Exit.DONE
     out.line(preview.plan.goal)
-    out.answer(told.text)
+    out.answer(reply.text)
 
 
 def _exit_of(problem: Problem) -> Exit:
     if problem.code in PERMISSION_CODES:
         return Exit.NOT_APPROVED
-    if problem.code in _OWN_FAILURES:
+    if problem.code in _INTERNAL_CODES:
         return Exit.FAILED
-    return Exit.INVALID if problem.code in _WRONG_USE else Exit.SERVICE
+    return Exit.INVALID if problem.code in _USAGE_CODES else Exit.SERVICE

@@ -1,4 +1,7 @@
-"""`companion`: our plugin in Obsidian. Install it, see which ways to Obsidian work, remove it. It is never enabled from here."""
+"""`companion`: install or remove our Obsidian plugin, and check the connections to Obsidian.
+
+The plugin is never enabled from here.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +20,26 @@ _EXPERIMENTAL: Final = "Experimental: the plugin has not been tried in a real Ob
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
-    known = actions(
+    action = actions(
         commands.add(
             "companion",
             None,
             examples=["companion install --vault ~/Notes", "companion status --vault ~/Notes"],
         )
     )
-    install = known.add(
+    install = action.add(
         "install",
         _install,
-        summary="copy the plugin into the vault; you enable it in Obsidian yourself",
+        summary="copy the plugin into the vault; you enable it in Obsidian",
     )
-    known.add(
+    action.add(
         "status",
         _status,
-        summary="which ways to a running Obsidian work now, and what to do for the others",
+        summary="check the connections to a running Obsidian, and how to set up the others",
     )
-    remove = known.add("remove", _remove, summary="delete the plugin's folder from the vault")
+    remove = action.add("remove", _remove, summary="delete the plugin's folder from the vault")
     for parser in (install, remove):
-        approval(parser, "without asking")
+        approval(parser)
         _config_folder(parser)
 
 
@@ -44,7 +47,7 @@ def _config_folder(parser: Parser) -> None:
     parser.add_argument(
         "--config-folder",
         metavar="NAME",
-        help="Obsidian's own folder in the vault, where it is not the one that is found",
+        help="Obsidian's configuration folder in the vault, if it is not detected",
     )
 
 
@@ -53,27 +56,27 @@ def _install(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.vault.filesystem.app_folder import PluginFolder
 
     packaged = files("obsidian_agent.obsidian").joinpath("companion")
-    wanted = {name: packaged.joinpath(name).read_bytes() for name in _FILES}
+    contents = {name: packaged.joinpath(name).read_bytes() for name in _FILES}
     folder = PluginFolder(open_vault(options), PLUGIN_ID, options.config_folder)
-    stale = {name: data for name, data in wanted.items() if folder.read(name) != data}
+    stale = {name: data for name, data in contents.items() if folder.read(name) != data}
     if stale and not out.confirmed(
-        f"Copy the plugin to {folder.path}? Nothing else of Obsidian's settings is changed.",
+        f"Copy the plugin to {folder.path}? No other Obsidian settings are changed.",
         options.yes,
     ):
         return Exit.NOT_APPROVED
     folder.write(stale)
     steps = (
-        "In Obsidian: Settings > Community plugins > Turn on community plugins, if it says so; then switch on Agent Companion.",
-        "And: Settings > General > Command line interface, on.",
+        "In Obsidian: Settings > Community plugins > Turn on community plugins, if they are off. "
+        "Then enable Agent Companion.",
+        "In Obsidian: Settings > General > Command line interface: turn it on.",
     )
     if out.as_json:
         out.document({"path": folder.path.text, "written": sorted(stale), "next": list(steps)})
-    out.line(
-        f"{'Copied to' if stale else 'Already in'} {folder.path}. Two clicks are left, which only you can do:"
-    )
+    state = "Copied to" if stale else "Already in"
+    out.line(f"{state} {folder.path}. Two steps are left, which you do in Obsidian:")
     for number, step in enumerate(steps, 1):
         out.line(f"  {number}. {step}")
-    out.line("Then `obsidian-agent companion status` says whether it answers.")
+    out.line("Check the connection with: obsidian-agent companion status")
     out.line(_EXPERIMENTAL)
     return Exit.DONE
 
@@ -83,7 +86,7 @@ def _status(options: argparse.Namespace, out: Output) -> Exit:
 
     status = open_obsidian(open_vault(options)).status()
     if out.as_json:
-        ways = [
+        channels = [
             {
                 "name": channel.name,
                 "can": list(channel.can),
@@ -92,7 +95,7 @@ def _status(options: argparse.Namespace, out: Output) -> Exit:
             }
             for channel in status.channels
         ]
-        out.document({"ways": ways, "best": status.best})
+        out.document({"ways": channels, "best": status.best})
     for channel in status.channels:
         out.line(f"{'ok  ' if channel.works else 'no  '} {channel.name:10} {channel.why}")
         out.line(f"                {', '.join(channel.can)}")
@@ -105,12 +108,12 @@ def _remove(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.vault.filesystem.app_folder import PluginFolder
 
     folder = PluginFolder(open_vault(options), PLUGIN_ID, options.config_folder)
-    there = folder.read("manifest.json") is not None
-    if there and not out.confirmed(
+    is_installed = folder.read("manifest.json") is not None
+    if is_installed and not out.confirmed(
         f"Delete {folder.path}, with the plugin's settings?", options.yes
     ):
         return Exit.NOT_APPROVED
-    removed = there and folder.remove()
+    removed = is_installed and folder.remove()
     if out.as_json:
         out.document({"path": folder.path.text, "removed": removed})
     out.line(f"Removed {folder.path}." if removed else f"There is no plugin in {folder.path}.")

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.events import ExecutionResult
 
 
-class Exit(IntEnum):
-    """The exit codes of the contract."""
-
-    DONE = 0
-    FAILED = 1
-    INVALID = 2
-    NOT_APPROVED = 3
-    CONFLICT = 4
-    SERVICE = 5
-    INTERRUPTED = 130
-
-
 EXIT_CODES: Final = (
     "0 done, 1 failed or stopped, 2 wrong use or an invalid plan, 3 not approved or needs input, "
     "4 conflict,\n  5 the model or another service failed, 130 interrupted"
@@ -54,6 +42,18 @@ PERMISSION_CODES = frozenset(
         "MACRO_UNTRUSTED",
     }
 )
+
+
+class Exit(IntEnum):
+    """The exit codes of the contract."""
+
+    DONE = 0
+    FAILED = 1
+    INVALID = 2
+    NOT_APPROVED = 3
+    CONFLICT = 4
+    SERVICE = 5
+    INTERRUPTED = 130
 
 
 def of_problems(problems: Sequence[Problem]) -> Exit:

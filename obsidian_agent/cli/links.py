@@ -29,7 +29,7 @@ def arguments(commands: Commands) -> None:
 
 
 def links_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Print the links of one file, from the index, or of all notes and canvases, by reading them."""
+    """Print the links of one file from the index, or of all notes and canvases by reading them."""
     one = options.path is not None
     links_of, unreadable = _links_of_one(options, out) if one else _links_of_all(options)
     if out.as_json:

@@ -1,6 +1,6 @@
-"""`model`: which services for models run on this machine, choosing one (`model use NAME`), and trying it (`model test`).
+"""`model`: services for models on this machine: list them, choose a model, test it.
 
-Needs no vault; nothing but this machine is asked, but for what `test` asks the model itself.
+Needs no vault. Only this machine is queried, except for the model that `test` calls.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ def arguments(commands: Commands) -> None:
     action.add(
         "list",
         _list,
-        summary="the services for models that answer on this machine, and what is in use",
+        summary="list the models on this machine, and the one in use",
     )
     command = action.add(
         "use",
         _use,
-        summary="choose the model of the settings",
+        summary="set the model in the settings",
         examples=["model use ollama/qwen3:4b", "model use none"],
     )
     command.add_argument(
-        "name", metavar="NAME", help="as listed, PROVIDER/NAME, or none for the menu alone"
+        "name", metavar="NAME", help="a listed name, PROVIDER/NAME, or none for only the menu"
     )
     action.add(
         "test",
         _test,
         planner(),
-        summary="play 20 sentences on a small vault of its own: right, asked, wrong, seconds",
+        summary="run 20 sentences on a sample vault: right, asked, wrong, seconds",
     )
 
 
@@ -54,7 +54,7 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
 
     from obsidian_agent.providers.local_models import look_around
 
-    return _listed(asyncio.run(look_around(settings_of(options))), out)
+    return _print(asyncio.run(look_around(settings_of(options))), out)
 
 
 def _use(options: argparse.Namespace, out: Output) -> Exit:
@@ -63,36 +63,36 @@ def _use(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.providers.local_models import LocalModels, look_around, use
 
     settings = settings_of(options)
-    found = asyncio.run(look_around(settings))
-    for remark in use(settings, options.name, found.services):
+    local = asyncio.run(look_around(settings))
+    for remark in use(settings, options.name, local.services):
         out.note(remark)
-    return _listed(LocalModels(found.services, settings.model), out)
+    return _print(LocalModels(local.services, settings.model), out)
 
 
-def _listed(found: LocalModels, out: Output) -> Exit:
-    models = [(service, name) for service in found.services for name in service.models]
+def _print(local: LocalModels, out: Output) -> Exit:
     if out.as_json:
-        listed = [
+        models = [
             {"name": name, "service": service.place.vendor, "url": service.place.url}
-            for service, name in models
+            for service in local.services
+            for name in service.models
         ]
-        out.document({"found": listed, "using": found.using})
-    for service in found.services:
-        out.line(
-            f"{service.place.title} at {service.place.url}{'' if service.models else ': no model yet'}"
-        )
+        out.document({"found": models, "using": local.using})
+    for service in local.services:
+        suffix = "" if service.models else ": no model yet"
+        out.line(f"{service.place.title} at {service.place.url}{suffix}")
         for name in service.models:
-            out.line(f"  {name}{'  (in use)' if service.spec(name) == found.using else ''}")
-    if not found.services:
+            out.line(f"  {name}{'  (in use)' if service.spec(name) == local.using else ''}")
+    if not local.services:
         out.line(
-            "No service for models answers on this machine (looked for Ollama, LM Studio, llama.cpp and Jan)."
+            "No model service is running on this machine "
+            "(searched for Ollama, LM Studio, llama.cpp and Jan)."
         )
-    out.line(f"In use: {found.using}" if found.using else "In use: no model, the menu alone")
+    out.line(f"In use: {local.using}" if local.using else "In use: no model, only the menu")
     return Exit.DONE
 
 
 def _test(options: argparse.Namespace, out: Output) -> Exit:
-    """Play the sentences on the sample vault, with the model of the options or the settings."""
+    """Run the sentences on the sample vault with the model of the options or settings."""
     import asyncio
 
     from obsidian_agent.bootstrap import build_session
@@ -103,7 +103,7 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
         options.vault = str(folder)
         wiring = wiring_of(options)
         try:
-            score = asyncio.run(_played(build_session(wiring), out))
+            score = asyncio.run(_score(build_session(wiring), out))
         finally:
             wiring.store.close()
             shutil.rmtree(
@@ -112,26 +112,26 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
     counts = {mark: score.marks.get(mark, 0) for mark in ("right", "asked", "wrong")}
     if out.as_json:
         out.document({**counts, "seconds": round(score.seconds, 1)})
-    told = ", ".join(f"{mark} {count}" for mark, count in counts.items())
-    out.line(f"{told}; not found {score.marks.get('open', 0)}; {score.seconds:.0f} seconds.")
+    results = ", ".join(f"{mark} {count}" for mark, count in counts.items())
+    out.line(f"{results}; not found {score.marks.get('open', 0)}; {score.seconds:.0f} seconds.")
     return Exit.DONE
 
 
-async def _played(session: Session, out: Output) -> Score:
+async def _score(session: Session, out: Output) -> Score:
     from obsidian_agent.services.model_trial import Score, answers_at_all, play
 
     if session.models is None:
         raise ConfigError(
-            "There is no model to try.",
+            "There is no model to test.",
             code="NO_MODEL",
             hint="Choose one with model use NAME, or with --model.",
         )
     await answers_at_all(session.models.provider)
     score = Score({}, 0.0)
-    async for each in play(session):
-        match each:
+    async for item in play(session):
+        match item:
             case Score():
-                score = each
+                score = item
             case task, mark:
                 out.line(f"{mark if mark != 'open' else 'not found':9}  {task.sentence}")
     return score

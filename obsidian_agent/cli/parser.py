@@ -1,8 +1,8 @@
 """The table of commands, and the options that several commands share.
 
 A command's own arguments are in its module, in a function `arguments` that adds the parsers of the
-module's commands. Only the module of the invoked command is imported, and at its top it imports only
-what parsing needs, so that help is fast.
+module's commands. Only the module of the invoked command is imported, and at its top it imports
+only what parsing needs, so that help is fast.
 """
 
 from __future__ import annotations
@@ -24,6 +24,21 @@ Run = Callable[[argparse.Namespace, "Output"], Exit]
 
 MAX_NUMBER: Final = 1_000_000_000
 """The largest number that an option accepts."""
+
+
+DESCRIPTION = """\
+Say what should change in your Obsidian vault, see every byte of it, approve it with one key, and
+undo it at any time.
+
+obsidian-agent [VAULT] opens the terminal app. VAULT is a folder, or the name of a vault that
+Obsidian knows. See obsidian-agent COMMAND --help for the options of a command."""
+
+EXAMPLES = (
+    "~/Notes",
+    "do \"append 'Call Ada' to Inbox\" --vault ~/Notes",
+    "preview plan.json --vault ~/Notes",
+    "undo --vault ~/Notes",
+)
 
 
 class Subcommand(NamedTuple):
@@ -72,20 +87,6 @@ COMMANDS: Final = {
     "mcp": Subcommand("mcp", "serve the vault to other agents over the Model Context Protocol"),
     "app": Subcommand("app", "open the terminal app"),
 }
-
-DESCRIPTION = """\
-Say what should change in your Obsidian vault, see every byte of it, approve it with one key, and
-undo it at any time.
-
-obsidian-agent [VAULT] opens the terminal app. VAULT is a folder, or the name of a vault that
-Obsidian knows. See obsidian-agent COMMAND --help for the options of a command."""
-
-EXAMPLES = (
-    "~/Notes",
-    "do \"append 'Call Ada' to Inbox\" --vault ~/Notes",
-    "preview plan.json --vault ~/Notes",
-    "undo --vault ~/Notes",
-)
 
 
 class UsageError(ConfigError):
@@ -160,7 +161,7 @@ def actions(command: Parser, *, required: bool = True) -> Commands:
 def build_parser(command: str | None) -> Parser:
     """Return the parser for a command line with this command.
 
-    For an unknown command it has the names of all commands, for None all of them with their options.
+    For an unknown command it has the names of all commands, for None also their options.
     """
     parser = Parser(
         prog="obsidian-agent",

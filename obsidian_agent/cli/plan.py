@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from obsidian_agent.services.session import Session
 
 REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
-"""What a planner may answer when an instruction must not be followed."""
+"""Codes of a planner that refuses an instruction."""
 
 
 def arguments(commands: Commands) -> None:
@@ -44,11 +44,11 @@ def arguments(commands: Commands) -> None:
         "plan", nargs="?", metavar="PLAN.json", help="a file, or - for standard input"
     )
     command.add_argument(
-        "--plan", dest="proposed", metavar="ID", help="a plan that an MCP client has proposed"
+        "--plan", dest="proposed", metavar="ID", help="the id of a plan that an MCP client proposed"
     )
     approval(command)
     command.add_argument(
-        "--expect-hash", metavar="H", help="only if the fresh planHash is this one"
+        "--expect-hash", metavar="H", help="run only if the planHash of the fresh preview is H"
     )
     command.set_defaults(by_author=True)
     examples = [
@@ -70,10 +70,10 @@ def arguments(commands: Commands) -> None:
         "--pick",
         type=whole_number,
         metavar="N",
-        help="take the Nth candidate of the same instruction; values by --param",
+        help="choose the Nth candidate of this instruction; add values with --param",
     )
     command.add_argument(
-        "--later", action="store_true", help="let the plan wait for approval; see plans"
+        "--later", action="store_true", help="store the plan for approval later; see plans"
     )
     approval(command)
     command = commands.add(
@@ -82,36 +82,36 @@ def arguments(commands: Commands) -> None:
         context(),
         examples=["rename Inbox 'Archive/Old inbox' --vault ~/Notes"],
     )
-    command.add_argument("old", metavar="FROM", help="its path; a note may go without .md")
-    command.add_argument("new", metavar="TO", help="the full new path; of a note without .md too")
+    command.add_argument("old", metavar="FROM", help="path of the note or folder; .md is optional")
+    command.add_argument("new", metavar="TO", help="full new path; .md is optional for a note")
     approval(command)
 
 
 def preview_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Validate and dry-run; nothing is written."""
+    """Validate and dry-run a plan. Nothing is written."""
     from obsidian_agent.cli.report import dry_run
 
     return dry_run(open_session(options), _document(options.plan), parameters(options), out)
 
 
 def run_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Preview, ask, execute."""
-    from obsidian_agent.cli.report import run_document
+    """Preview a plan, ask for approval and execute it."""
+    from obsidian_agent.cli.report import RunRequest, run_plan
 
     if (options.plan is None) == (options.proposed is None):
-        raise UsageError("Give PLAN.json, or --plan ID for a plan that an MCP client has proposed.")
-    document, agent = (
-        (_document(options.plan), "") if options.plan is not None else _proposed(options)
-    )
-    return run_document(
-        open_session(options),
-        document,
-        parameters(options),
-        options.yes,
-        out,
+        raise UsageError("Give PLAN.json, or --plan ID for a plan that an MCP client proposed.")
+    if options.plan is not None:
+        document, agent = _document(options.plan), ""
+    else:
+        document, agent = _proposed(options)
+    request = RunRequest(
+        document=document,
+        values=parameters(options),
+        yes=options.yes,
         expect_hash=options.expect_hash,
         agent=agent,
     )
+    return run_plan(open_session(options), request, out)
 
 
 def _proposed(options: argparse.Namespace) -> tuple[object, str]:
@@ -122,58 +122,53 @@ def _proposed(options: argparse.Namespace) -> tuple[object, str]:
 
 
 def plan_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Make a plan, or read a model's raw answer; run nothing."""
+    """Make a plan, or read one from a model's raw answer. Nothing is run."""
     import asyncio
 
     if (options.parse is None) == (options.instruction is None):
         raise UsageError("Give an instruction, or --parse FILE.")
     if options.parse is not None:
         return _parse(options, out)
-    found = asyncio.run(_plan(open_session(options), options.instruction, out, parameters(options)))
-    return found if isinstance(found, Exit) else _shown(found.plan, out)
+    verdict = asyncio.run(_plan(open_session(options), options, out))
+    return verdict if isinstance(verdict, Exit) else _print_plan(verdict.plan, out)
 
 
 def do_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Plan, preview, ask, run."""
+    """Plan an instruction, preview the plan, ask for approval and execute it."""
     import asyncio
 
-    from obsidian_agent.cli.report import run_document
+    from obsidian_agent.cli.report import RunRequest, run_plan
 
     session = open_session(options)
-    given = parameters(options)
-    found = asyncio.run(_plan(session, options.instruction, out, given, options.pick))
-    if isinstance(found, Exit):
-        return found
-    # Recipes have read what was given; a model's plan only names it.
-    read = options.pick is not None or session.planner is session.offline
-    values = (
-        {}
-        if read
-        else {name: value for name, value in given.items() if name in found.plan.parameters}
-    )
-    document, said = found.plan.to_json(), options.instruction
+    verdict = asyncio.run(_plan(session, options, out))
+    if isinstance(verdict, Exit):
+        return verdict
+    values: dict[str, str] = {}
+    # A recipe has used the values already; a model's plan only refers to its parameters.
+    if options.pick is None and session.planner is not session.offline:
+        names = verdict.plan.parameters
+        values = {name: value for name, value in parameters(options).items() if name in names}
     if options.later:
-        return _keep_for_later(options, session, found, values, out)
-    return run_document(
-        session,
-        document,
-        values,
-        options.yes,
-        out,
-        instruction=said,
-        agent=found.agent,
-        tried=found.preview,
+        return _store_for_later(options, session, verdict, values, out)
+    request = RunRequest(
+        document=verdict.plan.to_json(),
+        values=values,
+        yes=options.yes,
+        instruction=options.instruction,
+        agent=verdict.agent,
+        tried=verdict.preview,
     )
+    return run_plan(session, request, out)
 
 
-def _keep_for_later(
+def _store_for_later(
     options: argparse.Namespace,
     session: Session,
     planned: PlanReady,
     values: Mapping[str, str],
     out: Output,
 ) -> Exit:
-    """Preview a plan and store it among the waiting plans; nothing is run."""
+    """Preview a plan and store it among the waiting plans. Nothing is run."""
     from obsidian_agent.cli.plans import waiting_plans
     from obsidian_agent.cli.report import refuse
     from obsidian_agent.errors import PlanError
@@ -200,13 +195,13 @@ def _keep_for_later(
     )
     if out.as_json:
         out.document({"id": waiting.id, "goal": waiting.goal, "changes": waiting.changes})
-    out.line(f"The plan waits for you: obsidian-agent plans run {waiting.id}")
+    out.line(f"The plan waits for approval: obsidian-agent plans run {waiting.id}")
     return Exit.DONE
 
 
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:
-    """A plan of one step. A note may be named without `.md`, before and after."""
-    from obsidian_agent.cli.report import run_document
+    """Run a plan of one step that renames a note or folder. The `.md` of a note is optional."""
+    from obsidian_agent.cli.report import RunRequest, run_plan
     from obsidian_agent.offline.recipe_plan import escape
     from obsidian_agent.vault.views.view import locate_by_name
 
@@ -214,11 +209,9 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     entry = locate_by_name(session.vault.view(), options.old)
     if entry is None:
         raise file_not_found(options.old)
-    new = (
-        options.new
-        if not entry.path.is_note or options.new.lower().endswith(".md")
-        else f"{options.new}.md"
-    )
+    new = options.new
+    if entry.path.is_note and not new.lower().endswith(".md"):
+        new = f"{new}.md"
     step = {
         "id": "rename",
         "tool": "vault.rename",
@@ -230,11 +223,11 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
         "riskLevel": "writes",
         "steps": [step],
     }
-    return run_document(session, document, {}, options.yes, out)
+    return run_plan(session, RunRequest(document=document, values={}, yes=options.yes), out)
 
 
 def _document(name: str) -> object:
-    """A plan file's JSON value: strict JSON, as written by a person or a program."""
+    """Read a plan file, which must be strict JSON."""
     from obsidian_agent.plan.json_text import MAX_FILE_BYTES, read_json
 
     return read_json(read_bytes(name, MAX_FILE_BYTES), "The plan" if name == "-" else name)
@@ -253,8 +246,8 @@ def _parse(options: argparse.Namespace, out: Output) -> Exit:
     match parsed:
         case ParsedPlan(document=document, repairs=repairs):
             for repair in repairs:
-                out.note(f"The answer was mended: {repair}")
-            return _shown(document, out)
+                out.note(f"The answer was repaired: {repair}")
+            return _print_plan(document, out)
         case ParsedProse(text=text):
             problem = Problem("NO_PLAN", f"The answer is text, not a plan: {text[:200]}")
         case ParseFailed(code=code, message=message):
@@ -264,8 +257,8 @@ def _parse(options: argparse.Namespace, out: Output) -> Exit:
     return _invalid((problem,), out)
 
 
-def _shown(document: object, out: Output) -> Exit:
-    """Print a plan, or why it is none. What only the settings of a run can allow is asked when it runs."""
+def _print_plan(document: object, out: Output) -> Exit:
+    """Print a plan, or its problems. Permissions are not checked before it runs."""
     from obsidian_agent.plan.policy import UNRESTRICTED
     from obsidian_agent.plan.validate import validate
     from obsidian_agent.tools.registry import TOOLS
@@ -288,14 +281,8 @@ def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
     return of_problems(problems)
 
 
-async def _plan(
-    session: Session,
-    instruction: str,
-    out: Output,
-    given: Mapping[str, str],
-    pick: int | None = None,
-) -> PlanReady | Exit:
-    """Let the planner work; a plan, or the exit code after telling what came instead. `pick`: one of the recipes that were offered."""
+async def _plan(session: Session, options: argparse.Namespace, out: Output) -> PlanReady | Exit:
+    """Return the planner's plan. If there is none, print its verdict and return the exit code."""
     from obsidian_agent.agent import events
     from obsidian_agent.cli.consent import approval as share_approval
     from obsidian_agent.cli.report import answered, needs_input
@@ -310,11 +297,14 @@ async def _plan(
             case _:
                 pass
 
-    verdict = await session.plan(instruction, given, pick, emit, share_approval(out))
+    pick = getattr(options, "pick", None)
+    verdict = await session.plan(
+        options.instruction, parameters(options), pick, emit, share_approval(out)
+    )
     match verdict:
         case events.PlanReady():
             for note in verdict.notes:
-                out.note(f"The model's answer was mended: {note}")
+                out.note(f"The model's answer was repaired: {note}")
             return verdict
         case events.NeedsInput():
             return needs_input(
@@ -332,7 +322,7 @@ async def _plan(
 
 
 def _failed(problem: Problem, out: Output) -> Exit:
-    """Tell why there is no plan: a refusal of what was asked for, or a failure of the service."""
+    """Print the problem: a refusal of the instruction, or a failure of the service."""
     from obsidian_agent.agent.event_documents import result_document
     from obsidian_agent.agent.events import ExecutionResult
     from obsidian_agent.cli.report import refuse
@@ -340,8 +330,9 @@ def _failed(problem: Problem, out: Output) -> Exit:
     if problem.code in REFUSALS | {"ARGUMENT_INVALID"}:
         return refuse((problem,), out)
     if out.as_json:
-        out.document(
-            result_document(ExecutionResult(None, "failed", False, "error", errors=(problem,)))
+        result = ExecutionResult(
+            run_id=None, status="failed", success=False, outcome="error", errors=(problem,)
         )
+        out.document(result_document(result))
     out.problems([problem])
     return Exit.SERVICE

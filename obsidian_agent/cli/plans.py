@@ -1,4 +1,4 @@
-"""`plans …`: the plans that wait for approval, whoever proposed them."""
+"""`plans …`: the plans that wait for approval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def arguments(commands: Commands) -> None:
     action = actions(
         commands.add("plans", None, examples=["plans list", "plans show ID", "plans run ID --yes"])
     )
-    action.add("list", _list, context(), summary="the waiting plans, the newest first")
+    action.add("list", _list, context(), summary="list waiting plans, newest first")
     command = action.add("show", _show, context(), summary="preview a waiting plan again")
     command.add_argument("id", metavar="ID")
     command = action.add("run", _run, context(), summary="preview, ask, execute")
@@ -70,7 +70,7 @@ def _document(plan: WaitingPlan, session: Session | None) -> dict[str, Any]:
 
 
 def _preview(plan: WaitingPlan, session: Session) -> Preview | None:
-    """Preview a plan again; None if it is no longer valid or needs values."""
+    """Preview a plan again. Return None if it is no longer valid or needs values."""
     from obsidian_agent.errors import PlanError
     from obsidian_agent.plan.parameters import MissingInput
     from obsidian_agent.services.plans import PreviewOptions
@@ -82,7 +82,7 @@ def _preview(plan: WaitingPlan, session: Session) -> Preview | None:
 
 
 def _is_stale(plan: WaitingPlan, preview: Preview | None) -> bool:
-    """Return whether the plan now does something else than when it was proposed."""
+    """Return True if the plan does not do what it did when it was proposed."""
     if plan.plan_hash is None:
         return False
     return preview is None or preview.plan_hash != plan.plan_hash
@@ -97,19 +97,18 @@ def _show(options: argparse.Namespace, out: Output) -> Exit:
 
 def _run(options: argparse.Namespace, out: Output) -> Exit:
     """Run a waiting plan. `--yes` covers only what the plan did when it was proposed."""
-    from obsidian_agent.cli.report import run_document
+    from obsidian_agent.cli.report import RunRequest, run_plan
 
     plans = waiting_plans(options)
     plan = plans.get(options.id)
-    exit_code = run_document(
-        open_session(options),
-        plan.plan,
-        {},
-        options.yes,
-        out,
+    request = RunRequest(
+        document=plan.plan,
+        values={},
+        yes=options.yes,
         expect_hash=plan.plan_hash if options.yes else None,
         agent=plan.source,
     )
+    exit_code = run_plan(open_session(options), request, out)
     if exit_code is Exit.DONE:
         plans.drop(plan.id)
     return exit_code

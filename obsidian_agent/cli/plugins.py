@@ -1,4 +1,4 @@
-"""`plugins search`: community plugins that may help, and which of them the vault has. Nothing is installed."""
+"""`plugins search`: search community plugins. Nothing is installed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ def arguments(commands: Commands) -> None:
     )
     command.add_argument("query", metavar="QUERY")
     command.add_argument(
-        "--limit", type=whole_number, default=10, metavar="N", help="plugins at most (default 10)"
+        "--limit",
+        type=whole_number,
+        default=10,
+        metavar="N",
+        help="maximum number of plugins (default 10)",
     )
-    command.add_argument("--refresh", action="store_true", help="fetch the list anew")
+    command.add_argument("--refresh", action="store_true", help="fetch a new list")
 
 
 def _search(options: argparse.Namespace, out: Output) -> Exit:
@@ -33,7 +37,7 @@ def _search(options: argparse.Namespace, out: Output) -> Exit:
 
     index = open_plugin_index(directories(options.state_dir, options.config).state)
     try:
-        found = asyncio.run(
+        page = asyncio.run(
             search_plugins(
                 index, open_vault(options), options.query, options.limit, refresh=options.refresh
             )
@@ -44,24 +48,25 @@ def _search(options: argparse.Namespace, out: Output) -> Exit:
         out.problems([error.problem()])
         return Exit.SERVICE
     if out.as_json:
-        told = [item.to_json() for item in found.items]
         out.document(
-            {"plugins": told, "fetchedAt": found.fetched_at.isoformat(), "stale": found.stale}
+            {
+                "plugins": [item.to_json() for item in page.items],
+                "fetchedAt": page.fetched_at.isoformat(),
+                "stale": page.stale,
+            }
         )
-    for item in found.items:
-        state = (
-            " (on in this vault)"
-            if item.enabled
-            else " (installed, switched off)"
-            if item.installed
-            else ""
-        )
+    for item in page.items:
+        state = ""
+        if item.enabled:
+            state = " (enabled in this vault)"
+        elif item.installed:
+            state = " (installed, disabled)"
         out.line(f"{item.plugin.name}{state}: {item.plugin.description}")
         out.line(f"    {item.plugin.id}, by {item.plugin.author}: {item.plugin.url}")
-    if not found.items:
-        out.line("No community plugin fits.")
-    elif not all(item.installed for item in found.items):
+    if not page.items:
+        out.line("No community plugin matches.")
+    elif not all(item.installed for item in page.items):
         out.note("To install one: Obsidian > Settings > Community plugins > Browse.")
-    if found.stale:
-        out.note(f"The list is of {found.fetched_at:%Y-%m-%d}: a new one could not be fetched.")
+    if page.stale:
+        out.note(f"The list is from {page.fetched_at:%Y-%m-%d}: a new one could not be fetched.")
     return Exit.DONE

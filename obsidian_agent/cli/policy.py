@@ -1,4 +1,4 @@
-"""`policy explain`: what would happen to a file of the vault, and which rule says so."""
+"""`policy explain`: what would happen to a file of the vault, and by which rule."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ def arguments(commands: Commands) -> None:
     command = actions(commands.add("policy", None, examples=examples)).add(
         "explain",
         _explain,
-        summary="whether a plan may change a file, or a model read it, and by which rule",
+        summary="explain whether a plan may change a file, or a model read it, and by which rule",
         examples=examples,
     )
     command.add_argument(
         "path",
         metavar="PATH",
-        help="a file or folder of the vault, there or not (a note may go without .md); for commands.run the command's id",
+        help="a file or folder of the vault, which need not exist; .md is optional for a note; "
+        "for commands.run the id of a command",
     )
     command.add_argument(
         "--tool",
         metavar="T",
-        help="a tool of plans (obsidian-agent tools lists them); without it: changing the file",
+        help="a tool that obsidian-agent tools lists (default: changing the file)",
     )
     command.add_argument(
         "--agent",
         metavar="A",
         default="",
-        help="another agent that plans (agent_levels); without it: you",
+        help="the agent that made the plan, as in agent_levels (default: you)",
     )
 
 
@@ -60,12 +61,10 @@ def _explain(options: argparse.Namespace, out: Output) -> Exit:
     verdict = explain(wiring, note_path(wiring.store, options.path), tool, options.agent)
     if verdict.source == SETTINGS:
         sources = {row.name: row.source for row in wiring.settings.rows()}
-        verdict = verdict._replace(
-            source=next(
-                (sources[word] for word in re.findall(r"\w+", verdict.rule) if word in sources),
-                SETTINGS,
-            )
-        )
+        names = (word for word in re.findall(r"\w+", verdict.rule) if word in sources)
+        name = next(names, None)
+        if name is not None:
+            verdict = verdict._replace(source=sources[name])
     if out.as_json:
         out.document(verdict._asdict())
     out.line(f"{verdict.decision}: {verdict.rule} ({verdict.source})")
@@ -75,25 +74,28 @@ def _explain(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _on_command_line(tool: Tool) -> str:
-    """Return the settings that do not hold on the command line, and what replaces them; "" if all do."""
+    """Return a note about settings that apply only in the app; "" if all of them apply."""
     from obsidian_agent.tools.core.tool import Risk
 
     if tool.risk is Risk.COMMANDS:
         return (
-            "This holds in the app. On the command line allow_commands and commands_allow do not: "
-            "a plan that runs commands needs --allow-commands, and your answer or --yes."
+            "This applies in the app. The command line ignores allow_commands and commands_allow: "
+            "a plan that runs commands needs --allow-commands, and your approval or --yes."
         )
     if tool.deletes:
         return (
-            "This holds in the app. On the command line allow_deletes does not: "
-            "a plan that deletes needs --allow-deletes, and your answer or --yes."
+            "This applies in the app. The command line ignores allow_deletes: "
+            "a plan that deletes needs --allow-deletes, and your approval or --yes."
         )
     return ""
 
 
 def explain(wiring: Wiring, text: str, tool: Tool | None, agent: str = "") -> Verdict:
-    """What would happen if a plan called a tool (None: one that changes notes) on a path, or a model asked to read it. For a tool that runs
-    commands the text is the command's id."""
+    """Return the verdict on a plan that calls a tool on a path, or on a model that reads it.
+
+    Without a tool the plan changes the file. For a tool that runs commands `text` is the id of a
+    command.
+    """
     from obsidian_agent.bootstrap import build_session, policy_of
     from obsidian_agent.errors import PathRefused
     from obsidian_agent.plan.result import Verdict
@@ -102,8 +104,8 @@ def explain(wiring: Wiring, text: str, tool: Tool | None, agent: str = "") -> Ve
 
     policy = policy_of(wiring, agent)
     if tool is not None and tool.risk is Risk.COMMANDS:
-        called = policy.on_call(tool.name)
-        return called if called.decision == "deny" else policy.on_command(text)
+        verdict = policy.on_call(tool.name)
+        return verdict if verdict.decision == "deny" else policy.on_command(text)
 
     reads = tool is not None and tool.risk is Risk.READ_ONLY
     try:

@@ -1,8 +1,9 @@
-"""`recipe …`: parameterised plans that ship with the program, without a sentence and without a model. What scripts and cron should use."""
+"""`recipe …`: built-in plans with parameters, which scripts can run without a model."""
 
 from __future__ import annotations
 
 import argparse
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
@@ -17,56 +18,56 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
-    example = "recipe run move --param 'notes=tag:#done -folder:Projects' --param folder=Archive --vault ~/Notes --yes"
+    example = (
+        "recipe run move --param 'notes=tag:#done -folder:Projects' --param folder=Archive "
+        "--vault ~/Notes --yes"
+    )
     action = actions(
         commands.add("recipe", None, examples=["recipe list", "recipe show move", example])
     )
-    action.add("list", _list, summary="all of them, by subject")
-    action.add("show", _show, summary="one as JSON, with its inputs").add_argument(
+    action.add("list", _list, summary="list all recipes by subject")
+    action.add("show", _show, summary="print a recipe and its inputs as JSON").add_argument(
         "name", metavar="NAME"
     )
     command = action.add(
         "run",
         _run,
         context(),
-        summary="preview, ask, execute; or answer, if it is a question",
+        summary="preview, ask, execute; or answer a question",
         examples=[example],
     )
     command.add_argument("name", metavar="NAME")
     approval(command)
-    command.add_argument("--dry-run", action="store_true", help="only the preview")
+    command.add_argument("--dry-run", action="store_true", help="preview only")
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.offline.recipe import SUBJECTS, packaged
 
-    recipes = sorted(packaged(), key=lambda each: SUBJECTS.index(each.subject))
+    recipes = sorted(packaged(), key=lambda recipe: SUBJECTS.index(recipe.subject))
     if out.as_json:
-        out.document({"recipes": [_told(each) for each in recipes]})
-    for subject in dict.fromkeys(each.subject for each in recipes):
+        out.document({"recipes": [_document(recipe) for recipe in recipes]})
+    for subject, group in groupby(recipes, key=lambda recipe: recipe.subject):
         out.line()
         out.line(subject)
-        for each in recipes:
-            if each.subject == subject:
-                inputs = ", ".join(
-                    f"{name}{'' if wanted.needed else '?'}" for name, wanted in each.inputs.items()
-                )
-                out.line(f"  {each.name:28} {each.title}  ({inputs})")
+        for recipe in group:
+            inputs = ", ".join(
+                f"{name}{'' if value.needed else '?'}" for name, value in recipe.inputs.items()
+            )
+            out.line(f"  {recipe.name:28} {recipe.title}  ({inputs})")
     return Exit.DONE
 
 
-def _told(recipe: Recipe) -> dict[str, object]:
+def _document(recipe: Recipe) -> dict[str, object]:
     inputs = {
-        name: {"kind": wanted.kind, "description": wanted.description, "needed": wanted.needed}
-        for name, wanted in recipe.inputs.items()
+        name: {"kind": value.kind, "description": value.description, "needed": value.needed}
+        for name, value in recipe.inputs.items()
     }
-    told = {
+    return {
         "name": recipe.name,
         "title": recipe.title,
         "subject": recipe.subject,
         "description": recipe.description,
-    }
-    return told | {
         "inputs": inputs,
         "examples": list(recipe.examples),
         "changes": recipe.answer is None,
@@ -74,37 +75,45 @@ def _told(recipe: Recipe) -> dict[str, object]:
 
 
 def _show(options: argparse.Namespace, out: Output) -> Exit:
-    out.document(_named(options.name).model_dump(mode="json", exclude_defaults=True))
+    out.document(_find_recipe(options.name).model_dump(mode="json", exclude_defaults=True))
     return Exit.DONE
 
 
-def _named(name: str) -> Recipe:
+def _find_recipe(name: str) -> Recipe:
     from obsidian_agent.errors import did_you_mean
     from obsidian_agent.offline.recipe import packaged, recipe_named
 
-    found = recipe_named(name, packaged())
-    if found is None:
-        near = did_you_mean(name, [each.name for each in packaged()])
+    recipe = recipe_named(name, packaged())
+    if recipe is None:
+        suggestion = did_you_mean(name, [known.name for known in packaged()])
         raise ConfigError(
-            f"There is no recipe “{name}”.{near}",
+            f"There is no recipe “{name}”.{suggestion}",
             code="RECIPE_NOT_FOUND",
             hint="See: obsidian-agent recipe list.",
         )
-    return found
+    return recipe
 
 
 def _run(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
-    from obsidian_agent.cli.report import answered, dry_run, needs_input, refuse, run_document
+    from obsidian_agent.cli.report import (
+        RunRequest,
+        answered,
+        dry_run,
+        needs_input,
+        refuse,
+        run_plan,
+    )
 
-    recipe = _named(options.name)
+    recipe = _find_recipe(options.name)
     session = open_session(options)
     event = session.offline.turn(session.request("")).propose(recipe, parameters(options))
     match event:
         case PlanReady(plan=plan) if options.dry_run:
             return dry_run(session, plan.to_json(), {}, out)
         case PlanReady(plan=plan):
-            return run_document(session, plan.to_json(), {}, options.yes, out)
+            request = RunRequest(document=plan.to_json(), values={}, yes=options.yes)
+            return run_plan(session, request, out)
         case Answer():
             return answered(event, out)
         case NeedsInput(message=message, missing=missing):
@@ -112,4 +121,4 @@ def _run(options: argparse.Namespace, out: Output) -> Exit:
         case TurnFailed(problem=problem, problems=problems):
             return refuse(problems or (problem,), out)
         case _:
-            raise TypeError(f"nothing that comes of a recipe: {event!r}")
+            raise TypeError(f"unexpected result of a recipe: {event!r}")

@@ -1,4 +1,4 @@
-"""A plan on its way on the command line: preview, approval, run, and what people and programs read of it."""
+"""Running a plan from the command line: preview, approval, run, and the output of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.findings import findings
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
 from obsidian_agent.cli.output import Output, Stream, on_terminal, progress
-from obsidian_agent.dataclass import fields, replace
+from obsidian_agent.dataclass import dataclass, field, fields, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, change_document, preview_document, rejected_document
@@ -32,153 +32,199 @@ from obsidian_agent.services.session import Session
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.vault.views.changes import NetChange
 
+MAX_PATHS: Final = 3
+"""Paths that one sentence lists."""
 
-def run_document(
-    session: Session,
-    document: object,
-    values: Mapping[str, Any],
-    yes: bool,
-    out: Output,
-    *,
-    expect_hash: str | None = None,
-    instruction: str | None = None,
-    agent: str = "",
-    tried: Preview | None = None,
-) -> Exit:
-    """Preview a plan document (made by `agent`, who `tried` it just now), have it approved, execute it, print the result.
+_SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}
 
-    What stands behind a command is a stage of its own: previewed when that has run, and asked about; `--yes` covers it where it is as expected.
-    `--yes` never covers text of notes that `share_deny` names on its way to another place.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A plan document to run, with its parameters."""
+
+    document: object
+    values: Mapping[str, Any]
+    yes: bool
+    """Whether `--yes` approves the plan in advance."""
+    expect_hash: str | None = None
+    """The only hash of a plan that may run."""
+    instruction: str | None = None
+    agent: str = ""
+    """The agent that made the plan."""
+    tried: Preview | None = None
+    """The preview that the planner made of this document."""
+
+
+@dataclass(slots=True)
+class _StagedRun:
+    """A run in one or more stages: steps that depend on a command are previewed after it has run.
+
+    Each stage is approved on its own. `--yes` covers a later stage if its preview is the expected
+    one. It never covers text of notes under `share_deny` that the plan puts elsewhere.
     """
+
+    session: Session
+    request: RunRequest
+    out: Output
+    results: list[ExecutionResult] = field(default_factory=list)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    """The outputs of the steps of past stages."""
+    start: datetime | None = None
     expected: Preview | None = None
-    past: list[ExecutionResult] = []
-    done: dict[str, Any] = {}
-    began: datetime | None = None
-    while True:
-        try:
-            ready = session.plans.dry_run(
-                document,
-                values,
-                PreviewOptions(
-                    instruction=instruction,
-                    done=done,
-                    now=began,
-                    agent=agent,
-                    tried=None if past else tried,
-                ),
-            )
-            following = (
-                session.plans.expected(ready, document, values)
-                if ready.deferred and ready.valid
-                else None
-            )
-        except MissingInput as error:
-            return needs_input(error.message, out, missing=error.missing)
-        except PlanError as error:
-            return (
-                _ended(past, Problem(error.code, error.message), out)
-                if past
-                else refuse(error.problems, out)
-            )
-        if not ready.valid:
-            if past:
-                return _ended(past, ready.errors[0], out)
-            return refuse(ready.errors, out, warnings=ready.warnings, total=len(ready.instances))
-        if expect_hash is not None and not past and ready.plan_hash != expect_hash:
-            stale = Problem(
+    """The preview of the next stage, made before the last one ran."""
+
+    def run(self) -> Exit:
+        """Run all stages and print the result."""
+        while True:
+            try:
+                preview = self._preview()
+                following = self._following(preview)
+            except MissingInput as error:
+                return needs_input(error.message, self.out, missing=error.missing)
+            except PlanError as error:
+                if self.results:
+                    return self._end(Problem(error.code, error.message))
+                return refuse(error.problems, self.out)
+            if not preview.valid:
+                return self._refuse_invalid(preview)
+            problem = self._conflict(preview)
+            if problem is not None:
+                return self._stop(preview, problem)
+            is_covered = self.request.yes and not preview.discloses
+            if not is_covered and not _approved(self.session, preview, self.out):
+                return self._stop(preview, Problem("NOT_APPROVED", _not_approved(preview)))
+            result = self._apply(preview, is_covered)
+            if not preview.deferred or not result.success:
+                if result.success:
+                    print_findings(preview, result.outputs, self.out)
+                return finish(_joined([*self.results, result]), self.out)
+            self.results.append(result)
+            self.start = preview.context.now
+            self.outputs = {
+                step: output
+                for step, output in result.outputs.items()
+                if step not in preview.deferred
+            }
+            self.expected = following
+
+    def _preview(self) -> Preview:
+        options = PreviewOptions(
+            instruction=self.request.instruction,
+            done=self.outputs,
+            now=self.start,
+            agent=self.request.agent,
+            tried=None if self.results else self.request.tried,
+        )
+        return self.session.plans.dry_run(self.request.document, self.request.values, options)
+
+    def _following(self, preview: Preview) -> Preview | None:
+        """Return the preview of the next stage if the commands of this one change nothing."""
+        if not preview.deferred or not preview.valid:
+            return None
+        return self.session.plans.expected(preview, self.request.document, self.request.values)
+
+    def _conflict(self, preview: Preview) -> Problem | None:
+        """Return the reason why this is not the plan that was approved in advance."""
+        expect_hash = self.request.expect_hash
+        if not self.results:
+            if expect_hash is None or preview.plan_hash == expect_hash:
+                return None
+            return Problem(
                 "CONFLICT",
-                f"The plan now does something else than what was approved: its hash is {ready.plan_hash}.",
+                f"The plan no longer does what was approved: its hash is now {preview.plan_hash}.",
             )
-            return finish(
-                ExecutionResult(
-                    None,
-                    "conflict",
-                    False,
-                    "refused",
-                    total_steps=len(ready.instances),
-                    errors=(stale,),
-                ),
-                out,
-            )
-        if past and yes and (expected is None or expected.plan_hash != ready.plan_hash):
-            return _ended(
-                past,
-                Problem(
-                    "CONFLICT",
-                    f"After {', '.join(done)} the rest of the plan is no longer what --yes covered.",
-                ),
-                out,
-            )
-        covered = yes and not ready.discloses
-        if not covered and not _approved(session, ready, out):
-            not_approved = Problem("NOT_APPROVED", _not_approved(ready))
-            if past:
-                return _ended(past, not_approved, out)
-            return finish(
-                ExecutionResult(
-                    None,
-                    "refused",
-                    False,
-                    "refused",
-                    total_steps=len(ready.instances),
-                    errors=(not_approved,),
-                ),
-                out,
-            )
-        with interruptible() as cancel, progress("Applying", out) as show:
-            result = session.plans.apply(
-                ready,
-                partial(_tell, show=show, out=out),
+        if not self.request.yes:
+            return None
+        if self.expected is not None and self.expected.plan_hash == preview.plan_hash:
+            return None
+        steps = ", ".join(self.outputs)
+        return Problem(
+            "CONFLICT", f"After {steps} the rest of the plan differs from what --yes covered."
+        )
+
+    def _apply(self, preview: Preview, is_covered: bool) -> ExecutionResult:
+        with interruptible() as cancel, progress("Applying", self.out) as update:
+            return self.session.plans.apply(
+                preview,
+                partial(_report_event, update=update, out=self.out),
                 cancel,
-                "options" if covered else "person",
+                "options" if is_covered else "person",
             )
-        if not ready.deferred or not result.success:
-            break
-        past.append(result)
-        began = ready.context.now
-        done = {
-            step: output for step, output in result.outputs.items() if step not in ready.deferred
-        }
-        expected = following
-    if result.success:
-        show_findings(ready, result.outputs, out)
-    return finish(_joined([*past, result]), out)
+
+    def _refuse_invalid(self, preview: Preview) -> Exit:
+        if self.results:
+            return self._end(preview.errors[0])
+        return refuse(
+            preview.errors,
+            self.out,
+            warnings=preview.warnings,
+            total=len(preview.instances),
+        )
+
+    def _stop(self, preview: Preview, problem: Problem) -> Exit:
+        """Print the result of a run whose current stage does not start."""
+        if self.results:
+            return self._end(problem)
+        result = ExecutionResult(
+            run_id=None,
+            status="conflict" if problem.code == "CONFLICT" else "refused",
+            success=False,
+            outcome="refused",
+            total_steps=len(preview.instances),
+            errors=(problem,),
+        )
+        return finish(result, self.out)
+
+    def _end(self, problem: Problem) -> Exit:
+        """Print the result of a run that ends after some of its stages."""
+        status: RunStatus = "conflict" if problem.code == "CONFLICT" else "stopped"
+        previous = self.results[-1]
+        last = ExecutionResult(
+            run_id=previous.run_id,
+            status=status,
+            success=False,
+            outcome="error",
+            errors=(problem,),
+            outputs=previous.outputs,
+        )
+        joined = _joined([*self.results, last])
+        return finish(replace(joined, undo_available=previous.undo_available), self.out)
 
 
-def _ended(past: Sequence[ExecutionResult], problem: Problem, out: Output) -> Exit:
-    """Print the result of a plan whose later stages are not run."""
-    status: RunStatus = "conflict" if problem.code == "CONFLICT" else "stopped"
-    last = ExecutionResult(
-        past[-1].run_id, status, False, "error", errors=(problem,), outputs=past[-1].outputs
-    )
-    return finish(replace(_joined([*past, last]), undo_available=past[-1].undo_available), out)
+def run_plan(session: Session, request: RunRequest, out: Output) -> Exit:
+    """Preview a plan, have it approved, execute it and print the result."""
+    return _StagedRun(session, request, out).run()
 
 
 def _joined(stages: Sequence[ExecutionResult]) -> ExecutionResult:
-    """The result of all stages: how the last one ended, with what all of them did."""
-    effects = Effects(
-        *(
-            tuple(sorted({each for stage in stages for each in getattr(stage.effects, item.name)}))
-            for item in fields(Effects)
+    """Return the result of the last stage, with the steps, warnings and effects of all stages."""
+    if len(stages) == 1:
+        return stages[0]
+    effects = {
+        item.name: tuple(
+            sorted({effect for stage in stages for effect in getattr(stage.effects, item.name)})
         )
-    )
+        for item in fields(Effects)
+    }
     return replace(
         stages[-1],
         completed_steps=sum(stage.completed_steps for stage in stages),
         total_steps=max(stage.total_steps for stage in stages),
         warnings=tuple(warning for stage in stages for warning in stage.warnings),
-        effects=effects if len(stages) > 1 else stages[-1].effects,
+        effects=Effects(**effects),
     )
 
 
 def dry_run(session: Session, document: object, values: Mapping[str, Any], out: Output) -> Exit:
-    """Preview a plan document and run nothing."""
+    """Print the preview of a plan document. Nothing is run."""
     try:
-        ready = session.plans.dry_run(document, values)
+        preview = session.plans.dry_run(document, values)
     except PlanError as error:
         return _reject(error, out)
-    shown = show_preview(session, ready, out)
-    return of_problems(ready.errors) if not ready.valid else Exit.DONE if shown else Exit.CONFLICT
+    is_complete = print_preview(session, preview, out)
+    if not preview.valid:
+        return of_problems(preview.errors)
+    return Exit.DONE if is_complete else Exit.CONFLICT
 
 
 def refuse(
@@ -188,9 +234,15 @@ def refuse(
     warnings: tuple[Problem, ...] = (),
     total: int = 0,
 ) -> Exit:
-    """Print a result that says why nothing was run."""
+    """Print the result of a plan that was not run because of problems."""
     result = ExecutionResult(
-        None, "refused", False, "refused", total_steps=total, errors=problems, warnings=warnings
+        run_id=None,
+        status="refused",
+        success=False,
+        outcome="refused",
+        total_steps=total,
+        errors=problems,
+        warnings=warnings,
     )
     if not out.as_json or not problems:
         return finish(result, out)
@@ -199,7 +251,7 @@ def refuse(
 
 
 def finish(result: ExecutionResult, out: Output) -> Exit:
-    """Print a result and answer its exit code."""
+    """Print the result of a run and return its exit code."""
     if out.as_json:
         out.document(result_document(result))
     else:
@@ -216,26 +268,32 @@ def needs_input(
     missing: tuple[str, ...] = (),
     candidates: tuple[Candidate, ...] = (),
 ) -> Exit:
-    """Say what a person must decide first. Nothing was run."""
+    """Print what the user must choose or add before anything is run."""
     if out.as_json:
         result = ExecutionResult(
-            None, "refused", False, "needs-input", errors=(Problem("NEEDS_INPUT", message),)
+            run_id=None,
+            status="refused",
+            success=False,
+            outcome="needs-input",
+            errors=(Problem("NEEDS_INPUT", message),),
         )
-        found = [candidate_document(candidate) for candidate in candidates]
-        out.document(
-            result_document(result)
-            | {"message": message, "missing": list(missing), "candidates": found}
-        )
+        details = {
+            "message": message,
+            "missing": list(missing),
+            "candidates": [candidate_document(candidate) for candidate in candidates],
+        }
+        out.document(result_document(result) | details)
         return Exit.NOT_APPROVED
     out.line(message)
-    show_candidates(candidates, out)
-    for name in missing if not candidates else ():
-        out.line(f"- missing: {name} (give it with --param {name}=…)")
+    print_candidates(candidates, out)
+    if not candidates:
+        for name in missing:
+            out.line(f"- missing: {name} (add --param {name}=…)")
     return Exit.NOT_APPROVED
 
 
-def show_candidates(candidates: Iterable[Candidate], out: Output) -> None:
-    """What may be meant, numbered: its values, what is missing, what speaks against it; and how one is taken."""
+def print_candidates(candidates: Iterable[Candidate], out: Output) -> None:
+    """Print numbered candidates, and how to choose one."""
     number = 0
     for number, candidate in enumerate(candidates, 1):
         values = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
@@ -246,96 +304,96 @@ def show_candidates(candidates: Iterable[Candidate], out: Output) -> None:
             out.line(f"   {candidate.doubt}")
     if number:
         out.line(
-            "Take one with --pick N, and give what is missing with --param NAME=VALUE. All there is: obsidian-agent recipe list"
+            "Choose one with --pick N, and add missing values with --param NAME=VALUE. "
+            "All recipes: obsidian-agent recipe list"
         )
 
 
 def answered(event: Answer, out: Output) -> Exit:
-    """Print an answer in place of a result: nothing was to be done."""
+    """Print an answer. No run was needed."""
     if out.as_json:
-        result = result_document(ExecutionResult(None, "done", True, "done"))
-        out.document(result | {"answer": event.text, "sources": list(event.sources)})
+        result = ExecutionResult(run_id=None, status="done", success=True, outcome="done")
+        answer = {"answer": event.text, "sources": list(event.sources)}
+        out.document(result_document(result) | answer)
     out.answer(event.text)
     return Exit.DONE
 
 
-def show_preview(session: Session, ready: Preview, out: Output) -> bool:
-    """The whole preview with every diff, each made when it is written; whether all files were still there for that as they were read."""
-    changed: list[Problem] = []
+def print_preview(session: Session, preview: Preview, out: Output) -> bool:
+    """Print the whole preview. Each diff is computed when it is written.
 
-    def diff(change: NetChange) -> str:
+    Return False if a file changed before its diff was computed.
+    """
+    problems: list[Problem] = []
+
+    def diff_of(change: NetChange) -> str:
         try:
             return session.plans.diff(change)
         except VaultError as error:
-            changed.append(error.problem())
+            problems.append(error.problem())
             return ""
 
-    changes = ready.change_set.changes
+    changes = preview.change_set.changes
     if out.as_json:
-        out.document(
-            preview_document(
-                ready,
-                Stream(change_document(change, diff(change)) for change in changes)
-                if changes
-                else [],
-            )
-        )
+        documents: list[Any] = []
+        if changes:
+            documents = Stream(change_document(change, diff_of(change)) for change in changes)
+        out.document(preview_document(preview, documents))
     else:
-        out.problems((*ready.warnings, *ready.errors))
-        _show_changes(ready, diff, out)
-        if ready.valid:
-            show_findings(ready, ready.outputs, out)
-    out.problems(changed)
-    return not changed
+        out.problems((*preview.warnings, *preview.errors))
+        _print_changes(preview, diff_of, out)
+        if preview.valid:
+            print_findings(preview, preview.outputs, out)
+    out.problems(problems)
+    return not problems
 
 
-def show_findings(approved: Preview, outputs: Mapping[str, Any], out: Output) -> None:
-    """What a plan that only reads has found."""
-    for what, lines in findings(approved, outputs):
-        out.line(f"{what}:")
+def print_findings(approved: Preview, outputs: Mapping[str, Any], out: Output) -> None:
+    """Print the outputs of a plan that only reads."""
+    for title, lines in findings(approved, outputs):
+        out.line(f"{title}:")
         out.text("\n".join(lines))
 
 
 def _reject(error: PlanError, out: Output) -> Exit:
-    """Print a preview that says why there is nothing to show."""
+    """Print the problems of a plan that has no preview."""
     if not out.as_json:
         out.problems(error.problems)
     elif isinstance(error, MissingInput):
-        out.document(
-            rejected_document(error.problems)
-            | {"outcome": "needs-input", "missing": list(error.missing)}
-        )
+        details = {"outcome": "needs-input", "missing": list(error.missing)}
+        out.document(rejected_document(error.problems) | details)
     else:
         out.document(rejected_document(error.problems))
     return Exit.NOT_APPROVED if isinstance(error, MissingInput) else of_problems(error.problems)
 
 
-def _approved(session: Session, ready: Preview, out: Output) -> bool:
-    """Show the preview and ask on the terminal; without one the answer is no."""
-    if not out.as_json and show_preview(session, ready, out) and on_terminal(sys.stdin):
-        agreed = out.agreed("Do this? Type yes: ")
-        if not agreed:
-            session.plans.reject(ready)
-        return agreed
-    way = "" if ready.discloses else "add --yes, or "
-    out.note(f"Not approved: {way}run it in a terminal to be asked.")
+def _approved(session: Session, preview: Preview, out: Output) -> bool:
+    """Print the preview and ask on the terminal. Without a terminal the answer is no."""
+    if not out.as_json and print_preview(session, preview, out) and on_terminal(sys.stdin):
+        approved = out.agreed("Do this? Type yes: ")
+        if not approved:
+            session.plans.reject(preview)
+        return approved
+    option = "" if preview.discloses else "add --yes, or "
+    out.note(f"Not approved: {option}run it in a terminal to be asked.")
     return False
 
 
-def _not_approved(ready: Preview) -> str:
-    """Return why a plan does not run. `--yes` does not cover every plan."""
-    places = [flag.path or "" for flag in ready.flags if flag.kind == "deniedText"]
-    if not places:
+def _not_approved(preview: Preview) -> str:
+    """Return why a plan was not approved. `--yes` does not cover every plan."""
+    paths = [flag.path or "" for flag in preview.flags if flag.kind == "deniedText"]
+    if not paths:
         return "The plan was not approved."
-    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-    text = f"it puts text of notes that share_deny names into {', '.join(places[:3])}{more}"
-    return f"The plan was not approved: {text}, which --yes never covers."
+    names = ", ".join(paths[:MAX_PATHS])
+    if len(paths) > MAX_PATHS:
+        names = f"{names} and {len(paths) - MAX_PATHS} more"
+    return (
+        "The plan was not approved: it puts text of notes under share_deny into "
+        f"{names}, which --yes never covers."
+    )
 
 
-_SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}
-
-
-def _show_changes(preview: Preview, diff_of: Callable[[NetChange], str], out: Output) -> None:
+def _print_changes(preview: Preview, diff_of: Callable[[NetChange], str], out: Output) -> None:
     out.line(f"Goal: {preview.plan.goal}")
     out.line(f"Risk: {preview.risk.value}")
     for text in preview.plan.assumptions:
@@ -344,27 +402,26 @@ def _show_changes(preview: Preview, diff_of: Callable[[NetChange], str], out: Ou
         out.line(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}")
     out.line()
     for change in preview.change_set.changes:
+        kind = "new folder" if change.kind == "mkdir" else change.kind
+        path = f"{change.path}/" if change.folder else f"{change.path}"
         target = f" -> {change.new_path}" if change.new_path is not None else ""
-        what = "new folder" if change.kind == "mkdir" else change.kind
-        out.line(
-            f"{_SIGNS[change.kind]} {what} {change.path}{'/' if change.folder else ''}{target}"
-        )
+        out.line(f"{_SIGNS[change.kind]} {kind} {path}{target}")
         if diff := diff_of(change):
             out.diff(diff.rstrip("\n"))
     if not preview.change_set.changes:
         out.line("Nothing would change.")
 
 
-def _left_lines(left: Effects) -> Iterator[str]:
+def _remaining_lines(remaining: Effects) -> Iterator[str]:
     """Yield the changes of the approved plan that the run did not make."""
-    if not left.anything:
+    if not remaining.anything:
         return
-    yield f"Left: {counted(left.files, 'file')}"
-    yield from (f"  create {path}" for path in left.created)
-    yield from (f"  modify {path}" for path in left.modified)
-    yield from (f"  move to .trash {path}" for path in left.deleted)
-    yield from (f"  rename {old} -> {new}" for old, new in left.renamed)
-    yield from (f"  run {command}" for command in left.commands)
+    yield f"Not done: {counted(remaining.files, 'file')}"
+    yield from (f"  create {path}" for path in remaining.created)
+    yield from (f"  modify {path}" for path in remaining.modified)
+    yield from (f"  move to .trash {path}" for path in remaining.deleted)
+    yield from (f"  rename {old} -> {new}" for old, new in remaining.renamed)
+    yield from (f"  run {command}" for command in remaining.commands)
 
 
 def _result_lines(result: ExecutionResult) -> Iterator[str]:
@@ -377,24 +434,24 @@ def _result_lines(result: ExecutionResult) -> Iterator[str]:
         (len(effects.folders), "new folder" if len(effects.folders) == 1 else "new folders"),
         (len(effects.commands), "command run" if len(effects.commands) == 1 else "commands run"),
     ]
-    told = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing changed"
-    yield f"{result.status}: {result.completed_steps} of {counted(result.total_steps, 'step')}, {told}."
-    yield from _left_lines(result.remaining)
+    changes = ", ".join(f"{count} {effect}" for count, effect in counts if count)
+    steps = f"{result.completed_steps} of {counted(result.total_steps, 'step')}"
+    yield f"{result.status}: {steps}, {changes or 'nothing changed'}."
+    yield from _remaining_lines(result.remaining)
     if result.undo_available:
         yield f"Undo with: obsidian-agent undo {result.run_id}"
 
 
-def _tell(event: RunEvent, show: Callable[[int, int], None], out: Output) -> None:
+def _report_event(event: RunEvent, update: Callable[[int, int], None], out: Output) -> None:
     match event:
         case StepFinished() | StepSkipped():
-            show(event.completed, event.total)
+            update(event.completed, event.total)
             if out.verbose:
-                skipped = (
-                    f"skipped: {event.reason}"
-                    if isinstance(event, StepSkipped)
-                    else " ".join(event.paths)
-                )
-                out.note(f"{event.completed}/{event.total} {event.instance} {skipped}")
+                if isinstance(event, StepSkipped):
+                    detail = f"skipped: {event.reason}"
+                else:
+                    detail = " ".join(event.paths)
+                out.note(f"{event.completed}/{event.total} {event.instance} {detail}")
         case StepFailed() if out.verbose:
             out.note(f"{event.instance} failed: {event.problem.message}")
         case _:

@@ -1,4 +1,4 @@
-"""`threads`: the conversations of a vault, as files in the state folder; listed, searched, shown, renamed, deleted."""
+"""`threads`: list, search, print, rename and delete the conversations of a vault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from obsidian_agent.cli.parser import Commands, actions, approval
 from obsidian_agent.cli.session_factory import wiring_of
 
 if TYPE_CHECKING:
-    from obsidian_agent.threads.log_store import ThreadStore, ThreadSummary
+    from obsidian_agent.threads.log_store import ThreadHit, ThreadStore, ThreadSummary
 
 
 def arguments(commands: Commands) -> None:
@@ -22,17 +22,17 @@ def arguments(commands: Commands) -> None:
         examples=["threads --vault ~/Notes", "threads --search cheese", "threads show ID"],
     )
     command.add_argument(
-        "--search", metavar="WORDS", help="only those whose title or words hold all of these"
+        "--search", metavar="WORDS", help="only conversations that contain all of these words"
     )
     action = actions(command, required=False)
-    action.add("list", _list, summary="all of them")
-    action.add("show", _show, summary="what was said").add_argument("id", metavar="ID")
-    command = action.add("rename", _rename, summary="give it another title")
+    action.add("list", _list, summary="list all conversations")
+    action.add("show", _show, summary="print a conversation").add_argument("id", metavar="ID")
+    command = action.add("rename", _rename, summary="change the title of a conversation")
     command.add_argument("id", metavar="ID")
     command.add_argument("title", metavar="TITLE")
-    command = action.add("delete", _delete, summary="remove it for good")
+    command = action.add("delete", _delete, summary="delete a conversation permanently")
     command.add_argument("id", metavar="ID")
-    approval(command, "don't ask")
+    approval(command)
 
 
 def _store(options: argparse.Namespace) -> ThreadStore:
@@ -47,32 +47,39 @@ def _document(thread: ThreadSummary) -> dict[str, Any]:
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:
-    from obsidian_agent.threads.log_store import ThreadHit
-
     store, query = _store(options), options.search
-    hits = store.search(query) if query else [ThreadHit(each, ()) for each in store.summaries()]
+    hits = store.search(query) if query else _all(store)
     if out.as_json:
-        found = [
+        documents = [
             _document(hit.thread) | ({"lines": list(hit.lines)} if query else {}) for hit in hits
         ]
-        out.document({"threads": found})
+        out.document({"threads": documents})
     for hit in hits:
         thread = hit.thread
-        out.line(
-            f"{thread.id}  {thread.updated[:16].replace('T', ' ')}  {thread.count:4}  {thread.title}"
-        )
+        out.line(f"{thread.id}  {_time(thread.updated)}  {thread.count:4}  {thread.title}")
         for line in hit.lines:
             out.line(f"    {line}")
     if not hits:
-        out.line("Nothing found." if query else "No conversations yet.")
+        out.line("No conversation matches." if query else "No conversations yet.")
     return Exit.DONE
+
+
+def _all(store: ThreadStore) -> list[ThreadHit]:
+    from obsidian_agent.threads.log_store import ThreadHit
+
+    return [ThreadHit(thread, ()) for thread in store.summaries()]
+
+
+def _time(text: str) -> str:
+    """Shorten an ISO time to minutes."""
+    return text[:16].replace("T", " ")
 
 
 def _show(options: argparse.Namespace, out: Output) -> Exit:
     thread = _store(options).load(options.id)
     if out.as_json:
-        said = [
-            {"role": each.role, "text": each.text, "time": each.time} for each in thread.entries
+        messages = [
+            {"role": entry.role, "text": entry.text, "time": entry.time} for entry in thread.entries
         ]
         out.document(
             {
@@ -80,14 +87,14 @@ def _show(options: argparse.Namespace, out: Output) -> Exit:
                 "title": thread.title,
                 "created": thread.created,
                 "updated": thread.updated,
-                "said": said,
+                "said": messages,
             }
         )
     out.line(f"# {thread.title}")
-    for each in thread.entries:
+    for entry in thread.entries:
         out.line()
-        out.line(f"[{each.time[:16].replace('T', ' ')}] {each.role}")
-        out.answer(each.text)
+        out.line(f"[{_time(entry.time)}] {entry.role}")
+        out.answer(entry.text)
     return Exit.DONE
 
 
@@ -102,7 +109,7 @@ def _rename(options: argparse.Namespace, out: Output) -> Exit:
 def _delete(options: argparse.Namespace, out: Output) -> Exit:
     store = _store(options)
     thread = store.load(options.id)
-    if not out.confirmed(f"Delete “{thread.title}” for good?", options.yes):
+    if not out.confirmed(f"Delete “{thread.title}” permanently?", options.yes):
         return Exit.NOT_APPROVED
     deleted = store.delete(options.id)
     if out.as_json:
