@@ -11,7 +11,6 @@ from bench.reading import CHECKS, PACKAGE, Location, locations
 PENDING = {
     "app_services",
     "bootstrap",
-    "cli",
     "dataclass",
     "journal",
     "providers",

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, progress
 from obsidian_agent.cli.parser import Commands, UsageError
-from obsidian_agent.cli.session_factory import moment, open_vault
+from obsidian_agent.cli.session_factory import open_vault, parse_now
 
 if TYPE_CHECKING:
     from obsidian_agent.health.finding import HealthFinding, HealthReport
 
-_SHOWN = 20
+MAX_FINDINGS = 20
+"""Findings of one kind that are listed without --all or --only."""
 
 
 def arguments(commands: Commands) -> None:
@@ -63,7 +64,7 @@ def health_command(options: argparse.Namespace, out: Output) -> Exit:
     if options.ignore or options.unignore:
         with open_vault(options) as store:
             return _change_ignored(HealthRecord(state, store), options, out)
-    now = moment(options.now) or datetime.now().astimezone()
+    now = parse_now(options.now) or datetime.now().astimezone()
     with index_keeper(options, out) as keeper, progress("Examining", out) as show:
         index = keeper.refresh()
         record = HealthRecord(state, keeper.store)
@@ -132,7 +133,7 @@ def _print(
         )
         certain = f", {repairs} with a repair" if repairs else ""
         out.line(f"{kind}  {len(findings)}{certain}")
-        listed = findings if options.all or options.only else findings[:_SHOWN]
+        listed = findings if options.all or options.only else findings[:MAX_FINDINGS]
         for finding in listed:
             out.line(f"  {_line(finding)}")
         if len(listed) < len(findings):
@@ -140,21 +141,20 @@ def _print(
     total = len(report.findings)
     ignored = f" {report.ignored} are ignored." if report.ignored else ""
     if not total:
-        out.line(f"Nothing was found.{ignored}")
+        out.line(f"No findings.{ignored}")
         return
     change = total - trend[-1][1] if trend and not options.only else 0
-    since = (
-        f" {abs(change)} {'more' if change > 0 else 'fewer'} than on {trend[-1][0]}."
-        if change
-        else ""
-    )
+    since = ""
+    if change:
+        comparison = "more" if change > 0 else "fewer"
+        since = f" {abs(change)} {comparison} than on {trend[-1][0]}."
     out.line(f"{total} findings.{since}{ignored}")
 
 
 def _line(finding: HealthFinding) -> str:
-    place = finding.path if finding.line is None else f"{finding.path}:{finding.line}"
+    location = finding.path if finding.line is None else f"{finding.path}:{finding.line}"
     evidence = f" ({finding.evidence})" if finding.evidence else ""
     repair = ""
     if finding.repair is not None and finding.repair.preselected:
         repair = f"  {finding.repair.choices[0].title}"
-    return f"{finding.id}  {place}  {finding.text}{repair}{evidence}"
+    return f"{finding.id}  {location}  {finding.text}{repair}{evidence}"
