@@ -32,7 +32,7 @@ def test_installing_copies_the_plugin_and_enables_nothing(
 ) -> None:
     before = files_of(vault)
     assert main(["companion", "install", "--vault", str(vault), "--yes"]) == 0
-    assert "Two clicks are left" in capsys.readouterr().out
+    assert "Two steps are left" in capsys.readouterr().out
     added = files_of(vault).keys() - before.keys()
     assert added == {f".obsidian/{PLUGIN}/main.js", f".obsidian/{PLUGIN}/manifest.json"}
     manifest = json.loads((vault / ".obsidian" / PLUGIN / "manifest.json").read_bytes())

@@ -322,7 +322,7 @@ def test_plan_parse_says_what_was_mended_and_asks_no_permission(
     assert main(["plan", "--parse", write(f"```\n{json.dumps(document)}\n```"), "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["steps"][0]["tool"] == "vault.delete"
-    assert "mended" in captured.err
+    assert "repaired" in captured.err
 
 
 def test_rename_is_a_plan_of_one_step_and_its_names_are_taken_literally(

@@ -105,7 +105,7 @@ def test_what_is_found_says_what_the_vault_has(search: Any, tmp_path: Path) -> N
 def test_for_people_it_is_plain_and_harmless(search: Any) -> None:
     code, out, err = search("kanban")
     assert code == 0
-    assert out.splitlines()[0].startswith("Kanban (installed, switched off):")
+    assert out.splitlines()[0].startswith("Kanban (installed, disabled):")
     assert "\x1b" not in out
     assert "https://github.com/k/kanban" in out
     assert "Settings" not in err

@@ -413,8 +413,8 @@ WAYS: Sequence[Callable[[Desk, dict[str, Any]], str]] = [
 @pytest.mark.parametrize(
     ("tool", "path", "named"),
     [
-        ("commands.run", "daily-notes", "allow_commands and commands_allow do not"),
-        ("vault.delete", "Open/a.md", "allow_deletes does not"),
+        ("commands.run", "daily-notes", "ignores allow_commands and commands_allow"),
+        ("vault.delete", "Open/a.md", "ignores allow_deletes"),
         (CREATE, "Open/new.md", ""),
     ],
 )
