@@ -63,6 +63,8 @@ COMMANDS: Final = {
     "recover": Subcommand("recover", "finish or roll back a run that a crash interrupted"),
     "audit": Subcommand("audit", "list changes to the vault and everything sent to models"),
     "macro": Subcommand("macro", "saved plans: list, run, save, show, …"),
+    "rule": Subcommand("rule", "rules that let plans wait: add, list, test, run, remove"),
+    "schedule": Subcommand("schedule", "a timer for the rules: install, status, remove"),
     "recipe": Subcommand(
         "recipe", "built-in plans with parameters, without a model: list, show, run"
     ),

@@ -1,0 +1,162 @@
+"""`rule …`: rules that let plans wait, at a time or when their result would be new."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import Commands, actions, approval
+from obsidian_agent.cli.session_factory import moment, open_session, parameters, wiring_of
+from obsidian_agent.terminal_text import counted
+
+if TYPE_CHECKING:
+    from obsidian_agent.services.rules import RuleRunner, RuleStore
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command and of its actions."""
+    examples = [
+        "rule add 'Inbox zero' --notes 'tag:#done' --recipe move --param folder=Archive",
+        "rule add 'Roll over' --at '0 7 * * *' --recipe roll-over-tasks",
+        "rule test 'Inbox zero'",
+        "rule run",
+    ]
+    action = actions(commands.add("rule", None, examples=examples))
+    command = action.add("add", _add, summary="add a rule, or replace the one of this name")
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("--notes", default="", metavar="QUERY", help="when these notes change")
+    command.add_argument("--at", default="", metavar="CRON", help="five fields, as 0 7 * * mon-fri")
+    command.add_argument("--recipe", default="", metavar="RECIPE")
+    command.add_argument("--macro", default="", metavar="MACRO")
+    command.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="a value (repeat)"
+    )
+    command.add_argument("--now", metavar="ISO", help="the time it is")
+    action.add("list", _list, summary="the rules of the vault")
+    command = action.add("test", _test, summary="what a rule would have proposed in 30 days")
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("--now", metavar="ISO", help="the time it is")
+    command = action.add("run", _run, summary="look at the rules that are due; plans wait")
+    command.add_argument("name", nargs="?", metavar="NAME", help="only this rule, due or not")
+    command.add_argument("--now", metavar="ISO", help="the time it is")
+    command = action.add("remove", _remove, summary="remove a rule")
+    command.add_argument("name", metavar="NAME")
+    approval(command)
+
+
+def _store(options: argparse.Namespace) -> RuleStore:
+    from obsidian_agent.bootstrap import proposals_folder
+    from obsidian_agent.services.rules import RuleStore
+
+    return RuleStore(proposals_folder(wiring_of(options)).parent)
+
+
+def _runner(options: argparse.Namespace) -> RuleRunner:
+    from datetime import datetime
+
+    from obsidian_agent.cli.plans import waiting_plans
+    from obsidian_agent.services.rules import RuleRunner, local_zone
+
+    fixed = moment(options.now)
+    zone = local_zone()
+
+    def clock() -> datetime:
+        return fixed or datetime.now(zone)
+
+    return RuleRunner(_store(options), waiting_plans(options), open_session(options), clock)
+
+
+def _add(options: argparse.Namespace, out: Output) -> Exit:
+    from datetime import datetime
+
+    from obsidian_agent.services.rules import Rule, local_zone
+
+    now = moment(options.now) or datetime.now(local_zone())
+    rule = Rule(
+        name=options.name,
+        cron=options.at,
+        notes=options.notes,
+        recipe=options.recipe,
+        macro=options.macro,
+        params=parameters(options),
+        checked=now.isoformat(timespec="seconds"),
+    )
+    _store(options).put(rule)
+    if out.as_json:
+        out.document(rule.to_json())
+    out.line(f"The rule “{rule.name}” is on. It only proposes: see obsidian-agent plans list.")
+    return Exit.DONE
+
+
+def _list(options: argparse.Namespace, out: Output) -> Exit:
+    rules = _store(options).all()
+    if out.as_json:
+        out.document({"rules": [rule.to_json() for rule in rules]})
+    for rule in rules:
+        when = f"at {rule.cron}" if rule.cron else f"when notes change: {rule.notes}"
+        then = rule.recipe or f"macro {rule.macro}"
+        out.line(f"{rule.name}  {when}  {then}")
+    if not rules:
+        out.line("No rules yet.")
+    return Exit.DONE
+
+
+def _test(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.errors import Problem
+
+    rule = _store(options).get(options.name)
+    rows = []
+    for time, preview in _runner(options).trial(rule):
+        when = time.isoformat(timespec="seconds")
+        if isinstance(preview, Problem):
+            rows.append({"time": when, "problem": preview.message})
+        elif changes := len(preview.change_set.changes):
+            rows.append({"time": when, "goal": preview.plan.goal, "changes": changes})
+    if out.as_json:
+        out.document({"proposals": rows})
+    for row in rows:
+        if "problem" in row:
+            out.line(f"{row['time']}  no plan: {row['problem']}")
+        else:
+            out.line(f"{row['time']}  {row['goal']}  {counted(int(row['changes']), 'change')}")
+    if not rows:
+        out.line("The rule would have proposed nothing.")
+    return Exit.DONE
+
+
+def _run(options: argparse.Namespace, out: Output) -> Exit:
+    if options.name is not None:
+        _store(options).get(options.name)
+    outcomes = _runner(options).run(options.name)
+    proposals = [outcome.plan for outcome in outcomes if outcome.plan is not None]
+    if out.as_json:
+        out.document(
+            {
+                "proposals": [
+                    {"id": plan.id, "from": plan.source, "goal": plan.goal, "changes": plan.changes}
+                    for plan in proposals
+                ]
+            }
+        )
+    for outcome in outcomes:
+        text = outcome.reason
+        if outcome.plan is not None:
+            text = f"{outcome.plan.goal}. It waits: obsidian-agent plans run {outcome.plan.id}"
+        out.line(f"{outcome.rule}: {text}")
+    if not outcomes:
+        out.line("No rule is due.")
+    return Exit.DONE
+
+
+def _remove(options: argparse.Namespace, out: Output) -> Exit:
+    store = _store(options)
+    rule = store.get(options.name)
+    if not out.confirmed(f"Remove the rule “{rule.name}”?", options.yes):
+        return Exit.NOT_APPROVED
+    store.remove(rule.name)
+    if out.as_json:
+        out.document({"removed": rule.name})
+    out.line(f"The rule “{rule.name}” is removed.")
+    return Exit.DONE

@@ -1,0 +1,85 @@
+"""`schedule …`: a timer of the system that looks at the vault's rules while no app is open."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import Commands, UsageError, actions, approval, whole_number
+from obsidian_agent.cli.session_factory import open_vault
+
+if TYPE_CHECKING:
+    from obsidian_agent.services.schedule import Timer
+
+_MINUTES = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)
+"""Divisors of an hour, so that a timer runs at equal distances."""
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command and of its actions."""
+    examples = ["schedule install --every 10", "schedule status", "schedule remove"]
+    action = actions(commands.add("schedule", None, examples=examples))
+    command = action.add("install", _install, summary="show a timer for the rules, ask, install it")
+    command.add_argument(
+        "--every", type=whole_number, default=10, metavar="MINUTES", help="default: 10"
+    )
+    approval(command)
+    action.add("status", _status, summary="whether the timer is installed")
+    approval(action.add("remove", _remove, summary="remove the timer"))
+
+
+def _timer(options: argparse.Namespace, minutes: int = 10) -> Timer:
+    from obsidian_agent.services.schedule import timer
+
+    further = []
+    if options.state_dir:
+        further += ["--state-dir", options.state_dir]
+    if options.config:
+        further += ["--config", options.config]
+    with open_vault(options) as store:
+        return timer(store.real_path, further, minutes)
+
+
+def _install(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.services.schedule import install
+
+    if options.every not in _MINUTES:
+        raise UsageError(f"--every takes one of {', '.join(map(str, _MINUTES))}.")
+    timer = _timer(options, options.every)
+    out.line(timer.text)
+    if not out.confirmed("Install this timer?", options.yes):
+        return Exit.NOT_APPROVED
+    install(timer)
+    if out.as_json:
+        out.document({"installed": True, "kind": timer.kind})
+    out.line("Installed. Its rules only propose: see obsidian-agent plans list.")
+    return Exit.DONE
+
+
+def _status(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.services.schedule import is_installed
+
+    timer = _timer(options)
+    installed = is_installed(timer)
+    if out.as_json:
+        out.document({"installed": installed, "kind": timer.kind})
+    out.line(f"A timer ({timer.kind}) is installed." if installed else "No timer is installed.")
+    return Exit.DONE
+
+
+def _remove(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.services.schedule import is_installed, remove
+
+    timer = _timer(options)
+    if not is_installed(timer):
+        out.line("No timer is installed.")
+    elif not out.confirmed("Remove the timer?", options.yes):
+        return Exit.NOT_APPROVED
+    else:
+        remove(timer)
+        out.line("The timer is removed.")
+    if out.as_json:
+        out.document({"installed": False, "kind": timer.kind})
+    return Exit.DONE

@@ -1,0 +1,183 @@
+"""A timer of the system that looks at a vault's rules: systemd, launchd, or cron.
+
+Sources: systemd.timer(5) and systemd.service(5); launchd.plist(5); crontab(5).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import plistlib
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.state_files import replace_file
+
+TimerKind = Literal["systemd", "launchd", "cron"]
+
+_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """A timer for one vault: the files it consists of, or its line of the crontab.
+
+    `start` and `stop` are the commands that make the system notice.
+    """
+
+    kind: TimerKind
+    files: tuple[tuple[Path, str], ...] = ()
+    line: str = ""
+    start: tuple[tuple[str, ...], ...] = ()
+    stop: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The timer as it is shown before it is installed."""
+        parts = [f"# {path}\n{content}" for path, content in self.files]
+        return "\n".join(parts) if parts else f"# crontab\n{self.line}\n"
+
+
+def timer(
+    vault: str,
+    options: Sequence[str],
+    minutes: int,
+    *,
+    platform: str = sys.platform,
+    home: Path | None = None,
+    has_systemd: bool | None = None,
+) -> Timer:
+    """Return the timer that looks at the rules of a vault every `minutes`.
+
+    `options` are further options of the command line. Raises `ConfigError` on systems without one.
+    """
+    home = home or Path.home()
+    command = [sys.executable, "-m", "obsidian_agent", "rule", "run", "--vault", vault, *options]
+    name = f"obsidian-agent-{hashlib.sha256(vault.encode()).hexdigest()[:8]}"
+    if platform == "darwin":
+        return _launchd(name, command, minutes, home)
+    if platform == "win32":
+        raise ConfigError(
+            "Timers are not installed on Windows.",
+            hint=f"Let the task scheduler run: {subprocess.list2cmdline(command)}",
+        )
+    if has_systemd is None:
+        has_systemd = shutil.which("systemctl") is not None
+    return _systemd(name, command, minutes, home) if has_systemd else _cron(name, command, minutes)
+
+
+def _systemd(name: str, command: Sequence[str], minutes: int, home: Path) -> Timer:
+    folder = home / ".config" / "systemd" / "user"
+    line = " ".join(_unit_word(word) for word in command)
+    service = (
+        "[Unit]\nDescription=Rules of obsidian-agent\n\n"
+        f"[Service]\nType=oneshot\nExecStart={line}\n"
+    )
+    schedule = (
+        "[Unit]\nDescription=Rules of obsidian-agent\n\n"
+        f"[Timer]\nOnCalendar=*:0/{minutes}\nPersistent=true\n\n"
+        "[Install]\nWantedBy=timers.target\n"
+    )
+    control = ("systemctl", "--user")
+    return Timer(
+        kind="systemd",
+        files=((folder / f"{name}.service", service), (folder / f"{name}.timer", schedule)),
+        start=((*control, "daemon-reload"), (*control, "enable", "--now", f"{name}.timer")),
+        stop=((*control, "disable", "--now", f"{name}.timer"),),
+    )
+
+
+def _unit_word(word: str) -> str:
+    """Quote a word for ExecStart, where `%` and `$` have a meaning of their own."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"'
+
+
+def _launchd(name: str, command: Sequence[str], minutes: int, home: Path) -> Timer:
+    file = home / "Library" / "LaunchAgents" / f"md.obsidian-agent.{name}.plist"
+    document = {
+        "Label": f"md.obsidian-agent.{name}",
+        "ProgramArguments": list(command),
+        "StartInterval": minutes * 60,
+        "ProcessType": "Background",
+    }
+    return Timer(
+        kind="launchd",
+        files=((file, plistlib.dumps(document).decode()),),
+        start=(("launchctl", "load", str(file)),),
+        stop=(("launchctl", "unload", str(file)),),
+    )
+
+
+def _cron(name: str, command: Sequence[str], minutes: int) -> Timer:
+    line = shlex.join(command).replace("%", "\\%")
+    return Timer(kind="cron", line=f"*/{minutes} * * * * {line} >/dev/null 2>&1 # {name}")
+
+
+def is_installed(timer: Timer) -> bool:
+    """Return whether the timer is there. May block."""
+    if timer.kind == "cron":
+        return timer.line.rpartition("# ")[2] in _crontab()
+    return all(path.exists() for path, _ in timer.files)
+
+
+def install(timer: Timer) -> None:
+    """Write the timer and start it. Raises OSError, `ConfigError` where the system refuses it."""
+    if timer.kind == "cron":
+        _write_crontab([*_other_lines(timer), timer.line])
+        return
+    for path, content in timer.files:
+        replace_file(path, content.encode())
+    for command in timer.start:
+        _run(command)
+
+
+def remove(timer: Timer) -> None:
+    """Stop and remove the timer; one that is gone already is fine. Raises as `install`."""
+    if timer.kind == "cron":
+        if is_installed(timer):
+            _write_crontab(_other_lines(timer))
+        return
+    if not is_installed(timer):
+        return
+    for command in timer.stop:
+        _run(command)
+    for path, _ in timer.files:
+        path.unlink(missing_ok=True)
+
+
+def _crontab() -> str:
+    try:
+        result = subprocess.run(
+            ["crontab", "-l"], capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return result.stdout if result.returncode == 0 else ""
+
+
+def _other_lines(timer: Timer) -> list[str]:
+    mark = timer.line.rpartition("# ")[2]
+    return [line for line in _crontab().splitlines() if not line.endswith(f"# {mark}")]
+
+
+def _write_crontab(lines: Sequence[str]) -> None:
+    _run(("crontab", "-"), "".join(f"{line}\n" for line in lines))
+
+
+def _run(command: Sequence[str], text: str = "") -> None:
+    try:
+        subprocess.run(
+            command, input=text, capture_output=True, text=True, timeout=_SECONDS, check=True
+        )
+    except subprocess.CalledProcessError as error:
+        reason = error.stderr.strip() or f"exit status {error.returncode}"
+        raise ConfigError(f"{shlex.join(command)} failed: {reason[:300]}") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConfigError(f"{command[0]} cannot be run: {error}") from error

@@ -1,0 +1,155 @@
+"""Rules: due once for each time, over clocks that jump; what they come to waits and is not repeated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from obsidian_agent.cli.main import main
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.services.rules import Rule, RuleStore, is_due, times
+from support import MakeVault
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def rule(**changes: Any) -> Rule:
+    values: dict[str, Any] = {"name": "R", "cron": "0 7 * * *", "recipe": "move", "params": {}}
+    return Rule(**(values | changes))
+
+
+def test_daylight_saving_neither_loses_nor_doubles_a_day() -> None:
+    for begin in (datetime(2026, 3, 27, tzinfo=BERLIN), datetime(2026, 10, 23, tzinfo=BERLIN)):
+        for cron in ("0 7 * * *", "30 2 * * *"):
+            moments = []
+            for moment in times(cron, begin):
+                if moment >= begin + timedelta(days=5):
+                    break
+                moments.append(moment.date())
+            assert len(moments) == len(set(moments)) == 5
+
+
+def test_a_missed_time_is_caught_up_once_and_a_clock_that_goes_back_repeats_nothing() -> None:
+    checked = "2026-11-20T08:00:00+00:00"
+    now = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+    assert is_due(rule(checked=checked), now)
+    assert not is_due(rule(checked=now.isoformat()), now + timedelta(hours=1))
+    assert not is_due(rule(checked=now.isoformat()), now - timedelta(days=2))
+
+
+@given(st.lists(st.integers(min_value=1, max_value=60 * 30), min_size=1, max_size=60))
+def test_every_day_is_seen_once_however_often_one_looks(minutes: list[int]) -> None:
+    """A day with several looks is due at one of them; days without a look are caught up at once."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    looked = rule(checked=now.isoformat())
+    for wait in minutes:
+        before, now = now, now + timedelta(minutes=wait)
+        passed = any(
+            before < day <= now
+            for day in (
+                before.replace(hour=7, minute=0) + timedelta(days=offset)
+                for offset in range((now - before).days + 2)
+            )
+        )
+        assert is_due(looked, now) == passed
+        looked = rule(checked=now.isoformat())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": ""},
+        {"name": " a"},
+        {"name": "a\nb"},
+        {"recipe": "no such recipe"},
+        {"macro": "both"},
+        {"recipe": ""},
+        {"notes": "tag:#a"},
+        {"cron": ""},
+        {"cron": "every day"},
+        {"cron": "61 * * * *"},
+    ],
+)
+def test_a_rule_that_cannot_work_is_refused(changes: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError):
+        RuleStore(tmp_path).put(rule(**changes))
+    assert RuleStore(tmp_path).all() == []
+
+
+def test_rules_are_read_back_and_damaged_ones_left_out(tmp_path: Path) -> None:
+    store = RuleStore(tmp_path)
+    store.put(rule(name="B", params={"folder": "Archive"}))
+    store.put(rule(name="A", cron="", notes="tag:#x"))
+    assert [one.name for one in RuleStore(tmp_path).all()] == ["A", "B"]
+    file = tmp_path / "rules.json"
+    document = json.loads(file.read_text())
+    document["rules"][0]["cron"] = "no time"
+    file.write_text(json.dumps(document))
+    assert [one.name for one in store.all()] == ["A"]
+    file.write_text("[")
+    assert store.all() == []
+
+
+Call = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
+    files = {"A.md": "#done\n", "Archive/Old.md": "x", "B.md": "x"}
+    places = ["--vault", make_vault(files).real_path, "--state-dir", str(tmp_path / "state")]
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        config = ["--config", str(tmp_path / "none.toml")]
+        code = main([*arguments, "--json", *places, *config])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_a_rule_of_notes_proposes_what_is_new_and_nothing_twice(call: Call, tmp_path: Path) -> None:
+    move = ("--recipe", "move", "--param", "folder=Archive")
+    code, added = call("rule", "add", "Done", "--notes", "tag:#done", *move)
+    assert code == 0
+    assert added["then"] == {"recipe": "move", "params": {"folder": "Archive"}}
+    (row,) = call("rule", "test", "Done")[1]["proposals"]
+    assert row["changes"] == 1
+    (first,) = call("rule", "run")[1]["proposals"]
+    assert (first["from"], first["changes"]) == ("rule “Done”", 1)
+    assert call("rule", "run")[1] == {"proposals": []}
+    assert (tmp_path / "vault" / "A.md").exists()
+    (tmp_path / "vault" / "B.md").write_text("#done\n")
+    (second,) = call("rule", "run")[1]["proposals"]
+    waiting = call("plans", "list")[1]["plans"]
+    assert [plan["id"] for plan in waiting] == [second["id"]]
+    call("plans", "drop", second["id"])
+    assert call("rule", "run")[1] == {"proposals": []}
+    assert call("rule", "list")[1]["rules"][0].keys() == {"name", "when", "then", "last"}
+    assert call("rule", "remove", "Done", "--yes")[0] == 0
+    assert call("rule", "run", "Done")[1]["errors"][0]["code"] == "RULE_NOT_FOUND"
+
+
+def test_a_rule_of_times_waits_for_its_time(call: Call) -> None:
+    move = ("--recipe", "move", "--param", "folder=Archive", "--param", "notes=tag:#done")
+    now = "2026-11-20T08:00:00+00:00"
+    call("rule", "add", "Morning", "--at", "0 7 * * *", *move, "--now", now)
+    assert call("rule", "run", "--now", "2026-11-20T23:00:00+00:00")[1] == {"proposals": []}
+    later = call("rule", "run", "--now", "2026-11-23T09:00:00+00:00")[1]["proposals"]
+    assert len(later) == 1
+    assert call("rule", "run", "--now", "2026-11-23T10:00:00+00:00")[1] == {"proposals": []}
+    tried = call("rule", "test", "Morning", "--now", "2026-11-23T09:00:00+00:00")[1]
+    assert len(tried["proposals"]) == 30
+
+
+def test_a_rule_never_deletes(call: Call, tmp_path: Path) -> None:
+    call("rule", "add", "Clean", "--notes", "tag:#done", "--recipe", "delete")
+    assert call("rule", "run")[1] == {"proposals": []}
+    assert call("plans", "list")[1] == {"plans": []}
+    assert (tmp_path / "vault" / "A.md").exists()
