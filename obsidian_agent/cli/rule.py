@@ -107,7 +107,7 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.errors import Problem
 
     rule = _store(options).get(options.name)
-    rows = []
+    rows: list[dict[str, str | int]] = []
     for time, preview in _runner(options).trial(rule):
         when = time.isoformat(timespec="seconds")
         if isinstance(preview, Problem):

@@ -266,21 +266,22 @@ class RuleRunner:
         if not preview.change_set.changes:
             return RuleOutcome(rule.name, reason="Nothing would change."), ""
         source = f"rule “{rule.name}”"
+        plan_hash = preview.plan_hash or ""
         earlier = [plan for plan in self._plans.all() if plan.source == source]
-        if any(plan.plan_hash == preview.plan_hash for plan in earlier):
-            return RuleOutcome(rule.name, reason="The same plan waits already."), preview.plan_hash
-        if rule.proposed == preview.plan_hash:
+        if any(plan.plan_hash == plan_hash for plan in earlier):
+            return RuleOutcome(rule.name, reason="The same plan waits already."), plan_hash
+        if rule.proposed == plan_hash:
             return RuleOutcome(rule.name, reason="You dropped this plan."), rule.proposed
         waiting = self._plans.add(
             preview.approved_plan.to_json(),
             source=source,
             now=now,
-            plan_hash=preview.plan_hash,
+            plan_hash=plan_hash,
             changes=len(preview.change_set.changes),
         )
         for plan in earlier:
             self._plans.drop(plan.id)
-        return RuleOutcome(rule.name, waiting), preview.plan_hash
+        return RuleOutcome(rule.name, waiting), plan_hash
 
     def _preview(self, rule: Rule, now: datetime) -> Preview | Problem:
         try:
