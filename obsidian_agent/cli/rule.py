@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, actions, approval
-from obsidian_agent.cli.session_factory import moment, open_session, parameters, wiring_of
+from obsidian_agent.cli.session_factory import open_session, parameters, parse_now, wiring_of
 from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _runner(options: argparse.Namespace) -> RuleRunner:
     from obsidian_agent.cli.plans import waiting_plans
     from obsidian_agent.services.rules import RuleRunner, local_zone
 
-    fixed = moment(options.now)
+    fixed = parse_now(options.now)
     zone = local_zone()
 
     def clock() -> datetime:
@@ -73,7 +73,7 @@ def _add(options: argparse.Namespace, out: Output) -> Exit:
 
     from obsidian_agent.services.rules import Rule, local_zone
 
-    now = moment(options.now) or datetime.now(local_zone())
+    now = parse_now(options.now) or datetime.now(local_zone())
     rule = Rule(
         name=options.name,
         cron=options.at,
