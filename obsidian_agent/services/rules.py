@@ -71,7 +71,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleOutcome:
-    """What a rule came to: a plan that waits, or the reason for none."""
+    """The outcome of a rule: a plan that waits, or the reason why there is none."""
 
     rule: str
     plan: WaitingPlan | None = None
@@ -120,7 +120,7 @@ class RuleStore:
         self._write([other for other in self.all() if other.name != rule.name])
 
     def log(self, now: datetime, outcome: RuleOutcome) -> None:
-        """Note what a rule came to. Write errors are ignored."""
+        """Log the outcome of a rule. Write errors are ignored."""
         entry = {
             "time": now.isoformat(timespec="seconds"),
             "rule": outcome.rule,
@@ -259,7 +259,7 @@ class RuleRunner:
         return [(moment, self._preview(rule, moment)) for moment in moments]
 
     def _propose(self, rule: Rule, now: datetime) -> tuple[RuleOutcome, str]:
-        """Return what a rule came to, and the hash of the plan that it proposed last."""
+        """Return the outcome of a rule, and the hash of the plan that it proposed last."""
         preview = self._preview(rule, now)
         if isinstance(preview, Problem):
             return RuleOutcome(rule.name, reason=preview.message), rule.proposed
