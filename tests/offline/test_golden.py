@@ -110,8 +110,8 @@ def test_each_link_to_fix_is_a_step_that_can_be_left_out(make_vault: MakeVault) 
     }
     plan = Desk(make_vault(files), now=NOW).plan("Fix broken links", pick=1)
     assert [step.preview for step in plan.steps[2:]] == [
-        "Let Sour-dough mean Sourdough.md",
-        "Let zettel kasten mean Zettelkasten.md",
+        "Change Sour-dough to Sourdough.md",
+        "Change zettel kasten to Zettelkasten.md",
     ]
 
 

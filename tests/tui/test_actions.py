@@ -282,7 +282,7 @@ async def test_the_open_note_of_a_form_is_the_one_that_it_displayed(tmp_path: Pa
         await app.press("ctrl+s")
         await app.settle()
         assert app.app.screen is app.main
-        assert "Take the section Broth out of this note" in app.plan_head()
+        assert "Remove the section Broth from this note" in app.plan_head()
 
 
 async def test_every_form_hands_on_exactly_the_texts_that_it_displays(tmp_path: Path) -> None:
