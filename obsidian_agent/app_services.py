@@ -1,4 +1,4 @@
-"""What the program can tell of itself: what was sent, what would be sent, what it cost, what is kept ready. Changes nothing."""
+"""The services of screens beside a session: usage, caches, models, keys, request previews."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CacheInfo:
-    """Something that is kept ready so that it need not be done again: `what`, how much of it, and where (None: in memory)."""
+    """A cache: `what` it holds, its amount, and its location (`None`: in memory)."""
 
     what: str
     amount: str
@@ -35,7 +35,10 @@ class CacheInfo:
 
 @dataclass(frozen=True, slots=True)
 class AppServices:
-    """Over a session and its threads. `plugins` searches Obsidian's community plugins."""
+    """Services over a session and its threads.
+
+    `plugins` searches Obsidian's community plugins.
+    """
 
     session: Session
     threads: ThreadManager
@@ -45,46 +48,49 @@ class AppServices:
     keys: KeyStore
 
     async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:
-        """What a message would send in a conversation (None: a new one); None without a model. Raises `ConfigError`."""
+        """Return the request that a message would send in a conversation (`None`: a new one).
+
+        Return `None` without a model. Raise `ConfigError`.
+        """
         from obsidian_agent.services.model_turns import preview_request
 
-        thread = (
-            await asyncio.to_thread(self.threads.open, thread_id) if thread_id is not None else None
-        )
+        conversation, model, assistant = Conversation(), None, None
+        if thread_id is not None:
+            thread = await asyncio.to_thread(self.threads.open, thread_id)
+            conversation = thread.conversation
+            model, assistant = thread.state.model, thread.state.assistant
         turns = await asyncio.to_thread(lambda: self.session.model_turns)
         if turns is None:
             return None
-        conversation = thread.conversation if thread is not None else Conversation()
-        model, assistant = (
-            (thread.state.model, thread.state.assistant) if thread is not None else (None, None)
-        )
         return await preview_request(turns, conversation, draft, model=model, assistant=assistant)
 
     def usage(self, thread_id: str | None) -> tuple[Sequence[TokensUsed], Sequence[TokensUsed]]:
-        """What the turns of a conversation used, and those of all conversations in memory. May block."""
+        """Return the tokens of a conversation's turns, and of all in memory. May block."""
         here = self.threads.open(thread_id).state.usage if thread_id is not None else []
         everywhere = [
-            each for key in self.threads.in_memory for each in self.threads.open(key).state.usage
+            tokens
+            for key in self.threads.in_memory
+            for tokens in self.threads.open(key).state.usage
         ]
         return list(here), everywhere
 
     def caches(self) -> list[CacheInfo]:
-        """Everything that is kept ready. May block."""
-        found = [CacheInfo("Conversations in memory", f"{len(self.threads.in_memory):,}")]
+        """Return the caches of the program. May block."""
+        caches = [CacheInfo("Conversations in memory", f"{len(self.threads.in_memory):,}")]
         keeper = self.session.vault.keeper
         if keeper is not None:
             status = keeper.status
-            used = f"{status.reused:,} records were still right, {status.read:,} were made"
-            words = (
-                f"{counted(status.files, 'file')}, looked at in {status.seconds:.2f} s; {used}"
-                if status.ready
-                else "not read yet"
-            )
-            found.append(CacheInfo("Index of the vault", words, str(keeper.folder)))
-        return found
+            amount = "not read yet"
+            if status.ready:
+                amount = (
+                    f"{counted(status.files, 'file')}, checked in {status.seconds:.2f} s; "
+                    f"{status.reused:,} records reused, {status.read:,} created"
+                )
+            caches.append(CacheInfo("Index of the vault", amount, str(keeper.folder)))
+        return caches
 
     def model_of(self, thread_id: str | None) -> str:
-        """The model that a conversation asks (None: a new one); "" for the offline planner. May block."""
+        """Return the model of a conversation (`None`: a new one), "" without a model. May block."""
         models = self.session.models
         if models is None:
             return ""
@@ -92,13 +98,17 @@ class AppServices:
         return chosen or models.spec
 
     def known_models(self) -> list[tuple[str, str]]:
-        """Names to choose from, with a word on each: models that conversations used, and the services (they end with `/`). May block."""
+        """Return names to choose from, each with a remark. May block.
+
+        They are models that conversations used, and services, which end with `/`.
+        """
         models = self.session.models
         used = [thread.model for thread in self.threads.store.summaries() if thread.model]
-        found = dict.fromkeys(used, "used before")
+        remarks = dict.fromkeys(used, "used before")
         if models is not None:
-            found = {models.spec: "the one of the settings"} | found
-        return [*found.items(), *((f"{vendor.name}/", vendor.title) for vendor in self._vendors())]
+            remarks = {models.spec: "the default"} | remarks
+        services = [(f"{vendor.name}/", vendor.title) for vendor in self._vendors()]
+        return [*remarks.items(), *services]
 
     def _vendors(self) -> Sequence[Vendor]:
         from obsidian_agent.providers.registry import known_vendors
@@ -106,65 +116,67 @@ class AppServices:
         return known_vendors(self.session.settings.current.services)
 
     def other_agents(self) -> dict[str, str]:
-        """The agents that are programs of their own, by name, each with its command."""
+        """Return the commands of external agents by name."""
         from obsidian_agent.providers.other_agent import COMMANDS
 
         return {**COMMANDS, **self.session.settings.current.agents}
 
     def key_sources(self) -> list[tuple[str, str]]:
-        """The services that take a key, each with where it comes from. Raises `ConfigError`. May block."""
-        where = {
+        """Return the services with keys, each with the source of its key. May block.
+
+        Raise `ConfigError`.
+        """
+        sources = {
             "environment": "from the environment",
             "keyring": "in the keyring",
             "file": "in your key file",
             None: "no key",
         }
         return [
-            (vendor.name, f"{vendor.title}, {where[self.keys.source(vendor)]}")
+            (vendor.name, f"{vendor.title}, {sources[self.keys.source(vendor)]}")
             for vendor in self._vendors()
             if vendor.key_variables
         ]
 
     def save_key(self, name: str, secret: str) -> str:
-        """Keep the key of a service, or with an empty one forget it; says what was done. Raises `ConfigError`. May block."""
+        """Save the key of a service, or delete it if `secret` is empty. Return a message.
+
+        Raise `ConfigError`. May block.
+        """
         from pydantic import SecretStr
 
         from obsidian_agent.providers.registry import find_vendor
 
         vendor = find_vendor(name)
         if secret:
-            place = self.keys.save(vendor, SecretStr(secret))
-            where = (
-                "the system's keyring now"
-                if place == "keyring"
-                else "your key file now; there is no keyring that takes it"
-            )
-            told = f"The key for {vendor.title} is in {where}."
+            if self.keys.save(vendor, SecretStr(secret)) == "keyring":
+                location = "the system's keyring"
+            else:
+                location = "your key file, because no keyring is available"
+            message = f"The key for {vendor.title} is now in {location}."
         else:
             self.keys.forget(vendor)
-            told = f"No key for {vendor.title} is kept any more."
+            message = f"The stored key for {vendor.title} was deleted."
         self.session.settings_changed()
         if self.keys.source(vendor) == "environment":
-            told += f" The one in {vendor.key_variables[0]} counts before it."
-        return told
+            message += f" The environment variable {vendor.key_variables[0]} takes precedence."
+        return message
 
     async def service_models(self, vendor: str) -> tuple[str, ...]:
-        """The models of a service, asked of it. Raises `ConfigError` and `ProviderError`."""
+        """Ask a service for its models. Raise `ConfigError` or `ProviderError`."""
         from obsidian_agent.providers.registry import ProviderManager
 
         models = await asyncio.to_thread(lambda: self.session.models)
-        known = (
-            models.providers
-            if models is not None
-            else ProviderManager(self.session.settings.current.services, find_key=self.keys.find)
-        )
-        return await known.models(vendor)
+        if models is not None:
+            return await models.providers.models(vendor)
+        services = self.session.settings.current.services
+        return await ProviderManager(services, find_key=self.keys.find).models(vendor)
 
     def choose_model(self, thread_id: str | None, model: str | None) -> None:
-        """Let a conversation use another model from its next message on (None: the one of the settings).
+        """Set the model of a conversation from its next message on (`None`: the default).
 
-        Where there is no model at all yet, it becomes the one of the settings. Raises `ConfigError`, also for a name that cannot be opened.
-        May block.
+        Without any model yet, it becomes the default in the settings. Raise `ConfigError`, also for
+        a model that cannot be opened. May block.
         """
         session = self.session
         if session.models is None and model is not None:
@@ -174,7 +186,7 @@ class AppServices:
                 raise ConfigError(
                     "The program was started with --offline.",
                     code="NO_MODEL",
-                    hint="Start it without, to use a model.",
+                    hint="Start it without this option to use a model.",
                 )
         elif model is not None and session.models is not None:
             session.models.providers.get(model)
@@ -182,7 +194,7 @@ class AppServices:
             self.threads.choose_model(thread_id, model)
 
     def mentionable(self) -> Mentionable:
-        """Everything that can be mentioned in a message. May block."""
+        """Return what can be mentioned in a message. May block."""
         from obsidian_agent.agent.context import Mentionable
 
         return Mentionable(self.session.vault.view())

@@ -9,8 +9,6 @@ import pytest
 from bench.reading import CHECKS, PACKAGE, Location, locations
 
 PENDING = {
-    "app_services",
-    "bootstrap",
     "dataclass",
     "journal",
     "providers",

@@ -107,7 +107,7 @@ async def _key(driver: Driver, file: Path) -> None:
     await pilot.press("enter")
     await driver.settle()
     assert content(file) == 'openai = "sk-hush"\n'
-    assert "The key for OpenAI is in your key file now" in driver.transcript()
+    assert "The key for OpenAI is now in your key file" in driver.transcript()
     assert "sk-hush" not in driver.transcript()
     driver.prompt.text = "/key"
     await pilot.press("enter")
