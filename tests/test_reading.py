@@ -9,7 +9,6 @@ import pytest
 from bench.reading import CHECKS, PACKAGE, Location, locations
 
 PENDING = {
-    "dataclass",
     "journal",
     "providers",
     "tui",
