@@ -41,16 +41,11 @@ from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
+from obsidian_agent.tui.screens.history import History, RunOutcome
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.macros import Candidates, SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.undo import (
-    Conflicts,
-    History,
-    RecoveryDialog,
-    RunOutcome,
-    UndoPreview,
-)
+from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog, UndoPreview
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan import PlanList

@@ -17,7 +17,7 @@ from obsidian_agent.tui.commands import completions, parse_call
 from obsidian_agent.tui.screens.dialogs import Report
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
-from obsidian_agent.tui.screens.trust import CustomList, Reading, Trust
+from obsidian_agent.tui.screens.trust import Reading, Trust, VaultFileList
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import settings_with
 from tui.driving import Driver, driving_real
@@ -164,7 +164,7 @@ async def _trust(driver: Driver, note: Path) -> None:
     await pilot.press("enter")
     await driver.settle()
     assert isinstance(app.screen, Trust)
-    listing = app.screen.query_one(CustomList)
+    listing = app.screen.query_one(VaultFileList)
     await driver.settle()
     assert [row.standing for row in listing.rows] == ["new"]
     await pilot.press("t")

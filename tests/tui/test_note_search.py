@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tui.screens.open_note import LIMIT, NoteSearch
+from obsidian_agent.tui.screens.open_note import MAX_MATCHES, NoteSearch
 
 PATHS = [
     "Archive/Garden old.md",
@@ -29,7 +29,7 @@ def test_letters_in_order_match_and_typing_errors_are_forgiven() -> None:
 
 def test_an_empty_query_shows_the_first_notes() -> None:
     assert NoteSearch([f"{number}.md" for number in range(500)]).find("") == [
-        f"{number}.md" for number in range(LIMIT)
+        f"{number}.md" for number in range(MAX_MATCHES)
     ]
 
 

@@ -14,9 +14,9 @@ from textual.screen import Screen
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tui.screens.help import Help
+from obsidian_agent.tui.screens.history import History
 from obsidian_agent.tui.screens.open_note import OpenNote
 from obsidian_agent.tui.screens.settings import SettingsScreen
-from obsidian_agent.tui.screens.undo import History
 from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.vault.filesystem.store import VaultStore

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.tui.screens.undo import RunOutcome, UndoPreview
+from obsidian_agent.tui.screens.history import RunOutcome
+from obsidian_agent.tui.screens.undo import UndoPreview
 from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry

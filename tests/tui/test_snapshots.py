@@ -262,7 +262,7 @@ PUSHED: dict[str, Callable[[], object]] = {
         hint="PROVIDER/NAME.",
         free=True,
     ),
-    "secret": lambda: Secret("The key for openai", "Empty forgets the one that is kept."),
+    "secret": lambda: Secret("API key for openai", "Leave it empty to delete the stored key."),
     "step-back": lambda: Steps(
         plan_of(), [Cut("bullets", 0, True), Cut("notes", 10, False), Cut("links", 11, True)]
     ),

@@ -216,7 +216,7 @@ async def test_a_conversation_goes_back_to_an_earlier_turn_and_forward_again(
     threads = chats(tmp_path, Turns())
     async with driving(threads=threads) as driver:
         await driver.send("/rewind")
-        assert "There is no earlier turn yet." in driver.hint()
+        assert "This conversation has no earlier turn yet." in driver.hint()
         for question in ("one", "two", "three"):
             await driver.send(question)
             await said(driver, f"Answer to {question}.")

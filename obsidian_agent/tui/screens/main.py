@@ -19,12 +19,13 @@ from obsidian_agent.tui.commands import Command, parse_call
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merge_text
 from obsidian_agent.tui.gc_policy import GcPolicy
 from obsidian_agent.tui.screens.dialogs import DiffScreen
+from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
 from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
-from obsidian_agent.tui.screens.undo import HistoryRequest, UndoActions
+from obsidian_agent.tui.screens.undo import UndoActions
 from obsidian_agent.tui.turn.controller import empty_selection_hint
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
@@ -437,9 +438,9 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     @work(group="note", exit_on_error=False)
     async def _open_named(self, name: str) -> None:
-        from obsidian_agent.tui.screens.open_note import named
+        from obsidian_agent.tui.screens.open_note import notes_named
 
-        matches = named(await asyncio.to_thread(self.session.vault.notes), name)
+        matches = notes_named(await asyncio.to_thread(self.session.vault.notes), name)
         if len(matches) == 1:
             self.show_note(matches[0])
         else:

@@ -1,4 +1,4 @@
-"""Who answers: the model and its key, the agent of the vault, and the one card of a first start."""
+"""The choice of model, key and agent, and the question of a first start."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.local_models import LocalService, Offer
 
 DEFAULT = "default"
-NOBODY = "none"
+NO_AGENT = "none"
 USE, MENU, SERVICE = "use", "menu", "service"
 
-KEYS_HINT = "Keys are kept in the system's keyring, or where there is none in a file that only you can read; never in a vault."
+KEYS_HINT = (
+    "Keys are stored in the system keyring, or without one in a file that only you can read. "
+    "They are never stored in a vault."
+)
 
 
 class ModelActions(ReportActions, SettingActions):
-    """Models, keys and agents are chosen."""
+    """Actions that choose models, keys and agents."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command(
@@ -43,21 +46,21 @@ class ModelActions(ReportActions, SettingActions):
         ),
         Command(
             "key",
-            "Keep a key",
-            "For a service, where no vault and no log sees it",
+            "Set an API key",
+            "For a service; stored outside the vault, never logged",
             "set_key",
             "[PROVIDER]",
         ),
         Command(
             "trust",
             "Agents, skills and instructions",
-            "Of this vault: trust them, or don't",
+            "Review the ones in this vault and trust them, or don't",
             "trust",
         ),
         Command(
             "agent",
             "Choose an agent",
-            "Of the vault, or a program such as opencode",
+            "One of the vault, or a program such as opencode",
             "choose_agent",
             "[NAME or none]",
         ),
@@ -65,123 +68,127 @@ class ModelActions(ReportActions, SettingActions):
 
     @work(group="choice", exclusive=True, exit_on_error=False)
     async def action_choose_model(self, name: str = "") -> None:
-        """Another model for this conversation; without a name the person picks one."""
-        wanted = name
-        if not wanted:
+        """Choose a model for this conversation. Without a `name` the user picks one."""
+        if not name:
             rows = [
-                (DEFAULT, "the one of the settings again"),
+                (DEFAULT, "the model of the settings"),
                 *await asyncio.to_thread(self.services.known_models),
             ]
-            hint = "PROVIDER/NAME, such as openai/gpt-5 or ollama/qwen3. It takes effect with the next message of this conversation."
+            hint = (
+                "PROVIDER/NAME, such as openai/gpt-5 or ollama/qwen3. "
+                "Takes effect with the next message of this conversation."
+            )
             picked = await self.app.push_screen_wait(
                 Pick("Choose a model", rows, hint=hint, free=True)
             )
-            wanted = picked or ""
-            if wanted.endswith("/"):
-                wanted = await self._model_of_service(wanted)
-        if not wanted:
+            name = picked or ""
+            if name.endswith("/"):
+                name = await self._pick_model_of(name)
+        if not name:
             return
-        chosen = None if wanted == DEFAULT else wanted
+        chosen = None if name == DEFAULT else name
         await asyncio.to_thread(self.services.choose_model, self.thread.id, chosen)
         self.thread.model = chosen
         model = await asyncio.to_thread(self.services.model_of, self.thread.id)
         self.add_entry("note", f"The next message goes to {terminal_text.shortened(model, 120)}.")
         self.show_usage()
 
-    async def _model_of_service(self, vendor: str) -> str:
-        """A model of one service, from its own list where it gives one."""
-        self.show_hint(f"Asking {vendor.rstrip('/')} for its models…")
+    async def _pick_model_of(self, vendor: str) -> str:
+        """Let the user pick a model of one service, from the service's own list if it has one."""
+        self.show_hint(f"Loading the models of {vendor.rstrip('/')}…")
         try:
-            found = await self.services.service_models(vendor.rstrip("/"))
-            rows, hint = [(name, "") for name in found], "Type another name if it is not listed."
+            names = await self.services.service_models(vendor.rstrip("/"))
+            rows, hint = [(name, "") for name in names], "If a model is not listed, type its name."
         except ObsidianAgentError as error:
-            rows, hint = [], f"{error.problem().message} Type the name."
+            rows, hint = [], f"{error.problem().message} Type the name of a model."
         finally:
             self.show_hint("")
+        hint = terminal_text.folded(hint, 3)
         picked = await self.app.push_screen_wait(
-            Pick(
-                "Choose a model", rows, hint=terminal_text.folded(hint, 3), free=True, typed=vendor
-            )
+            Pick("Choose a model", rows, hint=hint, free=True, typed=vendor)
         )
-        return picked if picked and not picked.endswith("/") else ""
+        if not picked or picked.endswith("/"):
+            return ""
+        return picked
 
-    # --- keys -------------------------------------------------------------------------------------------------------------------
+    # --- keys -------------------------------------------------------------------------------------
 
     @work(group="choice", exclusive=True, exit_on_error=False)
     async def action_set_key(self, vendor: str = "") -> None:
-        """The key for a service: into the system's keyring, or where there is none into a file for the person alone."""
-        wanted = vendor or await self._pick_service("The key of which service?")
-        if wanted:
-            await self._keep_key(wanted)
+        """Store the API key of a service in the system keyring, or without one in a private file."""
+        service = vendor or await self._pick_service("Set the key of which service?")
+        if service:
+            await self._set_key(service)
 
     async def _pick_service(self, title: str) -> str | None:
         rows = await asyncio.to_thread(self.services.key_sources)
         return await self.app.push_screen_wait(Pick(title, rows, hint=KEYS_HINT))
 
-    async def _keep_key(self, vendor: str) -> None:
-        title = f"The key for {terminal_text.shortened(vendor, 60)}"
-        secret = await self.app.push_screen_wait(
-            Secret(title, "Empty forgets the one that is kept.")
-        )
+    async def _set_key(self, vendor: str) -> None:
+        title = f"API key for {terminal_text.shortened(vendor, 60)}"
+        hint = "Leave it empty to delete the stored key."
+        secret = await self.app.push_screen_wait(Secret(title, hint))
         if secret is not None:
             self.add_entry("note", await asyncio.to_thread(self.services.save_key, vendor, secret))
 
-    # --- agents of the vault ----------------------------------------------------------------------------------------------------
+    # --- agents of the vault ----------------------------------------------------------------------
 
     def action_trust(self) -> None:
-        """What in the vault wants to tell the agent something."""
+        """Show the vault's agents, skills and instructions, to review and trust them."""
         self.app.push_screen(Trust(self.services.vault_agents))
 
     @work(group="choice", exclusive=True, exit_on_error=False)
     async def action_choose_agent(self, name: str = "") -> None:
-        """Who answers in this conversation: an agent of the vault, or another program. Without a name the person picks one."""
+        """Choose an agent of the vault, or another program, for this conversation.
+
+        Without a `name` the user picks one.
+        """
         agents = (await asyncio.to_thread(self.services.vault_agents.library)).agents
         others = self.services.other_agents()
-        wanted = name
-        if not wanted:
+        if not name:
             rows = [
-                (NOBODY, "nobody in particular"),
+                (NO_AGENT, "no agent, the default model"),
                 *((key, agent.head.description) for key, agent in agents.items()),
                 *others.items(),
             ]
-            hint = "Of the vault's agents only those that you trust are here; /trust shows all."
+            hint = "Only agents of the vault that you trust are listed. /trust shows all of them."
             picked = await self.app.push_screen_wait(Pick("Choose an agent", rows, hint=hint))
-            wanted = picked or ""
-        if not wanted:
+            name = picked or ""
+        if not name:
             return
-        if wanted in others and wanted not in agents:
-            self.action_choose_model(f"acp/{wanted}")
-        elif wanted != NOBODY and wanted not in agents:
+        if name in others and name not in agents:
+            self.action_choose_model(f"acp/{name}")
+        elif name != NO_AGENT and name not in agents:
             self.show_hint(
-                f"There is no agent {wanted} that you trust or have a command for. /trust shows what the vault has."
+                f"No agent “{name}” is trusted or configured. /trust shows the agents of the vault."
             )
         elif self.thread.id is None:
-            self.show_hint("Say something first: an agent is chosen for a conversation.")
+            self.show_hint("Send a message first. An agent is chosen for one conversation.")
         else:
-            await asyncio.to_thread(
-                self.threads.choose_assistant, self.thread.id, None if wanted == NOBODY else wanted
-            )
-            who = (
-                "Nobody in particular answers"
-                if wanted == NOBODY
-                else f"{terminal_text.shortened(wanted, 80)} answers"
-            )
-            self.add_entry("note", f"{who} from the next message on.")
+            agent_name = None if name == NO_AGENT else name
+            await asyncio.to_thread(self.threads.choose_assistant, self.thread.id, agent_name)
+            who = "The default model"
+            if agent_name is not None:
+                who = terminal_text.shortened(agent_name, 80)
+            self.add_entry("note", f"{who} answers from the next message on.")
             self.show_usage()
 
-    # --- at a first start -------------------------------------------------------------------------------------------------------
+    # --- first start ------------------------------------------------------------------------------
 
     async def offer_model(self) -> None:
-        """When nobody has chosen: offer the model that runs on this machine, or say how it is without one."""
+        """Offer the model that runs on this machine, unless one is chosen already.
+
+        If there is none, explain how to work without a model.
+        """
         from obsidian_agent.providers.local_models import first_offer
 
         found = await first_offer(self.settings)
         if found is None:
             return
         if found.offer is None:
-            actions = f"what you say is looked for among the actions, and {self.key('main.saved')} has them all"
             self.panes.chat.set_model_notice(
-                f"No model is chosen: {actions}. /key and /model use a service."
+                "No model is chosen. Messages are matched with the actions; "
+                f"{self.key('main.saved')} shows all of them. /key and /model set up a service."
             )
             return
         match await self.app.push_screen_wait(FirstStart(found.offer)):
@@ -193,56 +200,50 @@ class ModelActions(ReportActions, SettingActions):
                 await self._use_service()
 
     async def _use(self, name: str, services: Sequence[LocalService]) -> None:
-        """Choose a model for all conversations, and say so."""
+        """Choose a model for all conversations, and report it."""
         from obsidian_agent.providers.local_models import use
 
         remarks = await asyncio.to_thread(use, self.settings, name, services)
         chosen = self.settings.model
-        used = (
-            f"{terminal_text.shortened(chosen, 120)} is used from now on."
-            if chosen
-            else f"No model is used: {self.key('main.saved')} has all actions."
-        )
-        self.add_entry(
-            "note",
-            "\n".join(
-                [
-                    f"{used} /model and the settings ({self.key('main.settings')}) change it.",
-                    *remarks,
-                ]
-            ),
-        )
+        if chosen:
+            used = f"{terminal_text.shortened(chosen, 120)} is used from now on."
+        else:
+            used = f"No model is used. {self.key('main.saved')} shows all actions."
+        change = f"Change it with /model or in the settings ({self.key('main.settings')})."
+        self.add_entry("note", "\n".join([f"{used} {change}", *remarks]))
         self.signals.setting_changed.publish("model")
 
     async def _use_service(self) -> None:
-        """A service, its key, and one of its models, for all conversations."""
+        """Let the user pick a service, enter its key and pick its model, for all conversations."""
         vendor = await self._pick_service("Which service?")
         if vendor:
-            await self._keep_key(vendor)
-            model = await self._model_of_service(f"{vendor}/")
+            await self._set_key(vendor)
+            model = await self._pick_model_of(f"{vendor}/")
             if model:
                 await self._use(model, ())
 
 
 class FirstStart(Modal[str]):
-    """Dismisses with the answer; Escape is none, and the next start asks again."""
+    """The question which model to use. Dismisses with the answer; None asks again next time."""
 
     BINDINGS = bindings("card")
 
     def __init__(self, offer: Offer) -> None:
-        title = f"{terminal_text.shortened(offer.title, 40)} with {terminal_text.shortened(offer.model, 80)} runs here. Use it?"
-        super().__init__(title)
+        service = terminal_text.shortened(offer.title, 40)
+        model = terminal_text.shortened(offer.model, 80)
+        super().__init__(f"{service} runs on this computer with {model}. Use it?")
 
     def body(self) -> ComposeResult:
         settings, close = key_label(self, "main.settings"), key_label(self, "dialog.close")
-        self.hint = f"Nothing is downloaded. /model and the settings ({settings}) change it at any time. {close}: asked again at the next start."
+        self.hint = (
+            "Nothing is downloaded. You can change this at any time with /model or in the "
+            f"settings ({settings}). {close}: ask again at the next start."
+        )
         yield ChoiceList(
             [
                 Choice(USE, "Use it", "it picks from the actions, in any language", "1"),
-                Choice(MENU, "Only the menu", "what is certain at once, forms for the rest", "2"),
-                Choice(
-                    SERVICE, "A service with a key", "OpenAI, Anthropic, Gemini and others", "3"
-                ),
+                Choice(MENU, "No model", "messages are matched with the actions, forms open", "2"),
+                Choice(SERVICE, "Use a service", "OpenAI, Anthropic, Gemini and others", "3"),
             ]
         )
 

@@ -1,4 +1,4 @@
-"""Open a note by a few letters of its name, ranked as everywhere else."""
+"""The dialog that opens a note by a few letters of its name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.screens.dialogs import SearchDialog
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 
+MAX_MATCHES = 200
+
 
 class OpenNote(SearchDialog):
-    """Dismisses with the path of the chosen note. The list of notes is read while the person types already."""
+    """A search for notes. Dismisses with the path of the chosen one.
+
+    The list of notes is read in the background; the user can type meanwhile.
+    """
 
     def __init__(self, load: Callable[[], Awaitable[Sequence[str]]], query: str = "") -> None:
         super().__init__("Open note")
@@ -26,7 +32,7 @@ class OpenNote(SearchDialog):
 
     def body(self) -> ComposeResult:
         yield LineEntry(self._query, placeholder="A few letters of the name", compact=False)
-        yield Static("Reading the list of notes…", id="found", markup=False)
+        yield Static("Loading notes…", id="found", markup=False)
         yield ChoiceList()
 
     def on_mount(self) -> None:
@@ -49,16 +55,11 @@ class OpenNote(SearchDialog):
         if not self.is_attached:
             return
         self.query_one(ChoiceList).set_choices([_choice(path) for path in paths], 0)
-        self.query_one("#found", Static).update(
-            Content(
-                f"{len(paths):,} note{'s' if len(paths) != 1 else ''}"
-                if paths
-                else "No note has these letters in its name."
-            )
-        )
+        summary = terminal_text.counted(len(paths), "note") if paths else "No matching notes."
+        self.query_one("#found", Static).update(Content(summary))
 
 
-def named(paths: Sequence[str], name: str) -> list[str]:
+def notes_named(paths: Sequence[str], name: str) -> list[str]:
     """Return the notes whose path, or else whose name, is `name`, with or without `.md`, in any case."""
     query = name.casefold().removesuffix(".md")
     keys = [path.casefold().removesuffix(".md") for path in paths]
@@ -73,21 +74,18 @@ def _choice(path: str) -> Choice:
     return Choice(path, name.removesuffix(".md"), folder)
 
 
-LIMIT = 200
-
-
 class NoteSearch:
-    """Searches a fixed list of paths. Not thread-safe; made to be called in a thread, one call at a time."""
+    """A search in a fixed list of paths. Not thread-safe, but usable from another thread."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        # Imported here: it takes as long as a few frames, and nobody waits for it in the thread that this is made in.
+        # Imported here, in a background thread, because it takes as long as a few frames.
         from obsidian_agent.vault.index.name_search import NameSearch
 
         self._paths = paths
         self._names = NameSearch(paths)
 
     def find(self, query: str) -> list[str]:
-        """The best matches, best first, at most `LIMIT`; the first notes for an empty query."""
+        """Return at most `MAX_MATCHES` matches, best first; the first notes for an empty query."""
         if not query.strip():
-            return list(self._paths[:LIMIT])
-        return [hit.path for hit in self._names.search(query, LIMIT).hits]
+            return list(self._paths[:MAX_MATCHES])
+        return [hit.path for hit in self._names.search(query, MAX_MATCHES).hits]

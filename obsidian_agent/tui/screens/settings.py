@@ -1,4 +1,4 @@
-"""The settings, each with what it does, where its value comes from, and its default."""
+"""The settings, each with its description, the source of its value, and its default."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SettingsList(VirtualList["Row"]):
         if isinstance(row, str):
             return Content.styled(row, "bold $primary")
         changed = row.value != row.default
-        told = {
+        sources = {
             "vault": "  for this vault",
             "environment": f"  from {row.variable}",
             "option": "  from the command line",
@@ -56,19 +56,19 @@ class SettingsList(VirtualList["Row"]):
                 terminal_text.shortened(format_value(row.value), 200),
                 "bold" if changed else "$quiet",
             ),
-            (told.get(row.source, ""), "$warning"),
+            (sources.get(row.source, ""), "$warning"),
         )
 
 
 class SettingsScreen(Modal[None]):
-    """A change is checked and saved at once."""
+    """The list of settings. A change is checked and saved immediately."""
 
     BINDINGS = bindings("settings")
 
     def __init__(self, settings: LiveSettings, changed: Signal[str]) -> None:
         super().__init__(
             "Settings",
-            "Values in bold are not the default. Keys and passwords are never kept here.",
+            "Values in bold differ from the default. API keys and passwords are not stored here.",
         )
         self._settings = settings
         self._changed = changed
@@ -95,10 +95,14 @@ class SettingsScreen(Modal[None]):
     def on_virtual_list_highlighted(self, event: SettingsList.Highlighted) -> None:
         row = self._current
         if row is not None:
-            text = f"{terminal_text.block(row.description)}\nDefault: {terminal_text.shortened(format_value(row.default), 200)} · {row.name} in the settings file"
+            default = terminal_text.shortened(format_value(row.default), 200)
+            text = (
+                f"{terminal_text.block(row.description)}\n"
+                f"Default: {default} · {row.name} in the settings file"
+            )
             self.query_one("#setting", Static).update(Content.styled(text, "$quiet"))
 
-    # --- changing -------------------------------------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------
 
     def on_virtual_list_chosen(self, event: SettingsList.Chosen) -> None:
         row = self._current
@@ -108,9 +112,8 @@ class SettingsScreen(Modal[None]):
             case "switch":
                 self._change(row, not row.value)
             case "choice":
-                self._change(
-                    row, row.choices[(row.choices.index(str(row.value)) + 1) % len(row.choices)]
-                )
+                index = row.choices.index(str(row.value)) + 1
+                self._change(row, row.choices[index % len(row.choices)])
             case "number" | "text" | "list" | "table":
                 self.run_flow("setting", partial(self._ask, row))
 
@@ -133,26 +136,26 @@ class SettingsScreen(Modal[None]):
             await self._save(row, values[row.name])
 
     async def _save(self, row: SettingRow, value: Any) -> None:
+        # Shielded: leaving the settings meanwhile must not skip the signal to the other screens.
         await asyncio.shield(self._set(row.name, value))
         if row.override:
             self.show_problem(row.override)
         await self._reload()
 
     async def _set(self, name: str, value: Any) -> None:
-        """Whoever leaves the settings meanwhile does not keep the others from being told."""
         await asyncio.to_thread(self._settings.set, name, value)
         self._changed.publish(name)
 
 
 class SettingActions(Workspace):
-    """Settings are shown and changed, and take effect at once."""
+    """Actions that show and change settings, which take effect immediately."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
-        Command("settings", "Settings", "With their defaults", "settings"),
+        Command("settings", "Settings", "Show and change them", "settings"),
         Command(
             "set",
             "Change a setting",
-            "Without a value: back to its default",
+            "Without a value: reset it to its default",
             "change_setting",
             "NAME [VALUE]",
             requires_argument=True,
@@ -160,42 +163,40 @@ class SettingActions(Workspace):
     )
 
     def action_settings(self) -> None:
-        """The settings, to be changed."""
+        """Show the settings."""
         self.app.push_screen(SettingsScreen(self.settings, self.signals.setting_changed))
 
     @work(group="settings", exit_on_error=False)
     async def action_change_setting(self, rest: str) -> None:
-        """A setting by its name, to what follows it, or back to its default."""
+        """Change a setting: `rest` is its name and the new value. Without a value, reset it."""
         name, _, value = rest.partition(" ")
-        now = await asyncio.to_thread(self.settings.set, name, value.strip() or None)
-        self.add_entry(
-            "note",
-            f"{terminal_text.line(name)} is {terminal_text.shortened(format_value(getattr(now, name)), 200)} now.",
-        )
+        settings = await asyncio.to_thread(self.settings.set, name, value.strip() or None)
+        new_value = terminal_text.shortened(format_value(getattr(settings, name)), 200)
+        self.add_entry("note", f"{terminal_text.line(name)} is now {new_value}.")
         self.signals.setting_changed.publish(name)
 
     def apply_setting(self, name: str) -> None:
-        """A setting has changed: what of it the session and the screen show."""
+        """Apply a changed setting to the session."""
         self.session.settings_changed()
         self.session.warm_up()
 
     def refresh_keys(self) -> None:
-        """Say the keys that are in force now."""
+        """Update the keys that texts on the screen mention."""
         self.panes.chat.refresh_welcome()
         self.panes.note.refresh_keys()
         self.panes.work.refresh_keys()
 
 
 def group_rows(rows: Sequence[SettingRow]) -> list[Row]:
-    """The settings under the headings of their groups."""
-    found: list[Row] = []
+    """Return the settings under the headings of their groups."""
+    grouped: list[Row] = []
     for group in dict.fromkeys(row.group for row in rows):
-        found += [group, *(row for row in rows if row.group == group)]
-    return found
+        grouped += [group, *(row for row in rows if row.group == group)]
+    return grouped
 
 
 def format_value(value: Any) -> str:
-    """A value for people."""
+    """Return a value as it is displayed."""
     match value:
         case None | "" | ():
             return "–"
@@ -204,21 +205,21 @@ def format_value(value: Any) -> str:
         case False:
             return "off"
         case list() | tuple():
-            return "; ".join(str(each) for each in value)
+            return "; ".join(str(item) for item in value)
         case dict():
-            return ", ".join(f"{name}: {each}" for name, each in value.items()) or "–"
+            return ", ".join(f"{name}: {item}" for name, item in value.items()) or "–"
         case _:
             return str(value)
 
 
 def input_text(value: Any) -> str:
-    """A value as it is typed."""
+    """Return a value as the user types it."""
     match value:
         case None:
             return ""
         case dict():
             return json.dumps(value, ensure_ascii=False)
         case list() | tuple():
-            return "; ".join(str(each) for each in value)
+            return "; ".join(str(item) for item in value)
         case _:
             return str(value)

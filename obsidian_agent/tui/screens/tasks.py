@@ -1,4 +1,4 @@
-"""What is to do in a conversation: its plans with how far each has come, and the tasks that were written down in it."""
+"""The tasks of a conversation: its plans with the progress of their steps, and its written tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TICKS = {True: ("✓", "$success"), False: ("○", "$quiet")}
 
 @dataclass(frozen=True, slots=True)
 class TaskRequest:
-    """What is to happen with a plan: preview it again, or undo its run, whole or back to a step."""
+    """A request to preview a plan again, or to undo its run, whole or back to a step."""
 
     what: Literal["preview", "undo", "step"]
     plan: TaskPlan
@@ -36,14 +36,14 @@ class TaskRequest:
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A step of a plan."""
+    """The line of a plan's step."""
 
     text: str
     state: PlanStepState
 
 
 class TaskList(VirtualList["str | TaskPlan | StepLine | ConversationTask"]):
-    """Plans, their steps, tasks."""
+    """The plans with their steps, then the tasks."""
 
     DEFAULT_CSS = "TaskList { height: auto; min-height: 3; }"
     BINDINGS = [binding("list.choose", "Preview")]
@@ -59,50 +59,46 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | ConversationTask"]):
                 return Content.styled(row, "bold $primary")
             case StepLine():
                 sign, style = STEP_SIGNS[row.state]
+                state = "" if row.state == "open" else f"  {row.state}"
                 return Content.assemble(
                     (f"     {sign} ", style),
                     (terminal_text.shortened(row.text, 200), "$quiet"),
-                    ("" if row.state == "open" else f"  {row.state}", style),
+                    (state, style),
                 )
             case TaskPlan():
-                complete = row.completed == len(row.steps)
                 status = terminal_text.line(row.status) if row.run_id else "not applied"
+                style = "$success" if row.completed == len(row.steps) else "$warning"
                 return Content.assemble(
-                    (
-                        f" {row.completed}/{len(row.steps)} ",
-                        "$success" if complete else "$warning",
-                    ),
+                    (f" {row.completed}/{len(row.steps)} ", style),
                     (terminal_text.shortened(row.goal, 200), "$foreground"),
                     (f"  {status}", "$quiet"),
                 )
             case ConversationTask():
                 sign, style = _TICKS[row.done]
+                text_style = "$quiet strike" if row.done else "$foreground"
                 return Content.assemble(
                     (f" {sign} ", style),
-                    (
-                        terminal_text.shortened(row.text, 240),
-                        "$quiet strike" if row.done else "$foreground",
-                    ),
+                    (terminal_text.shortened(row.text, 240), text_style),
                     ("  yours" if row.from_user else "", "$quiet"),
                 )
 
 
 class Tasks(Modal[TaskRequest]):
-    """Ticks are kept with the conversation; what concerns a plan is done by the screen below."""
+    """The list of plans and tasks. Dismisses with a request that concerns a plan."""
 
     BINDINGS = bindings("tasks")
 
     def __init__(self, threads: ThreadManager, thread_id: str) -> None:
         super().__init__(
             "Tasks of this conversation",
-            "Ticks are kept with the conversation; no note is changed by them.",
+            "Ticks are stored with the conversation. They change no note.",
         )
         self._threads = threads
         self._of_thread = thread_id
 
     def body(self) -> ComposeResult:
         yield TaskList(
-            empty=" No tasks were written down here yet: - [ ] boxes, TODO:, or numbered lists of steps."
+            empty=" No tasks yet. Messages with - [ ] boxes, TODO: or numbered steps add tasks."
         )
 
     def on_mount(self) -> None:
@@ -118,12 +114,10 @@ class Tasks(Modal[TaskRequest]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         from obsidian_agent.threads.tasks import TaskPlan
 
+        if action not in ("undo", "step"):
+            return True
         row = self.query_one(TaskList).current if self.is_mounted else None
-        return (
-            isinstance(row, TaskPlan) and row.run_id is not None
-            if action in ("undo", "step")
-            else True
-        )
+        return isinstance(row, TaskPlan) and row.run_id is not None
 
     def on_virtual_list_highlighted(self) -> None:
         self.refresh_bindings()
@@ -165,7 +159,10 @@ class Tasks(Modal[TaskRequest]):
 def build_rows(
     threads: ThreadManager, thread_id: str
 ) -> Sequence[str | TaskPlan | StepLine | ConversationTask]:
-    """The plans of a conversation, newest first, with their steps, then its tasks. May block."""
+    """Return the plans of a conversation, newest first, with their steps, then its tasks.
+
+    May block.
+    """
     from obsidian_agent.threads.tasks import plans_of, tasks_of
 
     def outcomes_of(run_id: str) -> Sequence[StepOutcome]:
@@ -176,10 +173,12 @@ def build_rows(
 
     state = threads.open(thread_id).state
     rows: list[str | TaskPlan | StepLine | ConversationTask] = []
-    if plans := plans_of(state, outcomes_of):
+    plans = plans_of(state, outcomes_of)
+    if plans:
         rows.append(f"Plans ({len(plans)})")
         for plan in reversed(plans):
             rows += [plan, *(StepLine(text, step) for text, step in plan.steps)]
-    if tasks := tasks_of(state):
+    tasks = tasks_of(state)
+    if tasks:
         rows += [f"Tasks ({sum(task.done for task in tasks)} of {len(tasks)} done)", *tasks]
     return rows

@@ -1,4 +1,4 @@
-"""Conversations: the list of those that are kept, going from one to another, and making a note of one or of its last answer."""
+"""Conversations: list, search, switch, rename, delete and rewind them, or save one as a note."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TYPING_PAUSE = 0.15
 
 @dataclass(frozen=True, slots=True)
 class ThreadChoice:
-    """What is to happen with a conversation; `new` needs none."""
+    """A request to open or export a conversation, or to begin a new one."""
 
     what: Literal["open", "export", "new"]
     thread_id: str = ""
@@ -48,15 +48,17 @@ class ThreadChoice:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """A conversation in the list. `state` is a word for one that is working or waits; `found` the line that a search found."""
+    """A conversation in the list."""
 
     thread: ThreadSummary
     state: str = ""
-    found: str = ""
+    """A word for a conversation that is working or has a waiting plan."""
+    match: str = ""
+    """The line that matches the search."""
 
 
 class ThreadList(VirtualList[ThreadRow]):
-    """One line a conversation."""
+    """The conversations, one a line."""
 
     DEFAULT_CSS = "ThreadList { height: auto; min-height: 3; max-height: 50vh; }"
     BINDINGS = [binding("list.choose", "Open")]
@@ -68,7 +70,7 @@ class ThreadList(VirtualList[ThreadRow]):
         left = Content.assemble(
             (state, "$warning"),
             (terminal_text.shortened(thread.title, 120), "$foreground"),
-            (f"  {terminal_text.shortened(row.found or thread.preview, 160)}", "$quiet"),
+            (f"  {terminal_text.shortened(row.match or thread.preview, 160)}", "$quiet"),
         ).truncate(max(width - len(right), 10), ellipsis=True)
         return Content.assemble(
             left, " " * max(0, width - len(right) - left.cell_length), (right, "$quiet")
@@ -76,7 +78,7 @@ class ThreadList(VirtualList[ThreadRow]):
 
 
 class Threads(Modal[ThreadChoice]):
-    """Dismisses with what is to be done by the screen below."""
+    """The list of conversations. Dismisses with a request for the main screen."""
 
     BINDINGS = bindings("threads")
 
@@ -84,7 +86,7 @@ class Threads(Modal[ThreadChoice]):
         self, threads: ThreadManager, waiting: frozenset[str], deleted: Signal[str], query: str = ""
     ) -> None:
         super().__init__(
-            "Conversations", "They are kept on this machine. Deleting one is for good."
+            "Conversations", "They are stored on this computer. Deleting one cannot be undone."
         )
         self._threads = threads
         self._deleted = deleted
@@ -92,7 +94,7 @@ class Threads(Modal[ThreadChoice]):
         self._query = query
 
     def body(self) -> ComposeResult:
-        yield LineEntry(self._query, placeholder="Search in titles and words", compact=False)
+        yield LineEntry(self._query, placeholder="Search titles and messages", compact=False)
         yield Static("", id="found", markup=False)
         yield ThreadList(empty=" No conversations yet.")
 
@@ -100,39 +102,35 @@ class Threads(Modal[ThreadChoice]):
         self.query_one(ThreadList).focus()
         self.run_flow("threads", partial(self._find, self._query), exclusive=True)
 
-    # --- the list -------------------------------------------------------------------------------------------------------------
+    # --- the list ---------------------------------------------------------------------------------
 
-    async def _find(self, query: str, keep: str | None = None) -> None:
+    async def _find(self, query: str, selected: str | None = None) -> None:
         if query.strip():
             await asyncio.sleep(TYPING_PAUSE)
             hits = await asyncio.to_thread(self._threads.store.search, query)
             rows = [self._row(hit.thread, hit.lines[0] if hit.lines else "") for hit in hits]
         else:
-            rows = [
-                self._row(thread)
-                for thread in await asyncio.to_thread(self._threads.store.summaries)
-            ]
+            summaries = await asyncio.to_thread(self._threads.store.summaries)
+            rows = [self._row(thread) for thread in summaries]
         if not self.is_attached:
             return
         self._query = query
-        cursor = next((index for index, row in enumerate(rows) if row.thread.id == keep), 0)
+        cursor = next((index for index, row in enumerate(rows) if row.thread.id == selected), 0)
         self.query_one(ThreadList).set_rows(rows, cursor)
-        words = f"{len(rows):,} conversation{'s' if len(rows) != 1 else ''}"
-        self.query_one("#found", Static).update(
-            Content(
-                words if rows else "No conversation holds these words." if query.strip() else ""
-            )
-        )
+        summary = ""
+        if rows:
+            summary = terminal_text.counted(len(rows), "conversation")
+        elif query.strip():
+            summary = "No matching conversations."
+        self.query_one("#found", Static).update(Content(summary))
 
-    def _row(self, thread: ThreadSummary, found: str = "") -> ThreadRow:
-        state = (
-            "⋯ working"
-            if thread.id in self._threads.running
-            else "● plan"
-            if thread.id in self._waiting
-            else ""
-        )
-        return ThreadRow(thread, state, found)
+    def _row(self, thread: ThreadSummary, match: str = "") -> ThreadRow:
+        state = ""
+        if thread.id in self._threads.running:
+            state = "⋯ working"
+        elif thread.id in self._waiting:
+            state = "● plan"
+        return ThreadRow(thread, state, match)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.value != self._query:
@@ -145,13 +143,13 @@ class Threads(Modal[ThreadChoice]):
         self.query_one(LineEntry).focus()
 
     def action_back(self) -> None:
-        """From the search back to the list, from there away."""
+        """Go from the search back to the list; close from there."""
         if isinstance(self.focused, LineEntry):
             self.query_one(ThreadList).focus()
         else:
             self.dismiss(None)
 
-    # --- what to do with one ---------------------------------------------------------------------------------------------------------------
+    # --- one conversation -------------------------------------------------------------------------
 
     def on_virtual_list_chosen(self, event: ThreadList.Chosen) -> None:
         self.dismiss(ThreadChoice("open", event.list.rows[event.index].thread.id))
@@ -185,19 +183,24 @@ class Threads(Modal[ThreadChoice]):
             await self._find(self._query, thread.id)
 
     async def _delete(self, thread: ThreadSummary) -> None:
-        text = f"“{terminal_text.shortened(thread.title, 200)}” with {thread.count:,} messages is deleted for good. What it did to notes stays."
+        title = terminal_text.shortened(thread.title, 200)
+        messages = terminal_text.counted(thread.count, "message")
+        text = (
+            f"“{title}” ({messages}) will be deleted permanently. "
+            "Changes that it made to notes are not affected."
+        )
         if await self.app.push_screen_wait(Confirm("Delete this conversation?", text, "Delete")):
+            # Shielded: leaving the list meanwhile must not skip the signal to the main screen.
             await asyncio.shield(self._delete_now(thread.id))
             await self._find(self._query)
 
     async def _delete_now(self, thread_id: str) -> None:
-        """Whoever leaves the list meanwhile does not keep the others from being told."""
         await asyncio.to_thread(self._threads.delete, thread_id)
         self._deleted.publish(thread_id)
 
 
 def format_age(time: str, now: datetime | None = None) -> str:
-    """How long ago, in a few letters: `now`, `5 min`, `3 h`, `2 d`, else the date."""
+    """Return the age of a time in a few letters: `now`, `5 min`, `3 h`, `2 d`, else the date."""
     try:
         then = datetime.fromisoformat(time)
     except ValueError:
@@ -219,14 +222,14 @@ class Turns(Modal[int]):
 
     def __init__(self, versions: Sequence[Version], current: int | None) -> None:
         super().__init__(
-            "Back to which turn?",
-            "The conversation goes on from the end of that turn. No note changes.",
+            "Go back to which turn?",
+            "The conversation continues from the end of that turn. Notes are not changed.",
         )
         self._versions = [*reversed(versions)]
         self._current = current
 
     def body(self) -> ComposeResult:
-        listing = ChoiceList([], empty=" No turn of this conversation is complete yet.")
+        listing = ChoiceList([], empty=" This conversation has no complete turn yet.")
         rows = [
             Choice(
                 key=str(version.number),
@@ -247,21 +250,21 @@ class Turns(Modal[int]):
 
 
 class ThreadActions(Workspace):
-    """Holds the plans that wait in threads which are not on the screen."""
+    """Actions on conversations."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
-        Command("new", "New conversation", "What goes on in this one goes on", "new_thread"),
+        Command("new", "New conversation", "The current task keeps running", "new_thread"),
         Command(
             "threads",
             "Conversations",
-            "Search, go on, rename, delete, export",
+            "Search, continue, rename, delete, export",
             "threads",
             "[WORDS]",
         ),
         Command(
             "rename",
             "Rename the conversation",
-            "Give it a title",
+            "Change its title",
             "rename_thread",
             "TITLE",
             requires_argument=True,
@@ -269,26 +272,30 @@ class ThreadActions(Workspace):
         Command(
             "rewind",
             "Go back to an earlier turn",
-            "Lists the turns of this conversation; no note changes",
+            "Continue the conversation from there; notes are not changed",
             "rewind",
         ),
         Command(
-            "export", "Export the conversation as a note", "A plan like any other", "export_thread"
+            "export",
+            "Export the conversation as a note",
+            "Previewed and approved like any plan",
+            "export_thread",
         ),
         Command(
             "insert",
             "Insert the answer into the open note",
-            "A plan like any other",
+            "Previewed and approved like any plan",
             "insert_answer",
         ),
     )
 
     waiting: dict[str, Pending]
+    """The pending plans of threads that are not on the screen."""
 
-    # --- the list -------------------------------------------------------------------------------------------------------------
+    # --- the list ---------------------------------------------------------------------------------
 
     def action_threads(self, query: str = "") -> None:
-        """The list of conversations."""
+        """Show the list of conversations."""
         self.app.push_screen(
             Threads(self.threads, frozenset(self.waiting), self.signals.thread_deleted, query),
             self._thread_chosen,
@@ -307,10 +314,10 @@ class ThreadActions(Workspace):
             case _:
                 assert_never(choice.what)
 
-    # --- going there ----------------------------------------------------------------------------------------------------------
+    # --- switching --------------------------------------------------------------------------------
 
     def action_new_thread(self) -> None:
-        """A conversation that begins with the next message."""
+        """Show a new conversation, which begins with the next message."""
         if self._leave(None):
             self.panes.chat.transcript.clear()
             self.panes.chat.welcome()
@@ -319,7 +326,7 @@ class ThreadActions(Workspace):
 
     @work(group="threads", exclusive=True, exit_on_error=False)
     async def open_thread(self, thread_id: str) -> None:
-        """Go on with a conversation: as it was, with its plan if one waits, with its stream if it still comes."""
+        """Show a conversation with its entries, its pending plan and its running turn."""
         if thread_id == self.thread.id:
             return
         chat = await asyncio.to_thread(self.threads.open, thread_id)
@@ -341,10 +348,10 @@ class ThreadActions(Workspace):
 
     @work(group="threads", exclusive=True, exit_on_error=False)
     async def action_rewind(self) -> None:
-        """Go back to the end of a turn that the user picks. Notes stay as they are."""
+        """Go back to the end of a turn that the user picks. Notes are not changed."""
         thread_id = self.thread.id
         if thread_id is None:
-            self.show_hint("There is no earlier turn yet.")
+            self.show_hint("This conversation has no earlier turn yet.")
             return
         state = (await asyncio.to_thread(self.threads.open, thread_id)).state
         number = await self.app.push_screen_wait(Turns(state.versions, state.version))
@@ -361,12 +368,13 @@ class ThreadActions(Workspace):
         if self.turn.pending is None:
             self.panes.go("chat")
         self.show_hint(
-            "Back at an earlier turn. Notes are unchanged; earlier runs are undone in the history."
+            "Went back to an earlier turn. Notes are unchanged. "
+            f"To undo runs, open the history ({self.key('main.history')})."
         )
         self.refresh_state()
 
     def _leave(self, thread_id: str | None) -> bool:
-        """Put away what is on the screen; False while a plan is being applied."""
+        """Detach the thread on the screen. Return False while a plan is being applied."""
         if not self.ensure_not_applying():
             return False
         if self.thread.id is not None and self.turn.pending is not None:
@@ -377,17 +385,17 @@ class ThreadActions(Workspace):
         return True
 
     def _offer_plan(self, chat: ActiveThread) -> None:
-        """A plan that was made in this conversation, and neither applied nor talked about since, is previewed again."""
-        last = chat.state.entries[-1] if chat.state.entries else None
-        plan = last.data.get("plan") if last is not None and last.role == "plan" else None
+        """Preview the plan of the last entry again, if there is one."""
+        entries = chat.state.entries
+        if not entries or entries[-1].role != "plan":
+            return
+        plan = entries[-1].data.get("plan")
         if isinstance(plan, dict):
-            message = next(
-                (said.text for said in reversed(chat.state.entries) if said.role == "person"), None
-            )
-            self.preview_plan(plan, message=message)
+            questions = (entry.text for entry in reversed(entries) if entry.role == "person")
+            self.preview_plan(plan, message=next(questions, None))
 
     def forget_thread(self, thread_id: str) -> None:
-        """A conversation is gone for good."""
+        """Drop what the screen holds of a deleted conversation."""
         self.waiting.pop(thread_id, None)
         if thread_id == self.thread.id:
             self.turn.pending = None
@@ -395,73 +403,70 @@ class ThreadActions(Workspace):
 
     @work(group="threads", exit_on_error=False)
     async def action_rename_thread(self, title: str) -> None:
-        """Give the conversation on the screen a title."""
+        """Rename the conversation on the screen."""
         if self.thread.id is None:
             self.show_hint("There is no conversation to rename yet.")
             return
-        kept = await asyncio.to_thread(self.threads.rename, self.thread.id, title)
-        self.add_entry("note", f"This conversation is called “{terminal_text.line(kept)}” now.")
+        new_title = await asyncio.to_thread(self.threads.rename, self.thread.id, title)
+        self.add_entry("note", f"Renamed the conversation to “{terminal_text.line(new_title)}”.")
         self.refresh_state()
 
-    # --- as notes -------------------------------------------------------------------------------------------------------------
+    # --- as notes ---------------------------------------------------------------------------------
 
     @work(group="threads", exit_on_error=False)
     async def action_export_thread(self, thread_id: str | None = None) -> None:
-        """A conversation (the one on the screen) as a note: a plan like any other."""
+        """Preview a plan that saves a conversation, by default the current one, as a note."""
         from obsidian_agent.threads.state import export_plan
 
-        wanted = thread_id or self.thread.id
-        if wanted is None:
-            self.show_hint("There is nothing to export yet.")
+        exported = thread_id or self.thread.id
+        if exported is None:
+            self.show_hint("There is no conversation to export yet.")
             return
-        chat = await asyncio.to_thread(self.threads.open, wanted)
+        chat = await asyncio.to_thread(self.threads.open, exported)
         if self.ensure_idle():
             self.preview_plan(export_plan(chat.state))
 
     def action_insert_answer(self) -> None:
-        """The last answer into the open note: a plan like any other."""
+        """Preview a plan that inserts the last answer into the open note."""
         answer, path = self.panes.chat.transcript.last_answer, self.panes.note.path
-        if not answer or path is None:
-            self.show_hint(
-                f"Open the note first ({self.key('main.open')})."
-                if answer
-                else "There is no answer to insert yet."
-            )
+        if not answer:
+            self.show_hint("There is no answer to insert yet.")
+        elif path is None:
+            self.show_hint(f"Open a note first ({self.key('main.open')}).")
         else:
-            self.preview_plan(
-                insertion_plan(answer, path, at_cursor=self.settings.current.insert_at_cursor)
-            )
+            at_cursor = self.settings.current.insert_at_cursor
+            self.preview_plan(insertion_plan(answer, path, at_cursor=at_cursor))
 
-    # --- elsewhere ------------------------------------------------------------------------------------------------------------
+    # --- other threads ----------------------------------------------------------------------------
 
     @work(group="elsewhere", exit_on_error=False)
     async def watch_threads(self) -> None:
-        """Tell of what happens in the conversations that are not on the screen."""
+        """Report plans and ended turns of threads that are not on the screen."""
         async for event in self.thread.elsewhere():
-            self._tell(event)
+            self._report_elsewhere(event)
 
-    def _tell(self, event: Elsewhere) -> None:
-        title = f"“{terminal_text.shortened(event.title, 60)}”"
+    def _report_elsewhere(self, event: Elsewhere) -> None:
         if event.preview is not None:
             if event.preview.plan.steps:
                 self.waiting[event.thread_id] = Pending(
                     event.preview, event.plan or event.preview.plan, frozenset()
                 )
             return
-        plan = event.thread_id in self.waiting
-        words = {
-            "completed": "has a plan for you" if plan else "is answered",
+        if event.how is None:
+            return
+        title = f"“{terminal_text.shortened(event.title, 60)}”"
+        has_plan = event.thread_id in self.waiting
+        outcomes = {
+            "completed": "has a plan waiting" if has_plan else "has an answer",
             "cancelled": "was cancelled",
             "failed": "failed",
         }
-        if event.how is not None:
-            self.app.notify(
-                f"{title} {words[event.how]}. {self.key('main.threads')} shows it.", markup=False
-            )
+        key = self.key("main.threads")
+        self.app.notify(f"{title} {outcomes[event.how]}. {key} opens it.", markup=False)
 
 
 def insertion_plan(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
-    """A plan that puts a text into a note: at the cursor, or at its end."""
+    """Return a plan that inserts a text into a note, at the cursor or at the end."""
     text = answer.replace("${", "$${")
     if at_cursor:
         step = {

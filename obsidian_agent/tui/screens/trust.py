@@ -1,4 +1,4 @@
-"""What in the vault wants to tell the agent something: read it, then trust it, or don't. Untrusted, it has no effect at all."""
+"""Review and trust the vault's agents, skills and instructions. Untrusted ones have no effect."""
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ _STANDINGS = {
 }
 
 
-class CustomList(VirtualList["VaultAgentEntry"]):
-    """One file a line."""
+_MAX_PROBLEMS = 6
 
-    DEFAULT_CSS = "CustomList { height: auto; min-height: 2; max-height: 40vh; }"
+
+class VaultFileList(VirtualList["VaultAgentEntry"]):
+    """The files, one a line, with their standing."""
+
+    DEFAULT_CSS = "VaultFileList { height: auto; min-height: 2; max-height: 40vh; }"
     BINDINGS = [binding("list.choose", "Read")]
 
     def draw_row(self, row: VaultAgentEntry, width: int) -> Content:
@@ -49,66 +52,67 @@ class CustomList(VirtualList["VaultAgentEntry"]):
 
 
 class Trust(Modal[None]):
-    """Everything is read before it can be trusted: trusting is done on the screen that shows the text."""
+    """The list of files. A file can only be trusted from the screen that shows its text."""
 
     BINDINGS = bindings("trust", without=("trust.trust",))
 
     def __init__(self, vault_agents: VaultAgents) -> None:
         super().__init__(
             "Agents, skills and instructions of this vault",
-            "What you trust is told to the model. A file that changes by one byte has to be trusted again.",
+            "Trusted files are sent to the model. A changed file must be trusted again.",
         )
-        self._customs = vault_agents
+        self._vault_agents = vault_agents
 
     def body(self) -> ComposeResult:
-        yield CustomList(empty=" This vault has none.")
-        yield Static("", id="custom-problems", markup=False)
+        yield VaultFileList(empty=" This vault has no agents, skills or instructions.")
+        yield Static("", id="file-problems", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(CustomList).focus()
-        self.run_flow("customs", self._reload)
+        self.query_one(VaultFileList).focus()
+        self.run_flow("files", self._reload)
 
     async def _reload(self) -> None:
-        library = await asyncio.to_thread(self._customs.library)
+        library = await asyncio.to_thread(self._vault_agents.library)
         if self.is_attached:
-            listing = self.query_one(CustomList)
+            listing = self.query_one(VaultFileList)
             listing.set_rows(library.files, listing.cursor)
-            self.query_one("#custom-problems", Static).update(_problems(library))
+            self.query_one("#file-problems", Static).update(_problems(library))
 
-    def on_virtual_list_chosen(self, event: CustomList.Chosen) -> None:
+    def on_virtual_list_chosen(self, event: VaultFileList.Chosen) -> None:
         self.show_problem("")
-        self.run_flow("custom", partial(self._read, event.list.rows[event.index]))
+        self.run_flow("file", partial(self._read, event.list.rows[event.index]))
 
     def action_distrust(self) -> None:
-        row = self.query_one(CustomList).current
+        row = self.query_one(VaultFileList).current
         if row is not None and row.standing != "new":
-            self.run_flow("custom", partial(self._distrust, row.path))
+            self.run_flow("file", partial(self._distrust, row.path))
 
     async def _read(self, row: VaultAgentEntry) -> None:
-        text, sha256 = await asyncio.to_thread(self._customs.show, row.path)
+        text, sha256 = await asyncio.to_thread(self._vault_agents.show, row.path)
         lines: list[Line] = [
             (line, "$foreground") for line in terminal_text.block(text).split("\n")
         ]
         trusted = row.standing == "trusted" and row.sha256 == sha256
         if await self.app.push_screen_wait(Reading(row.path, lines, trusted=trusted)):
-            await asyncio.to_thread(self._customs.trust, row.path, sha256)
+            await asyncio.to_thread(self._vault_agents.trust, row.path, sha256)
         await self._reload()
 
     async def _distrust(self, path: str) -> None:
-        await asyncio.to_thread(self._customs.distrust, path)
+        await asyncio.to_thread(self._vault_agents.distrust, path)
         await self._reload()
 
 
 class Reading(Modal[bool]):
-    """The text of one file; dismisses with True when it is to be trusted."""
+    """The text of one file. Dismisses with True if the user trusts it."""
 
     BINDINGS = bindings("trust", without=("trust.distrust",))
 
     def __init__(self, path: str, lines: Sequence[Line], *, trusted: bool, hint: str = "") -> None:
-        untrusted = hint or "Trust it only if you would tell the model all of this yourself."
-        super().__init__(
-            terminal_text.shortened(path, 200), "You trust this file." if trusted else untrusted
-        )
+        if trusted:
+            hint = "You trust this file."
+        elif not hint:
+            hint = "Trust it only if you would give the model all of these instructions yourself."
+        super().__init__(terminal_text.shortened(path, 200), hint)
         self._lines = lines
         self._trusted = trusted
 
@@ -131,6 +135,12 @@ class Reading(Modal[bool]):
 
 
 def _problems(library: Library) -> Content:
-    told = [f"▲ {terminal_text.block(problem.message)}" for problem in library.problems[:6]]
-    more = [f"… and {len(library.problems) - 6} more"] if len(library.problems) > 6 else []
-    return Content.styled("\n".join(["", *told, *more]) if told else "", "$warning")
+    problems = library.problems
+    if not problems:
+        return Content("")
+    lines = [""]
+    for problem in problems[:_MAX_PROBLEMS]:
+        lines.append(f"▲ {terminal_text.block(problem.message)}")
+    if len(problems) > _MAX_PROBLEMS:
+        lines.append(f"… and {len(problems) - _MAX_PROBLEMS} more")
+    return Content.styled("\n".join(lines), "$warning")

@@ -1,11 +1,11 @@
-"""Earlier runs; undo and redo of them, previewed first, as a whole or back to a step; and the runs that a crash left half done."""
+"""Undo and redo of runs, previewed first, as a whole or back to a step; recovery of crashed runs."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import work
 from textual.app import ComposeResult
@@ -14,214 +14,15 @@ from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.errors import JournalError, ObsidianAgentError
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings, key_label
 from obsidian_agent.tui.commands import Command
-from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
+from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, Modal
+from obsidian_agent.tui.screens.history import FileRows, History, HistoryRequest, show_diff
 from obsidian_agent.tui.screens.workspace import Workspace
-from obsidian_agent.tui.widgets.diff import parse_diff
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
-from obsidian_agent.tui.widgets.run import ResultList, ResultRow, file_rows, step_rows
-
-if TYPE_CHECKING:
-    from textual.screen import Screen
-
-    from obsidian_agent.agent.events import Effects
-    from obsidian_agent.journal.records import HistoryEntry
-    from obsidian_agent.services.runs import Runs
-
-
-_SHOWN_PROBLEMS = 5
-_STYLES = {
-    "done": "$success",
-    "recovered": "$success",
-    "failed": "$error",
-    "stopped": "$error",
-    "conflict": "$warning",
-    "cancelled": "$warning",
-    "partly undone": "$warning",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRequest:
-    """Undo the run `run_id`, whole or back to a step of it, or redo."""
-
-    what: Literal["undo", "step", "redo"]
-    run_id: str | None = None
-
-
-class HistoryList(VirtualList["HistoryEntry"]):
-    """One line a run."""
-
-    BINDINGS = [binding("list.choose", "Show")]
-    DEFAULT_CSS = "HistoryList { height: auto; min-height: 3; }"
-
-    def draw_row(self, row: HistoryEntry, width: int) -> Content:
-        undone = row.undone and row.effects.anything
-        status = row.current_status
-        style = _STYLES.get(status, "$quiet")
-        return Content.assemble(
-            (f" {terminal_text.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
-            (f"{terminal_text.line(status):<14}", style),
-            (
-                terminal_text.shortened(row.goal, 200),
-                "$foreground" if not undone else "$quiet strike",
-            ),
-            (f"  {effects_in_words(row.effects)}", "$quiet"),
-        )
-
-
-class FileRows(ResultList):
-    """Steps and files in a dialog."""
-
-    DEFAULT_CSS = "FileRows { height: auto; min-height: 3; max-height: 50vh; }"
-    BINDINGS = [binding("list.choose", "Show diff")]
-
-
-class History(Modal[HistoryRequest]):
-    """Dismisses with what to do; the screen below does it, so conflicts and results are shown in one way."""
-
-    BINDINGS = bindings("history")
-
-    def __init__(self, runs: Runs) -> None:
-        super().__init__(
-            "History",
-            "Undo restores what a run changed; files that changed since are never overwritten unasked.",
-        )
-        self._runs = runs
-        self._entries: Sequence[HistoryEntry] = ()
-
-    def body(self) -> ComposeResult:
-        yield HistoryList(empty=" No runs yet.")
-
-    def on_mount(self) -> None:
-        self.query_one(HistoryList).focus()
-        self.run_flow("history", self._reload)
-
-    async def _reload(self) -> None:
-        self._entries = await asyncio.to_thread(self._runs.history)
-        if not self.is_attached:
-            return
-        listing = self.query_one(HistoryList)
-        listing.set_rows(self._entries, 0)
-        self.refresh_bindings()
-        wrong = await asyncio.to_thread(self._runs.examine)
-        if wrong and self.is_attached:
-            self.show_problem(
-                terminal_text.folded(
-                    "\n".join(problem.message for problem in wrong), _SHOWN_PROBLEMS
-                )
-            )
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("undo", "step"):
-            return True if self._entries else None
-        return True
-
-    def on_virtual_list_chosen(self, event: HistoryList.Chosen) -> None:
-        entry = self._entries[event.index]
-        self.app.push_screen(RunOutcome(self._runs, entry), self._leave_for)
-
-    def _leave_for(self, request: HistoryRequest | None) -> None:
-        if request is not None:
-            self.dismiss(request)
-
-    def action_undo(self) -> None:
-        self._request("undo")
-
-    def action_step(self) -> None:
-        self._request("step")
-
-    def _request(self, what: Literal["undo", "step"]) -> None:
-        entry = self.query_one(HistoryList).current
-        if entry is None:
-            return
-        if reason := reason_against_undo(entry):
-            self.show_problem(reason)
-        else:
-            self.dismiss(HistoryRequest(what, entry.run_id))
-
-    def action_redo(self) -> None:
-        self.dismiss(HistoryRequest("redo"))
-
-
-def reason_against_undo(entry: HistoryEntry) -> str:
-    """Return why a run cannot be undone; "" when it can."""
-    if entry.undone:
-        return "Nothing of this run is left to undo."
-    return "" if entry.undoable else "This run cannot be undone."
-
-
-class RunOutcome(Modal[HistoryRequest]):
-    """One run of the history: the outcome of each step, and the files it changed."""
-
-    BINDINGS = bindings("outcome")
-
-    def __init__(self, runs: Runs, entry: HistoryEntry) -> None:
-        when = entry.time[:16].replace("T", " ")
-        super().__init__(entry.goal, f"{when} · {entry.current_status}")
-        self._runs = runs
-        self._entry = entry
-
-    def body(self) -> ComposeResult:
-        yield FileRows()
-
-    def on_mount(self) -> None:
-        self.query_one(FileRows).focus()
-        self.run_flow("outcome", self._load)
-
-    async def _load(self) -> None:
-        rows = file_rows(self._entry.effects)
-        try:
-            steps = await asyncio.to_thread(self._runs.step_outcomes, self._entry.run_id)
-        except JournalError as error:
-            steps = []
-            self.show_problem(error.message)
-        if self.is_attached:
-            self.query_one(FileRows).set_rows([*step_rows(steps), *rows], 0)
-
-    def on_virtual_list_chosen(self, event: FileRows.Chosen) -> None:
-        row = event.list.rows[event.index]
-        if row.path is not None:
-            load = partial(self._runs.conflict_diff, self._entry.run_id)
-            self.run_flow("diff", partial(show_diff, self, load, row.path), exclusive=True)
-
-    def action_undo(self) -> None:
-        self._request("undo")
-
-    def action_step(self) -> None:
-        self._request("step")
-
-    def _request(self, what: Literal["undo", "step"]) -> None:
-        if reason := reason_against_undo(self._entry):
-            self.show_problem(reason)
-        else:
-            self.dismiss(HistoryRequest(what, self._entry.run_id))
-
-
-async def show_diff(screen: Screen[Any], load: Callable[[str], str], path: str) -> None:
-    """Show the diff from a file as it is now to what an undo or redo would put there."""
-    try:
-        diff = parse_diff(await asyncio.to_thread(load, path))
-    except ObsidianAgentError as error:
-        screen.app.push_screen(DiffScreen(path, error.problem().message))
-        return
-    lines = diff if diff.lines else "The text of this file does not change."
-    screen.app.push_screen(DiffScreen(path, lines))
-
-
-def effects_in_words(effects: Effects) -> str:
-    """`10 new · 1 edited`."""
-    parts = (
-        (effects.deleted, "deleted"),
-        (effects.renamed, "renamed"),
-        (effects.modified, "edited"),
-        (effects.created, "new"),
-    )
-    return " · ".join(f"{len(items):,} {word}" for items, word in parts if items)
-
+from obsidian_agent.tui.widgets.run import ResultRow
 
 if TYPE_CHECKING:
     from obsidian_agent.journal.records import Cut
@@ -229,30 +30,31 @@ if TYPE_CHECKING:
     from obsidian_agent.journal.undo import UndoConflict, UndoResult
     from obsidian_agent.plan.model import ActionPlan
 
-    _Restore = Callable[[Collection[str], Collection[str]], UndoResult]
+    Restore = Callable[[Collection[str], Collection[str]], UndoResult]
 
+RecoveryChoice = Literal["finish", "back"]
 
-_NAMED: Final = 5
-"""Files that are named in one line."""
+_MAX_NAMED: Final = 5
+"""Number of files that are named in one line."""
 
 
 class UndoActions(Workspace):
-    """What was done is taken back, or done again."""
+    """Actions that undo and redo runs, and that recover interrupted ones."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command("history", "Show history", "Undo and redo earlier runs", "history"),
     )
 
     def action_history(self) -> None:
-        """Earlier runs."""
+        """Show earlier runs."""
         self.app.push_screen(History(self.session.runs), self.change_history)
 
     def change_history(self, request: HistoryRequest | None) -> None:
-        """Undo a run of the past, whole or back to a step that the person chooses, or redo."""
+        """Undo an earlier run, whole or back to a step that the user chooses, or redo."""
         if request is None:
             return
         if self.turn.phase == "running":
-            self.show_hint("A plan is being applied. Undo waits until it is done.")
+            self.show_hint("A plan is being applied. Try again when it is done.")
             return
         match request.what:
             case "undo":
@@ -286,7 +88,7 @@ class UndoActions(Workspace):
         await self._restore(
             Reversal(
                 verb="Redo",
-                done="Done again",
+                done="Redone",
                 preview=partial(runs.undo_preview, None, redoing=True),
                 restore=runs.redo,
                 diff=partial(runs.conflict_diff, None, redoing=True),
@@ -296,7 +98,7 @@ class UndoActions(Workspace):
     async def _undo(
         self, run_id: str | None, to_step: str | None = None, *, ask: bool = False
     ) -> None:
-        """Undo a run, with `to_step` only what came after that step."""
+        """Undo a run; with `to_step` only the changes after that step."""
         runs = self.session.runs
 
         def undo(force: Collection[str], skip: Collection[str]) -> UndoResult:
@@ -312,9 +114,9 @@ class UndoActions(Workspace):
         await self._restore(reversal, ask=ask)
 
     async def _restore(self, reversal: Reversal, *, ask: bool = False) -> None:
-        """Restore what can be restored, ask about the rest, and force what the user chooses. A plan that waits is previewed again.
+        """Restore files without conflicts, then ask about the others. Preview a pending plan again.
 
-        The user is asked first when `ask` says so, or more than one file or a conflict is involved.
+        A preview is shown first if `ask` is true, or if several files or a conflict are involved.
         """
         planned = await asyncio.to_thread(reversal.preview)
         if ask or planned.conflicts or len(planned.restored) + len(planned.errors) > 1:
@@ -338,38 +140,37 @@ class UndoActions(Workspace):
 
     async def _restore_all(self, reversal: Reversal) -> None:
         report = await asyncio.to_thread(reversal.restore, (), ())
-        self._say_report(reversal.done, report)
+        self._show_report(reversal.done, report)
         if not report.conflicts:
             return
         choices = await self.app.push_screen_wait(Conflicts(report.conflicts, reversal.diff))
         if choices is not None and choices.force:
             report = await asyncio.to_thread(reversal.restore, choices.force, choices.skip)
-            self._say_report(reversal.done, report)
-        kept = {conflict.path for conflict in report.conflicts} | (
-            set(choices.skip) if choices is not None else set()
-        )
-        if kept:
-            more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
-            self.add_entry("note", f"Skipped: {', '.join(sorted(kept)[:_NAMED])}{more}.")
+            self._show_report(reversal.done, report)
+        skipped = {conflict.path for conflict in report.conflicts}
+        if choices is not None:
+            skipped |= choices.skip
+        if skipped:
+            names = ", ".join(sorted(skipped)[:_MAX_NAMED])
+            if len(skipped) > _MAX_NAMED:
+                names += f" and {len(skipped) - _MAX_NAMED:,} more"
+            self.add_entry("note", f"Skipped: {names}.")
 
-    def _say_report(self, verb: str, report: UndoResult) -> None:
+    def _show_report(self, done: str, report: UndoResult) -> None:
         self.vault_changed()
-        count = len(report.restored)
-        self.add_entry(
-            "good",
-            f"{verb}: {terminal_text.counted(count, 'file or folder', 'files and folders')}.",
-        )
+        files = terminal_text.counted(len(report.restored), "file or folder", "files and folders")
+        self.add_entry("good", f"{done}: {files}.")
         for problem in report.errors:
             self.add_entry("bad", problem.message)
         for warning in report.warnings:
             self.add_entry("note", warning.message)
 
-    # --- at the start -----------------------------------------------------------------------------------------------------------
+    # --- at the start -----------------------------------------------------------------------------
 
     async def resolve_history(self) -> None:
-        """What is to be decided before anything else: the history of a vault that was moved, and runs that a crash left half done."""
+        """Ask about the history of a moved vault, and about runs that a crash interrupted."""
         try:
-            await self._take_history_along()
+            await self._adopt_history()
             for run in await asyncio.to_thread(self.session.runs.interrupted):
                 choice = await self.app.push_screen_wait(RecoveryDialog(run))
                 if choice is not None:
@@ -377,50 +178,51 @@ class UndoActions(Workspace):
         except ObsidianAgentError as error:
             self.add_entry("bad", error.problem().message)
 
-    async def _take_history_along(self) -> None:
+    async def _adopt_history(self) -> None:
         moved = await asyncio.to_thread(self.session.runs.moved)
         if moved is None:
             return
-        text = f"It was at {moved.path}. Its earlier runs, conversations and counts are kept for that place; without them they cannot be undone here."
-        if await self.app.push_screen_wait(
-            Confirm("This vault was moved", text, "Take them along", "Not now", danger=False)
-        ):
+        text = (
+            f"This vault was at {moved.path} before. Its runs, conversations and statistics are "
+            "stored for that path. Move them here to be able to undo earlier runs."
+        )
+        question = Confirm("This vault was moved", text, "Move them", "Not now", danger=False)
+        if await self.app.push_screen_wait(question):
             await asyncio.to_thread(self.session.runs.adopt)
-            self.add_entry("good", "The history of this vault is here now.")
+            self.add_entry("good", "The history of this vault was moved to its new path.")
 
     async def _recover(self, run: InterruptedRun, *, finish: bool) -> None:
         try:
-            ended = await asyncio.to_thread(self.session.runs.recover, run.run_id, finish)
+            recoveries = await asyncio.to_thread(self.session.runs.recover, run.run_id, finish)
         except ObsidianAgentError as error:
-            self.add_entry(
-                "bad", error.problem().message
-            )  # the other runs are asked about all the same
+            # Reported here, so that the user is still asked about the other runs.
+            self.add_entry("bad", error.problem().message)
             return
-        for one in ended:
-            for problem in one.problems:
+        for recovery in recoveries:
+            for problem in recovery.problems:
                 self.add_entry("bad", problem.message)
-            for warning in one.warnings:
+            for warning in recovery.warnings:
                 self.add_entry("note", warning.message)
-        self.add_entry(
-            "good",
-            "The interrupted run is finished." if finish else "The interrupted run is rolled back.",
-        )
+        outcome = "finished" if finish else "rolled back"
+        self.add_entry("good", f"The interrupted run was {outcome}.")
         self.vault_changed()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reversal:
-    """An undo or redo: how it is previewed and done, and what it would make of a file."""
+    """An undo or redo: how to preview and apply it, and the diff that it makes of a file."""
 
     verb: str
+    """Its name in titles and buttons, such as "Undo"."""
     done: str
+    """Its participle, such as "Undone"."""
     preview: Callable[[], UndoResult]
-    restore: _Restore
+    restore: Restore
     diff: Callable[[str], str]
 
 
 class UndoPreview(Confirm):
-    """Shows what an undo or redo would do. Dismisses with True when the user agrees."""
+    """A preview of an undo or redo. Dismisses with True if the user agrees."""
 
     AUTO_FOCUS = "FileRows"
 
@@ -430,9 +232,9 @@ class UndoPreview(Confirm):
         parts = [f"{reversal.verb} restores {files}."]
         if conflicts:
             changed = terminal_text.counted(conflicts, "file")
-            parts.append(f"{changed} changed since; what happens to these you decide afterwards.")
+            parts.append(f"{changed} changed since. You decide about each of these afterwards.")
         if plan_waits:
-            parts.append("The plan on the screen is computed again afterwards.")
+            parts.append("The pending plan is then previewed again.")
         super().__init__(f"{reversal.verb} this run?", " ".join(parts), reversal.verb)
         self._reversal = reversal
         self._planned = planned
@@ -462,14 +264,14 @@ class UndoPreview(Confirm):
 
 @dataclass(frozen=True, slots=True)
 class ConflictChoices:
-    """Paths to restore over what is there now, and paths to leave alone."""
+    """The paths to restore over the current files, and the paths to skip."""
 
     force: frozenset[str]
     skip: frozenset[str]
 
 
 class ConflictList(VirtualList["UndoConflict"]):
-    """One file a line, with what happens to it."""
+    """The files with conflicts, one a line, with the choice for each."""
 
     DEFAULT_CSS = "ConflictList { height: auto; min-height: 2; }"
     BINDINGS = [binding("list.choose", "Show diff")]
@@ -479,27 +281,26 @@ class ConflictList(VirtualList["UndoConflict"]):
         self.forced: frozenset[str] = frozenset()
 
     def draw_row(self, row: UndoConflict, width: int) -> Content:
-        word = (
-            (" restore anyway ", "$error")
-            if row.path in self.forced
-            else (" keep mine      ", "$success")
-        )
         if not row.forcible:
-            word = (" cannot be restored ", "$quiet")
+            choice = (" cannot be restored ", "$quiet")
+        elif row.path in self.forced:
+            choice = (" restore anyway ", "$error")
+        else:
+            choice = (" keep mine      ", "$success")
         return Content.assemble(
-            word,
+            choice,
             (terminal_text.shortened(row.path, 300), "$foreground"),
             (f"  {terminal_text.shortened(row.reason, 200)}", "$quiet"),
         )
 
     def force(self, path: str, forced: bool) -> None:
-        """Choose for one file."""
+        """Set whether one file is restored anyway."""
         self.forced = self.forced | {path} if forced else self.forced - {path}
         self.set_rows(self.rows)
 
 
 class Conflicts(Modal[ConflictChoices]):
-    """Dismisses with the choices; everything is kept unless the person says otherwise."""
+    """The question what to do with conflicts. Current files are kept by default."""
 
     BINDINGS = bindings("conflicts")
 
@@ -509,7 +310,8 @@ class Conflicts(Modal[ConflictChoices]):
         self._load_diff = load_diff
 
     def body(self) -> ComposeResult:
-        self.hint = f"Everything else was restored. {key_label(self, 'list.choose')} shows what restoring would change."
+        key = key_label(self, "list.choose")
+        self.hint = f"All other files were restored. {key} shows what restoring would change."
         yield ConflictList(self._conflicts)
 
     def on_mount(self) -> None:
@@ -527,11 +329,8 @@ class Conflicts(Modal[ConflictChoices]):
 
     def action_apply(self) -> None:
         forced = self.query_one(ConflictList).forced
-        self.dismiss(
-            ConflictChoices(
-                forced, frozenset(conflict.path for conflict in self._conflicts) - forced
-            )
-        )
+        paths = frozenset(conflict.path for conflict in self._conflicts)
+        self.dismiss(ConflictChoices(forced, paths - forced))
 
     def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
         path = self._conflicts[event.index].path
@@ -539,31 +338,30 @@ class Conflicts(Modal[ConflictChoices]):
         self.run_flow("conflict diff", show, exclusive=True)
 
 
-RecoveryChoice = Literal["finish", "back"]
-
-
 class RecoveryDialog(Modal[RecoveryChoice]):
-    """Dismisses with the choice, or None for later."""
+    """The question what to do with an interrupted run. Dismisses with None for later."""
 
     BINDINGS = bindings("recovery")
 
     def __init__(self, run: InterruptedRun) -> None:
         super().__init__(
             "A run was interrupted",
-            "Rolling back restores every file the run had changed. Finishing does what was approved and is still missing.",
+            "Roll back restores every file that the run changed. "
+            "Finish applies the remaining approved changes.",
         )
         self._run = run
 
     def body(self) -> ComposeResult:
         run = self._run
-        when = terminal_text.line(run.time[:16].replace("T", " "))
+        details = [
+            f"{run.kind} of {run.time[:16].replace('T', ' ')}",
+            terminal_text.counted(len(run.paths), "file"),
+            run.run_id,
+        ]
         yield Static(
             Content.assemble(
                 (terminal_text.folded(run.goal, 4), "bold"),
-                (
-                    f"\n{terminal_text.line(run.kind)} of {when} · {terminal_text.counted(len(run.paths), 'file')} · {terminal_text.line(run.run_id)}",
-                    "$quiet",
-                ),
+                (f"\n{terminal_text.line(' · '.join(details))}", "$quiet"),
             ),
             markup=False,
         )
@@ -589,31 +387,26 @@ class RecoveryDialog(Modal[RecoveryChoice]):
         self.dismiss(choice)
 
 
-_HINT = "What the run did up to the end of this step stays; what came after it is undone."
-_JOINED = "later steps changed its files further"
-
-
 class Steps(Modal[str]):
-    """Dismisses with the id of the chosen step."""
+    """The steps of a run to go back to. Dismisses with the id of the chosen one."""
 
     def __init__(self, plan: ActionPlan, undo_points: Sequence[Cut]) -> None:
-        super().__init__("Back to which step?", _HINT)
-        self._words = {step.id: step.title for step in plan.steps}
-        self._cuts = undo_points[:-1]
+        super().__init__(
+            "Undo back to which step?",
+            "Changes up to and including this step stay. Later changes are undone.",
+        )
+        self._titles = {step.id: step.title for step in plan.steps}
+        self._points = undo_points[:-1]
 
     def body(self) -> ComposeResult:
-        rows = [
-            Choice(
-                cut.step,
-                self._words.get(cut.step, cut.step),
-                "" if cut.clean else _JOINED,
-                f"{number}",
-            )
-            for number, cut in enumerate(self._cuts, 1)
-        ]
+        rows = []
+        for number, point in enumerate(self._points, 1):
+            title = self._titles.get(point.step, point.step)
+            note = "" if point.clean else "later steps changed the same files"
+            rows.append(Choice(point.step, title, note, f"{number}"))
         listing = ChoiceList(
             [],
-            empty=" This run has one step only, or is older than this program's record of steps.",
+            empty=" This run has only one step, or its steps were not recorded.",
         )
         listing.set_choices(rows, 0 if rows else None)
         yield listing
@@ -622,10 +415,11 @@ class Steps(Modal[str]):
         self.query_one(ChoiceList).focus()
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        cut = self._cuts[event.index]
-        if cut.clean:
-            self.dismiss(cut.step)
+        point = self._points[event.index]
+        if point.clean:
+            self.dismiss(point.step)
         else:
             self.show_problem(
-                "What its files held at the end of this step is not kept: later steps changed them before they were written."
+                "You cannot go back to this step. Later steps changed the same files, "
+                "and only their final text was written."
             )

@@ -1,4 +1,4 @@
-"""What a person sees when the program itself is at fault, and a report to show to others: where it happened, not what the notes say."""
+"""The dialog for an unexpected error, with a report to share that contains nothing from notes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from obsidian_agent.tui.screens.dialogs import Modal
 
 
 class Unexpected(Modal[None]):
-    """Calm words; `c` copies a report without note text, paths or keys."""
+    """An error of the program itself. `c` copies a report without note text, paths or keys."""
 
     BINDINGS = bindings("error")
 
@@ -23,13 +23,13 @@ class Unexpected(Modal[None]):
 
     def body(self) -> ComposeResult:
         file = current()
-        self.hint = f"{f'Details are in {file}. ' if file else ''}The report ({key_label(self, 'error.copy')}) names no notes, paths or keys."
-        rows = self._report.split("\n")
-        yield Static(
-            Content.styled(terminal_text.block("\n".join(rows[:1] + rows[1:2])), "$quiet"),
-            markup=False,
-        )
+        key = key_label(self, "error.copy")
+        self.hint = f"The report ({key} copies it) contains no note text, paths or API keys."
+        if file:
+            self.hint = f"Details are in {file}. {self.hint}"
+        summary = "\n".join(self._report.split("\n")[:2])
+        yield Static(Content.styled(terminal_text.block(summary), "$quiet"), markup=False)
 
     def action_copy_report(self) -> None:
         self.app.copy_to_clipboard(self._report)
-        self.app.notify("The report is in the clipboard.", markup=False)
+        self.app.notify("Report copied to the clipboard.", markup=False)
