@@ -31,7 +31,7 @@ async def test_another_agent_works_in_the_app(make_vault: MakeVault, tmp_path: P
         Wiring(store, tmp_path / "state", policy=None, settings=settings)
     ) as driver:
         bar = driver.main.query_one(TopBar)
-        driver.main.take(f"write {tmp_path / 'vault' / 'Behind.md'}")
+        driver.main.submit(f"write {tmp_path / 'vault' / 'Behind.md'}")
         await driver.until(lambda: "no plan did it: Behind.md" in driver.transcript())
         assert "acp/script ready" in str(bar.query_one("#planner").render())
         assert any(
@@ -39,7 +39,7 @@ async def test_another_agent_works_in_the_app(make_vault: MakeVault, tmp_path: P
             for entry in driver.panes.chat.transcript.query(".-bad")
         )
         await driver.until(lambda: driver.main.turn.phase == "idle")
-        driver.main.take(f"propose {json.dumps(PLAN)}")
+        driver.main.submit(f"propose {json.dumps(PLAN)}")
         await driver.until(lambda: driver.main.turn.pending is not None)
         assert note.read_text() == "May\n"
         await driver.settle()

@@ -524,7 +524,7 @@ async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
     session.runs.entries = history_entries()[2:]
     async with driving(session) as app:
         await app.press("f3", "u")
-        assert "Nothing of this run is left to undo" in app.screen()
+        assert "This run is already undone" in app.screen()
         assert session.called("undo") == []
 
 
@@ -916,7 +916,7 @@ async def test_an_earlier_plan_never_replaces_one_that_waits() -> None:
         await app.send("/plan")
         assert app.main.turn.pending is waiting
         assert app.session.called("preview_plan") == []
-        assert "A plan waits already" in app.hint()
+        assert "Another plan is pending" in app.hint()
         app.panes.go("work")
         await app.settle()
         await app.press("r")

@@ -57,7 +57,7 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
                 return shown
 
             assert "Nothing of this vault was ever sent" in await call("/sent")
-            assert "There is no command /nonsense" in await call("/nonsense")
+            assert "Unknown command: /nonsense" in await call("/nonsense")
             driver.prompt.text = ""
             await pilot.press(*"/stat", "enter")
             await driver.settle()
@@ -227,8 +227,8 @@ async def test_what_did_not_come_out_can_be_repaired(
             monkeypatch.setattr(Plans, "verify", verify)
             for text, hint in (
                 ("/repair", "nothing to repair"),
-                ("/compact", "nothing to summarise yet"),
-                ("/rename", "Write it as /rename"),
+                ("/compact", "nothing to summarize yet"),
+                ("/rename", "Usage: /rename"),
             ):
                 driver.prompt.text = text
                 await pilot.press("enter")

@@ -26,7 +26,7 @@ class View:
         self.said: list[str] = []
         self._tasks: list[asyncio.Task[None]] = []
         thread: Any = SimpleNamespace(
-            turn=session.turn, cancel=lambda: None, note_run=lambda *_: False
+            turn=session.turn, cancel=lambda: None, record_run=lambda *_: False
         )
         backend: Any = SimpleNamespace(
             parts=SimpleNamespace(session=session, settings=LiveSettings())
@@ -171,7 +171,7 @@ async def test_a_run_that_cannot_begin_leaves_the_plan_to_try_again(
 @pytest.mark.parametrize(
     ("events", "words"),
     [
-        ([], "That came to no end. Nothing was changed."),
+        ([], "Planning stopped without a result. Nothing was changed."),
         ([TurnFailed(Problem("IO_ERROR", "The disk is gone."))], "The disk is gone."),
         (
             [

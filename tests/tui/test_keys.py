@@ -105,7 +105,7 @@ async def test_sentences_name_the_keys_that_are_in_force() -> None:
         await app.press("escape")
         await app.app.push_screen(Unexpected(ValueError("x")))
         await app.settle()
-        assert "The report (y) names no notes" in app.screen()
+        assert "The report (y copies it) contains no note text" in app.screen()
 
 
 @pytest.mark.parametrize(

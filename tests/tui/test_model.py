@@ -128,5 +128,5 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
             assert said.index("word word") < said.index("stopped here") < said.index("Cancelled")
             assert driver.panes.chat.transcript._streaming is None
             await driver.send("And now?")
-            await driver.until(lambda: "broke off here" in driver.transcript())
+            await driver.until(lambda: "interrupted" in driver.transcript())
             assert "The user stopped the answer here" in json.dumps(server.requests[-1].body)

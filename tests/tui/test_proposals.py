@@ -102,7 +102,7 @@ async def test_plans_come_one_after_the_other_and_each_client_hears_of_its_own(
         await driver.press("r")
         await shown(driver, "B.md")
         assert (await first) == Outcome(
-            "refused", "The person did not want this plan. Nothing was changed."
+            "refused", "The user rejected the plan. Nothing was changed."
         )
         await driver.press("a")
         assert (done := await second) is not None

@@ -57,7 +57,7 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(
             }
             assert "[[" in driver.panes.note.area.text
             await driver.press("f3", "b")
-            assert "Back to which step?" in driver.screen()
+            assert "Undo back to which step?" in driver.screen()
             await driver.press("end", "enter")
             await driver.settle()
             assert files(vault)["Inbox.md"] == before["Inbox.md"], (

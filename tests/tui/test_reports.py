@@ -10,12 +10,12 @@ from tui.driving import driving
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("/sent", "What was sent"),
+        ("/sent", "Sent data"),
         ("/stats", "This conversation"),
         ("/cache clear", "Conversations in memory"),
-        ("/record", "Nothing was done and nothing was sent"),
-        ("/log", "Nothing went wrong"),
-        ("/files", "No model was shown anything"),
+        ("/record", "No entries"),
+        ("/log", "No errors"),
+        ("/files", "No note was sent to a model"),
     ],
 )
 async def test_a_report_is_shown(command: str, words: str) -> None:

@@ -1,4 +1,4 @@
-"""An editor for a JSON object, such as a plan. It closes only with a valid one, or without changes."""
+"""An editor for a JSON object, such as a plan, that returns only valid ones."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class MacroActions(Workspace):
 
     @work(group="saved", exclusive=True, exit_on_error=False)
     async def run_macro(self, name: str) -> None:
-        """Ask for the values of a macro, then preview it. An untrusted one must be trusted first."""
+        """Ask for the values of a macro, then preview it. It must be trusted first."""
         macros = await asyncio.to_thread(self.session.saved.list)
         macro = next((macro for macro in macros if macro.name == name), None)
         if macro is None:

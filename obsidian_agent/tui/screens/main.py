@@ -1,4 +1,4 @@
-"""The main screen: chat, note and plan side by side, and who answers which message."""
+"""The main screen: chat, note and plan side by side, and the handling of messages and keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
 from obsidian_agent.tui.screens.undo import UndoActions
-from obsidian_agent.tui.turn.controller import empty_selection_hint
+from obsidian_agent.tui.turn.controller import PlanSource, empty_selection_hint
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NoteRequested
@@ -47,9 +47,10 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.index.keeper import IndexStatus
 
-TIDY_SECONDS: Final = 20.0
+CLEANUP_SECONDS: Final = 20.0
+"""Time between two evictions of unused data."""
 WARM_UP_SECONDS: Final = 0.5
-"""After the first frame: what a model needs is imported while the person reads the screen."""
+"""Delay after the first frame before the modules that models need are imported."""
 
 _ABOUT_SELECTION: Final = re.compile(
     r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I
@@ -57,28 +58,32 @@ _ABOUT_SELECTION: Final = re.compile(
 
 
 class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
-    """Its actions are what keys and the commands of the message box name; those with a subject of their own are in the classes above."""
+    """The main screen.
+
+    `action_*` methods are the targets of key bindings and slash commands; mixins group them by
+    topic.
+    """
 
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command("help", "Help", "All keys and commands", "app.help"),
-        Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", "tasks"),
+        Command("tasks", "Tasks", "Tasks and plans of this conversation", "tasks"),
         Command(
             "repair",
-            "Repair what did not come out",
-            "The model looks at it and proposes how",
+            "Repair the last run",
+            "Asks the model for a plan if the result differs from the preview",
             "repair",
         ),
         Command("open", "Open note", "By its name, or by a few letters", "open_note", "[NOTE]"),
         Command("undo", "Undo the last run", "Asks first", "undo_last"),
-        Command("plan", "Bring back the last plan", "Preview it again", "bring_back_plan"),
-        Command("retry", "Say the last message again", "After an error, for example", "resend"),
+        Command("plan", "Preview the last plan again", "After you rejected it", "bring_back_plan"),
+        Command("retry", "Send the last message again", "After an error, for example", "resend"),
         Command(
             "selection",
-            "Use the selection, or don't",
-            "Of the note, in the next message",
+            "Toggle the selection",
+            "Include the note's selection in the next message, or don't",
             "toggle_selection",
         ),
-        Command("clear", "Clear conversation", "On the screen only", "clear"),
+        Command("clear", "Clear the screen", "The conversation itself is not changed", "clear"),
         Command("quit", "Quit", "Asks first while a plan is being applied", "app.quit"),
     )
     BINDINGS = bindings("main")
@@ -87,21 +92,21 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
     class FocusMoved(Message):
-        """The person looks at something else in Obsidian, or it came or went."""
+        """Posted when the active note in Obsidian changes, or Obsidian starts or quits."""
 
         def __init__(self, live: Focus | None) -> None:
             super().__init__()
             self.live = live
 
     class AgentStateChanged(Message):
-        """How an agent stands that looks around by itself."""
+        """Posted when the state of an external agent changes."""
 
         def __init__(self, state: AgentState) -> None:
             super().__init__()
             self.state = state
 
     class IndexChanged(Message):
-        """How far the index of the vault is, or that it has taken in changes."""
+        """Posted when the index of the vault has made progress or applied changes."""
 
         def __init__(self, status: IndexStatus) -> None:
             super().__init__()
@@ -122,8 +127,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self._router: Router | None = None
         self._gc_policy = GcPolicy()
         self._proposals = Proposals(self._is_free, self._show_proposal)
-        self._seen: tuple[str | None, str] | None = None
-        self._warned_about: str | None = None
+        self._last_state: tuple[str | None, str] | None = None
+        self._warned_text: str | None = None
 
     def compose(self) -> ComposeResult:
         # Textual sets these classes with the first resize, which is one frame too late.
@@ -142,21 +147,22 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.signals.thread_deleted.subscribe(self, self.forget_thread)
 
     def opened(self) -> None:
-        """What the app shows is there."""
+        """Start background work once the first content is mounted."""
         self.refresh_state()
-        # A dialog waits for the first line: below it nothing new is drawn. First the line gets its words, then its place.
+        # Two refreshes, one for the text of the top bar and one for its layout: nothing below a
+        # dialog is drawn, so that one must not open earlier.
         self.call_after_refresh(self.call_after_refresh, self._begin)
         self.watch_threads()
-        self.session.vault.follow(self._index_moved)
+        self.session.vault.follow(self._post_index_status)
         self.session.on_agent = lambda state: self.post_message(self.AgentStateChanged(state))
-        self.set_interval(TIDY_SECONDS, self._tidy)
+        self.set_interval(CLEANUP_SECONDS, self._clean_up)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
-        self._take_proposals()
-        self.set_timer(WARM_UP_SECONDS, partial(self.session.vault.watch_obsidian, self._look))
+        self._receive_proposals()
+        watch = partial(self.session.vault.watch_obsidian, self._post_focus)
+        self.set_timer(WARM_UP_SECONDS, watch)
 
     @work(group="recovery", exit_on_error=False)
     async def _begin(self) -> None:
-        """What is to be decided at the start, one thing after the other."""
         await self.resolve_history()
         if self._first_start:
             await asyncio.sleep(WARM_UP_SECONDS)
@@ -167,7 +173,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             self.session.vault.unfollow()
         self._gc_policy.stop()
 
-    # --- what arrives ---------------------------------------------------------------------------------------------------------
+    # --- incoming messages ------------------------------------------------------------------------
 
     @on(EventsArrived)
     def _events_arrived(self, message: EventsArrived) -> None:
@@ -183,39 +189,38 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def _work_ended(self, message: WorkEnded) -> None:
         self.turn.ended(message)
 
-    def _tidy(self) -> None:
-        """Every so often: put away what nobody uses."""
+    def _clean_up(self) -> None:
         if self.turn.phase == "idle":
             self._gc_policy.collect_if_idle()
             self.threads.evict_idle()
 
     @on(ChatPane.Edited)
-    def _typed(self) -> None:
+    def _message_edited(self) -> None:
         self._gc_policy.record_input()
         self.suggest_completions()
         self.suggest_actions()
 
     @on(Prompt.FormRequested)
-    def _form_wanted(self) -> None:
+    def _form_requested(self) -> None:
         self.open_form()
 
     @on(NoteRequested)
     def _note_requested(self, message: NoteRequested) -> None:
         self.show_note(message.path)
 
-    def _index_moved(self, status: IndexStatus) -> None:
+    def _post_index_status(self, status: IndexStatus) -> None:
         self.post_message(self.IndexChanged(status))
 
-    def _look(self, live: Focus | None) -> None:
+    def _post_focus(self, live: Focus | None) -> None:
         self.post_message(self.FocusMoved(live))
 
     @on(FocusMoved)
-    def _looked(self, message: FocusMoved) -> None:
+    def _focus_moved(self, message: FocusMoved) -> None:
         self.query_one(TopBar).show_connection(obsidian=message.live is not None)
         self.panes.show_obsidian_focus(message.live)
 
     @on(AgentStateChanged)
-    def _agent_moved(self, message: AgentStateChanged) -> None:
+    def _agent_state_changed(self, message: AgentStateChanged) -> None:
         self.query_one(TopBar).show_agent_state(message.state.name, message.state.state)
         if message.state.alarm is not None:
             self.add_entry("bad", message.state.alarm.message)
@@ -234,39 +239,38 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     @on(Panes.Changed)
     def refresh_state(self) -> None:
-        """What goes on, or the pane in front, has changed."""
-        if self.is_mounted:
-            bar = self.query_one(TopBar)
-            bar.mark_tabs(
-                self.panes.front,
-                waiting=self.turn.pending is not None and self.turn.phase == "idle",
-            )
-            bar.show_title(self.thread.title)
-            seen = (self.thread.id, self.turn.phase)
-            if self.backend.is_open:
-                if seen != self._seen and seen[1] == "idle":
-                    self.show_usage()
-                self._seen = seen
-            self.suggest_actions()
-            self._proposals.show_next()
+        """Update the screen after a change of the turn's state or of the front pane."""
+        if not self.is_mounted:
+            return
+        bar = self.query_one(TopBar)
+        is_waiting = self.turn.pending is not None and self.turn.phase == "idle"
+        bar.mark_tabs(self.panes.front, waiting=is_waiting)
+        bar.show_title(self.thread.title)
+        if self.backend.is_open:
+            state = (self.thread.id, self.turn.phase)
+            if state != self._last_state and self.turn.phase == "idle":
+                self.show_usage()
+            self._last_state = state
+        self.suggest_actions()
+        self._proposals.show_next()
 
-    # --- messages of the person -------------------------------------------------------------------------------------------------
+    # --- messages of the user ---------------------------------------------------------------------
 
     @on(Prompt.Sent)
     def _sent(self, message: Prompt.Sent) -> None:
-        self.take(message.text)
+        self.submit(message.text)
 
-    def take(self, text: str) -> None:
-        """What becomes of a message that was sent: a command, a turn, or a remark on why it is neither."""
+    def submit(self, text: str) -> None:
+        """Handle a sent message: run its command, start a turn, or show why neither is possible."""
         selection, no_text = (
             self.panes.editor_focus()[1],
             empty_selection_hint(self.key("main.open")),
         )
         if (call := parse_call(text, self.commands())) is not None:
             if call.command is None:
-                self.show_hint(f"There is no command /{call.name}. /help lists all.")
+                self.show_hint(f"Unknown command: /{call.name}. /help lists all commands.")
             elif call.command.requires_argument and not call.rest:
-                self.show_hint(f"Write it as /{call.command.name} {call.command.hint}.")
+                self.show_hint(f"Usage: /{call.command.name} {call.command.hint}")
             else:
                 self.show_hint("")
                 self.panes.chat.prompt.accept()
@@ -274,60 +278,52 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
                 self.run_command(call.command, call.rest)
         elif not text or not self.ensure_idle():
             return
-        elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
-            self._warned_about = text
-            self.show_hint(
-                f"{no_text}\n{self.key('prompt.send')} once more sends the message without a selection."
-            )
+        elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_text != text:
+            self._warned_text = text
+            send = self.key("prompt.send")
+            self.show_hint(f"{no_text}\nPress {send} again to send it without a selection.")
         else:
-            self._warned_about = None
+            self._warned_text = None
             self.show_hint("")
             self.panes.chat.prompt.accept()
-            self._say(text)
+            self._start_turn(text)
 
-    def _say(self, text: str) -> None:
+    def _start_turn(self, text: str) -> None:
         self.keyboard.mark_sent()
         self.add_entry("you", text)
         self.freeze_focus()
         self.turn.send(text)
 
     def run_command(self, command: Command, rest: str = "") -> None:
-        """Run the action of a command; a command that takes something gets what followed its name."""
+        """Run the action of a command, with the text after its name if it takes an argument."""
         parameters = (rest,) if command.hint and rest else ()
         on_app, _, action = command.action.rpartition(".")
         self.app.call_later(self.app.run_action, (on_app, action, parameters), self)
 
     def action_resend(self) -> None:
-        """The last message once more."""
-        last = next(
-            (
-                text
-                for text in reversed(self.panes.chat.prompt.sent_messages)
-                if parse_call(text, self.commands()) is None
-            ),
-            None,
-        )
-        if last is not None:
-            self.take(last)
-        else:
-            self.show_hint("There is no earlier message.")
+        """Send the last message again; commands do not count."""
+        for text in reversed(self.panes.chat.prompt.sent_messages):
+            if parse_call(text, self.commands()) is None:
+                self.submit(text)
+                return
+        self.show_hint("There is no earlier message.")
 
     def action_repair(self) -> None:
-        """Ask for a plan that repairs what a run left unlike its preview."""
+        """Ask for a plan that repairs the differences between the last run and its preview."""
         if self.turn.repair and self.turn.phase == "idle":
-            self._say(self.turn.repair)
+            self._start_turn(self.turn.repair)
         else:
             self.show_hint("There is nothing to repair.")
 
-    # --- plans of other programs --------------------------------------------------------------------------------------------------
+    # --- plans of other programs ------------------------------------------------------------------
 
     @work(group="proposals", exit_on_error=False)
-    async def _take_proposals(self) -> None:
-        """Show what clients of `mcp serve` propose, for as long as the app runs."""
+    async def _receive_proposals(self) -> None:
+        """Show the plans that clients of `mcp serve` propose, as long as the app runs."""
         from obsidian_agent.integrations.proposals import receive_proposals
 
-        if (place := self.backend.parts.proposals) is not None:
-            await receive_proposals(place, self._proposals.take)
+        if (socket_path := self.backend.parts.proposals) is not None:
+            await receive_proposals(socket_path, self._proposals.submit)
 
     def _is_free(self) -> bool:
         return self.turn.phase == "idle" and self.turn.pending is None and self.app.screen is self
@@ -336,14 +332,13 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self._proposals.show_next()
 
     def _show_proposal(self, client: ClientPlan) -> None:
-        self.add_entry(
-            "note",
-            f"“{terminal_text.shortened(client.proposal.client, 60)}” proposes a plan. Nothing happens before you decide.",
-        )
+        name = terminal_text.shortened(client.proposal.client, 60)
+        self.add_entry("note", f"“{name}” proposes a plan. Nothing runs unless you approve it.")
         self.freeze_focus()
-        self.turn.preview(client.proposal.plan, frozenset(), {}, client=client)
+        source = PlanSource(client=client)
+        self.turn.preview(client.proposal.plan, frozenset(), {}, source=source)
 
-    # --- deciding ---------------------------------------------------------------------------------------------------------------
+    # --- decisions --------------------------------------------------------------------------------
 
     @on(PlanPane.Decided)
     def _decided(self, message: PlanPane.Decided) -> None:
@@ -353,7 +348,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             case "undo":
                 self.undo_last()
             case _ if message.preview is not self.panes.work.plan.preview:
-                return  # another plan has replaced the one that the key was for
+                return  # a newer plan has replaced the one that the user saw
             case "approve":
                 self.turn.approve(message.preview)
             case "reject" | "cancel":
@@ -369,9 +364,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         def edited(document: Mapping[str, Any] | None) -> None:
             if document is not None:
                 values = pending.preview.context.params
-                self.turn.preview(
-                    document, frozenset(), values, message=pending.message, client=pending.client
-                )
+                source = PlanSource(message=pending.message, client=pending.client)
+                self.turn.preview(document, frozenset(), values, source=source)
 
         self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
 
@@ -388,7 +382,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.turn.cancel()
 
     @on(ResultPane.Requested)
-    def _result_wanted(self, message: ResultPane.Requested) -> None:
+    def _result_requested(self, message: ResultPane.Requested) -> None:
         run_id, applied = message.result.run_id, self.turn.last
         match message.action:
             case "undo":
@@ -400,18 +394,16 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
                 self.turn.close_result()
 
     def action_bring_back_plan(self) -> None:
-        """Preview the plan again that was rejected or applied last. Not in the place of one that waits."""
+        """Preview the last rejected or applied plan again, unless another plan is pending."""
         if self.turn.pending is not None:
-            self.show_hint(
-                "A plan waits already. Approve or reject it; then /plan brings back the last one."
-            )
+            self.show_hint("Another plan is pending. Approve or reject it first, then use /plan.")
         elif self.turn.last is None or self.turn.phase != "idle":
             self.show_hint("There is no earlier plan.")
         else:
             self.freeze_focus()
             self.turn.preview_again(self.turn.last)
 
-    # --- keys -----------------------------------------------------------------------------------------------------------------
+    # --- keys -------------------------------------------------------------------------------------
 
     def action_cancel(self) -> None:
         if not self.turn.cancel():
@@ -430,7 +422,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.undo_last()
 
     def action_open_note(self, name: str = "") -> None:
-        """Open the note with this name, else choose one by a few letters."""
+        """Open the note with this name; without one, or if several match, let the user choose."""
         if name:
             self._open_named(name)
         else:
@@ -457,7 +449,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.app.push_screen(OpenNote(read, query), opened)
 
     def action_tasks(self) -> None:
-        """The tasks and plans of the conversation on the screen."""
+        """Show the tasks and plans of the current conversation."""
         if self.thread.id is None:
             self.show_hint("This conversation has no tasks yet.")
         else:

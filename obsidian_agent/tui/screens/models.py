@@ -115,7 +115,7 @@ class ModelActions(ReportActions, SettingActions):
 
     @work(group="choice", exclusive=True, exit_on_error=False)
     async def action_set_key(self, vendor: str = "") -> None:
-        """Store the API key of a service in the system keyring, or without one in a private file."""
+        """Store the API key of a service in the system keyring, or else in a private file."""
         service = vendor or await self._pick_service("Set the key of which service?")
         if service:
             await self._set_key(service)
@@ -182,20 +182,20 @@ class ModelActions(ReportActions, SettingActions):
         """
         from obsidian_agent.providers.local_models import first_offer
 
-        found = await first_offer(self.settings)
-        if found is None:
+        first_start = await first_offer(self.settings)
+        if first_start is None:
             return
-        if found.offer is None:
+        if first_start.offer is None:
             self.panes.chat.set_model_notice(
                 "No model is chosen. Messages are matched with the actions; "
                 f"{self.key('main.saved')} shows all of them. /key and /model set up a service."
             )
             return
-        match await self.app.push_screen_wait(FirstStart(found.offer)):
+        match await self.app.push_screen_wait(FirstStart(first_start.offer)):
             case "use":
-                await self._use(found.offer.spec, found.services)
+                await self._use(first_start.offer.spec, first_start.services)
             case "menu":
-                await self._use("none", found.services)
+                await self._use("none", first_start.services)
             case "service":
                 await self._use_service()
 

@@ -60,7 +60,10 @@ class OpenNote(SearchDialog):
 
 
 def notes_named(paths: Sequence[str], name: str) -> list[str]:
-    """Return the notes whose path, or else whose name, is `name`, with or without `.md`, in any case."""
+    """Return the notes whose path, or else whose file name, is `name`.
+
+    Case and the extension `.md` do not matter.
+    """
     query = name.casefold().removesuffix(".md")
     keys = [path.casefold().removesuffix(".md") for path in paths]
     whole = [path for path, key in zip(paths, keys, strict=True) if key == query]

@@ -1,4 +1,4 @@
-"""Reports on the program: data sent to models, tokens and cost, the audit record, log and caches."""
+"""Reports: data sent to models, tokens and cost, the audit record, the log and the caches."""
 
 from __future__ import annotations
 

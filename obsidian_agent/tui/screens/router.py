@@ -1,4 +1,4 @@
-"""From events to panes: one `match`, complete by the type checker."""
+"""The dispatch of events to panes, checked for completeness by the type checker."""
 
 from __future__ import annotations
 
@@ -41,29 +41,27 @@ _PLAN_STARTS = ("```json\n{", "```\n{", "\n{\n")
 
 
 class StreamedAnswer:
-    """Streamed text of one turn: prose is shown as it comes, the JSON of a plan is only counted."""
+    """The streamed text of one turn. Prose is displayed, the JSON of a plan is not."""
 
     def __init__(self) -> None:
         self._text = ""
-        self._shown = 0
+        self._displayed = 0
 
-    def take(self, piece: str) -> str:
-        """Add a piece; returns what of the text may be shown now."""
+    def feed(self, piece: str) -> str:
+        """Append a piece of text. Return the part that can be displayed now."""
         self._text += piece
         stripped = self._text.lstrip()
         if stripped.startswith(("{", "```json", "<")) or "```".startswith(stripped[:3]):
             return ""
-        end = min(
-            (at for start in _PLAN_STARTS if (at := self._text.find(start)) >= 0),
-            default=len(self._text),
-        )
-        fresh = self._text[self._shown : end]
-        self._shown = max(self._shown, end)
-        return fresh
+        plan_starts = [self._text.find(start) for start in _PLAN_STARTS if start in self._text]
+        end = min(plan_starts, default=len(self._text))
+        new_text = self._text[self._displayed : end]
+        self._displayed = max(self._displayed, end)
+        return new_text
 
 
 class Router:
-    """Shows each event where it belongs; what changes the state of the turn goes to its controller."""
+    """Sends each event to its pane, or to the controller if it changes the state of the turn."""
 
     def __init__(self, turn: TurnController, panes: Panes, view: TurnView) -> None:
         self._turn = turn
@@ -82,14 +80,15 @@ class Router:
             case TurnStarted():
                 self._answer = StreamedAnswer()
             case TextDelta():
-                self._text(event)
+                self._stream_text(event)
             case PlanningRetry():
                 chat.transcript.end_stream(keep=False)
                 self._answer = StreamedAnswer()
-                why = event.problems[0].sentence if event.problems else "no plan in it"
+                why = event.problems[0].sentence if event.problems else "It has no plan."
                 chat.transcript.add_entry(
                     "note",
-                    f"The answer was no valid plan: {why} Asking again ({event.attempt} of {event.attempts}).",
+                    f"The answer is not a valid plan. {why} "
+                    f"Asking the model again ({event.attempt} of {event.attempts}).",
                 )
             case Answer():
                 chat.transcript.end_stream(event.text)
@@ -106,7 +105,7 @@ class Router:
                 chat.transcript.end_stream(keep=False)
                 turn.preview_ready(event.preview)
             case TurnFailed():
-                chat.transcript.end_stream(mark="broke off here")
+                chat.transcript.end_stream(mark="interrupted")
                 turn.failed(event.problem, event.problems)
             case (
                 ToolCallStarted()
@@ -117,7 +116,7 @@ class Router:
                 | TokensUsed()
                 | RoundsUsedUp()
             ):
-                self._look(event)
+                self._show_lookup(event)
             case (
                 RunStarted()
                 | StepStarted()
@@ -127,11 +126,11 @@ class Router:
                 | StepFailed()
                 | RunFinished()
             ):
-                self._run(event)
+                self._show_run(event)
             case _:
                 assert_never(event)
 
-    def _look(self, event: LookEvent) -> None:
+    def _show_lookup(self, event: LookEvent) -> None:
         activity, transcript = self._panes.chat.activity, self._panes.chat.transcript
         match event:
             case ToolCallStarted():
@@ -143,7 +142,7 @@ class Router:
                 transcript.add_entry(
                     "note", describe_lookup(event.purpose, dict(event.args), event.why)
                 )
-                activity.start("Looking around")
+                activity.start("Using tools")
             case ToolCallFinished():
                 if event.problem is not None:
                     transcript.add_entry("note", event.problem.sentence)
@@ -152,23 +151,11 @@ class Router:
                 activity.start("Waiting for your answer")
             case ShareDecided():
                 if event.decision.args is not None:
-                    transcript.add_entry("note", "You changed the arguments; looking again.")
-                    activity.start("Looking around")
-                    return
-                if event.request.text:
-                    transcript.add_entry(
-                        "note", "Allowed." if event.decision.scope != "no" else "Not allowed."
-                    )
+                    transcript.add_entry("note", "You changed the arguments. The tool runs again.")
+                    activity.start("Using tools")
+                else:
+                    transcript.add_entry("note", _decision_text(event))
                     activity.start("Thinking")
-                    return
-                sent, asked = len(event.decision.chosen(event.request)), len(event.request.items)
-                transcript.add_entry(
-                    "note",
-                    f"Sent {sent} of {asked} to {event.request.provider}."
-                    if sent
-                    else "Nothing was sent.",
-                )
-                activity.start("Thinking")
             case Notice():
                 transcript.add_entry("bad" if event.alarm else "note", event.problem.sentence)
             case TokensUsed():
@@ -176,12 +163,13 @@ class Router:
             case RoundsUsedUp():
                 transcript.add_entry(
                     "note",
-                    f"{event.rounds} rounds of looking around without an answer. Say anything to let it go on.",
+                    f"The model used tools {event.rounds} times without an answer. "
+                    "Send any message to let it continue.",
                 )
             case _:
                 assert_never(event)
 
-    def _run(self, event: RunEvent) -> None:
+    def _show_run(self, event: RunEvent) -> None:
         progress = self._panes.work.progress
         match event:
             case RunStarted():
@@ -201,14 +189,24 @@ class Router:
             case _:
                 assert_never(event)
 
-    def _text(self, event: TextDelta) -> None:
+    def _stream_text(self, event: TextDelta) -> None:
         chat = self._panes.chat
         chat.activity.count(len(event.text))
         if event.thinking:
             chat.transcript.think(event.text)
             return
-        shown = self._answer.take(event.text)
-        if shown:
-            chat.transcript.stream(shown)
+        text = self._answer.feed(event.text)
+        if text:
+            chat.transcript.stream(text)
         else:
             chat.transcript.end_thinking()
+
+
+def _decision_text(event: ShareDecided) -> str:
+    request, decision = event.request, event.decision
+    if request.text:
+        return "Not allowed." if decision.scope == "no" else "Allowed."
+    sent = len(decision.chosen(request))
+    if not sent:
+        return "Nothing was sent."
+    return f"Sent {sent} of {len(request.items)} to {request.provider}."

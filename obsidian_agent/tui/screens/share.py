@@ -133,7 +133,7 @@ class Share(Modal["ShareDecision"]):
             total += " · the model only learns that you shared nothing"
         self.query_one("#share-total", Static).update(Content.styled(f" {total}", "$primary"))
 
-    # --- switches -------------------------------------------------------------------------------------------------------------
+    # --- switches ---------------------------------------------------------------------------------
 
     def action_switch(self) -> None:
         """Choose the highlighted item, or drop it from the choice."""
@@ -154,7 +154,7 @@ class Share(Modal["ShareDecision"]):
     def action_none(self) -> None:
         self.query_one(ShareList).choose(set())
 
-    # --- answers --------------------------------------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "edit":

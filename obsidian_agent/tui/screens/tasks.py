@@ -1,4 +1,4 @@
-"""The tasks of a conversation: its plans with the progress of their steps, and its written tasks."""
+"""The tasks of a conversation: its plans with their progress, and its written tasks."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def format_age(time: str, now: datetime | None = None) -> str:
 
 
 class Turns(Modal[int]):
-    """The turns of a conversation, the latest first. Dismisses with the number of the chosen one."""
+    """The turns of a conversation, latest first. Dismisses with the number of the chosen one."""
 
     def __init__(self, versions: Sequence[Version], current: int | None) -> None:
         super().__init__(
@@ -449,7 +449,9 @@ class ThreadActions(Workspace):
         if event.preview is not None:
             if event.preview.plan.steps:
                 self.waiting[event.thread_id] = Pending(
-                    event.preview, event.plan or event.preview.plan, frozenset()
+                    preview=event.preview,
+                    plan=event.plan or event.preview.plan,
+                    disabled=frozenset(),
                 )
             return
         if event.how is None:

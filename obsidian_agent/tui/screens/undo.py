@@ -1,4 +1,4 @@
-"""Undo and redo of runs, previewed first, as a whole or back to a step; recovery of crashed runs."""
+"""Undo and redo of runs, whole or back to a step, with a preview; recovery of crashed runs."""
 
 from __future__ import annotations
 

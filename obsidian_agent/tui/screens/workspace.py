@@ -1,4 +1,4 @@
-"""The ground of the main screen: its panes, the turn that goes on in them, and what every action of the screen does."""
+"""The base of the main screen: its panes, its turn, and the methods that all actions share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import key_label
 from obsidian_agent.tui.event_stream import EventsArrived, EventStream
-from obsidian_agent.tui.turn.controller import TurnController
+from obsidian_agent.tui.turn.controller import PlanSource, TurnController
 from obsidian_agent.tui.turn.thread import CurrentThread
 from obsidian_agent.tui.widgets.panes import Panes
 
@@ -38,22 +38,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What screens tell each other: the name of a setting that has another value, the id of a thread that is gone for good."""
+    """The signals between screens."""
 
     setting_changed: Signal[str]
+    """Carries the name of the setting."""
     thread_deleted: Signal[str]
+    """Carries the id of the thread."""
 
 
 class Workspace(Screen[None]):
-    """Shows the turn (`TurnView`). An error of the core that ends a worker of this screen is said in the conversation."""
+    """The view of a turn (`TurnView`). Errors of its workers are reported in the conversation."""
 
     SLASH: ClassVar[tuple[Command, ...]] = ()
-    """The commands of a class's own actions."""
+    """The slash commands for the actions of a class, without those of its bases."""
 
     @classmethod
     def commands(cls) -> list[Command]:
-        """All commands."""
-        return [command for each in cls.__mro__ for command in vars(each).get("SLASH", ())]
+        """Return the commands of this class and its bases."""
+        return [command for base in cls.__mro__ for command in vars(base).get("SLASH", ())]
 
     def __init__(self, backend: Backend, signals: Signals, keyboard: Keyboard, ask: Ask) -> None:
         super().__init__()
@@ -95,30 +97,30 @@ class Workspace(Screen[None]):
         return await asyncio.to_thread(self.session.plans.diff, change)
 
     def key(self, key_id: str) -> str:
-        """A key in force, as people read it."""
+        """Return the label of the key that is currently bound to `key_id`."""
         return key_label(self, key_id)
 
-    # --- what actions do --------------------------------------------------------------------------------------------------------
+    # --- shared by actions ------------------------------------------------------------------------
 
     def add_entry(self, speaker: Speaker, text: str) -> None:
-        """An entry in the conversation."""
+        """Add an entry to the conversation."""
         self.panes.chat.transcript.add_entry(speaker, text)
 
     def show_hint(self, text: str) -> None:
-        """A short remark above the message box; "" takes it away."""
+        """Show a short hint above the message box; "" hides it."""
         self.panes.chat.hint(text)
 
     def ensure_idle(self) -> bool:
-        """Whether nothing goes on; else says so."""
+        """Return True if no turn is running; otherwise show a hint."""
         if self.turn.phase != "idle":
             self.panes.chat.hint(
-                f"Still working on the last message. {self.key('main.cancel')} cancels it.",
+                f"Still working on the last message. Press {self.key('main.cancel')} to cancel.",
                 while_busy=True,
             )
         return self.turn.phase == "idle"
 
     def ensure_not_applying(self) -> bool:
-        """Whether no plan is being applied; else says so."""
+        """Return True if no plan is being applied; otherwise show a hint."""
         if self.turn.phase == "running":
             self.panes.chat.hint(
                 "A plan is being applied. Try again when it is done.", while_busy=True
@@ -126,18 +128,18 @@ class Workspace(Screen[None]):
         return self.turn.phase != "running"
 
     def freeze_focus(self) -> None:
-        """Tell the session what the person looks at, right before a turn."""
+        """Record the open note and the selection in the session, right before a turn."""
         self.session.vault.set_focus(*self.panes.editor_focus())
 
     def vault_changed(self) -> None:
-        """Files changed: show the open note as it is now."""
+        """Update the index and the open note after a change of files."""
         self.session.vault.refresh_soon()
         if self.panes.note.path is not None:
             self.show_note(self.panes.note.path, quiet=True)
 
     @work(group="note", exclusive=True, exit_on_error=False)
     async def show_note(self, path: str, line: int | None = None, *, quiet: bool = False) -> None:
-        """Read a note and show it, at a line (from 1). With `quiet` a note that is gone is closed without a word."""
+        """Open a note, at a line (from 1). With `quiet`, a deleted one is closed silently."""
         try:
             text = await asyncio.to_thread(self.session.vault.read_note, path)
         except ObsidianAgentError:
@@ -150,65 +152,65 @@ class Workspace(Screen[None]):
             self.panes.go("note")
 
     def refresh_state(self) -> None:
-        """What goes on has changed."""
+        """Update the screen after a change of the turn's state."""
         raise NotImplementedError
 
-    # --- the turn as it is shown ------------------------------------------------------------------------------------------------
+    # --- the view of a turn -----------------------------------------------------------------------
 
     def ask(self, event: NeedsInput) -> object:
-        """Something is missing or unclear."""
+        """Ask for missing values, or for a choice among candidates."""
         raise NotImplementedError
 
     def busy(self, what: str) -> None:
-        """What goes on; "" when nothing does."""
+        """Show the current activity; "" ends it."""
         if what:
             self.panes.chat.activity.start(what)
         else:
             self.panes.chat.work_ended()
 
     def end_stream(self, *, keep: bool, mark: str = "") -> None:
-        """No more of the answer comes; `keep` what came, with a `mark`."""
+        """End the streamed answer. With `keep` its text stays, followed by `mark`."""
         self.panes.chat.transcript.end_stream(keep=keep, mark=mark)
 
     def lock_plan(self, disabled: frozenset[str] | None) -> None:
-        """A fresh preview is on its way; `disabled` are the steps that it leaves out, if they change."""
+        """Lock the plan until a new preview arrives. `disabled`: the excluded steps, if changed."""
         self.panes.work.plan.wait(disabled)
 
     def show_plan(
         self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool
     ) -> None:
-        """A preview, which can be approved when it is `complete`."""
+        """Show a preview. It can be approved once it is `complete`."""
         self.panes.work.show("plan")
         self.panes.work.plan.show(preview, plan, disabled, complete=complete)
 
     def bring_forward(self, *, only_beside: bool = False) -> None:
-        """Look at the plan; `only_beside` the conversation."""
+        """Show the work pane; focus it unless `only_beside` is true or a message is being typed."""
         self.panes.side = "work"
         if not only_beside and not self.panes.chat.prompt.text:
             self.panes.go("work")
 
     def focus_work(self) -> None:
-        """What is new in the work pane gets the keys if that pane has them."""
+        """Focus the new content of the work pane if that pane has the focus."""
         if self.panes.front == "work":
             self.panes.go("work")
 
     def show_nothing(self) -> None:
-        """No plan, no run, no result."""
+        """Show the empty work pane."""
         self.panes.work.show("idle")
         self.panes.go("chat")
 
     def show_run(self, preview: Preview) -> None:
-        """A plan was approved; its run follows."""
+        """Show the progress of a run that is about to start."""
         self.panes.work.progress.prepare(preview)
         self.panes.work.show("run")
         self.panes.go("work")
 
     def show_stopping(self) -> None:
-        """The run stops after the current file."""
+        """Show that the run stops after the current file."""
         self.panes.work.progress.show_cancelling()
 
     def end_run(self, result: ExecutionResult | None) -> None:
-        """The run is over; without a result the plan is shown again."""
+        """End the progress, and show the result of the run if it has one."""
         self.panes.work.progress.finish()
         if result is not None:
             self.panes.work.result.show(result)
@@ -222,6 +224,7 @@ class Workspace(Screen[None]):
         *,
         message: str | None = None,
     ) -> None:
-        """Preview a plan, with the note and the selection as they are now. `message` is what it was made from."""
+        """Preview a plan with the current focus; `message` is the one from which it was made."""
         self.freeze_focus()
-        self.turn.preview(document, frozenset(), values or {}, message=message)
+        source = PlanSource(message=message)
+        self.turn.preview(document, frozenset(), values or {}, source=source)

@@ -1,4 +1,4 @@
-"""The course of a turn: message, plan, preview, decision, run, result. Says what is pending and what may happen; a view shows it."""
+"""The state of a turn: message, plan, preview, decision, run, result. A view displays it."""
 
 from __future__ import annotations
 
@@ -29,31 +29,44 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.turn.thread import CurrentThread
 
 MAX_LISTED = 8
-"""More problems than this are counted, not listed."""
-
+"""Problems that are listed; the rest is counted."""
 
 Phase = Literal["idle", "planning", "running"]
 Stage = Literal["idle", "plan", "run", "result"]
-"""What the person sees beside the conversation."""
+"""The content of the work pane."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A complete preview that waits for a decision. `plan` has all steps, those in `disabled` are left out of the preview."""
+    """A complete preview that waits for a decision."""
 
     preview: Preview
     plan: ActionPlan
+    """The plan with all its steps."""
     disabled: frozenset[str]
+    """The ids of the steps that the preview leaves out."""
     macro: str | None = None
-    """The macro that the plan is, if it is one."""
+    """The name of the macro, if the plan is one."""
     message: str | None = None
-    """What the person said that the plan was made from, if they said something."""
+    """The message from which the plan was made, if any."""
     client: ClientPlan | None = None
-    """The plan of another program, which waits for the decision."""
+    """The proposal, if another program proposed the plan. It waits for the decision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSource:
+    """The origin of a plan."""
+
+    message: str | None = None
+    """The message from which it was made."""
+    client: ClientPlan | None = None
+    """The proposal of another program."""
+    agent: str = ""
+    """The name of the agent that made it."""
 
 
 class TurnView(Protocol):
-    """What shows a turn. Nothing here decides anything."""
+    """The display of a turn, without decisions of its own."""
 
     def key(self, key_id: str) -> str: ...
     def add_entry(self, speaker: Speaker, text: str) -> None: ...
@@ -86,9 +99,10 @@ class TurnView(Protocol):
 
 
 class TurnController:
-    """One thing at a time: planning gives way to planning, a run to nothing. A new plan replaces one that waits.
+    """The controller of turns, of which one is active at a time.
 
-    What ends says so by a `WorkEnded` with the token that it began with, in the same queue as its events.
+    New planning replaces earlier planning and a pending plan; a run is never replaced. The end of
+    work is reported by a `WorkEnded` with the token of its start, in the same queue as its events.
     """
 
     def __init__(
@@ -101,32 +115,35 @@ class TurnController:
         self.phase: Phase = "idle"
         self.stage: Stage = "idle"
         self.concluded = True
-        """Whether an event came that a turn or run may end with."""
+        """True if the turn or run has delivered its final event."""
         self.pending: Pending | None = None
         self.last: Pending | None = None
-        """The plan that was rejected or applied last; it can be brought back."""
+        """The last rejected or applied plan, which can be previewed again."""
         self.macro: str | None = None
         """The macro that is being previewed, if any."""
         self.client: ClientPlan | None = None
-        """The plan of another program that is being previewed or shown, if any."""
+        """The proposal of another program that is being previewed or shown, if any."""
         self.repair = ""
-        """What to say so that the last run is repaired; "" when all is as previewed."""
+        """The message that asks for a repair of the last run; "" if it ended as previewed."""
         self._plan: ActionPlan | None = None
         self._disabled: frozenset[str] = frozenset()
         self._message: str | None = None
-        self._done: Mapping[str, Any] = {}
+        self._outputs: Mapping[str, Any] = {}
+        """The outputs of the steps that have run, if the plan runs in stages."""
         self._agent = ""
-        """Of a plan that runs in stages: the outputs of the steps that have run."""
         self._complete = False
         self._approve_when_idle: Preview | None = None
         self._next_stage: Callable[[], object] | None = None
         self._token = 0
         self._worker: Worker[None] | None = None
 
-    # --- starting and stopping ------------------------------------------------------------------------------------------------
+    # --- starting and stopping --------------------------------------------------------------------
 
     def start(self, events: AsyncIterator[AgentEvent], what: str) -> None:
-        """Follow a turn or preview; an earlier one is cancelled. A plan that waits cannot be approved meanwhile."""
+        """Follow a turn or preview, and cancel an earlier one. A pending plan is locked meanwhile.
+
+        `what` is the activity to display.
+        """
         self._view.busy(what)
         if self.stage == "plan":
             self._complete = False
@@ -135,7 +152,7 @@ class TurnController:
         self._view.refresh_state()
 
     def send(self, message: str) -> None:
-        """A new turn with a message of the person."""
+        """Start a turn with a message of the user."""
         self.forget_plan(message=message)
         self.start(self._thread.turn(message), "Planning")
 
@@ -146,31 +163,31 @@ class TurnController:
         values: Mapping[str, Any],
         *,
         keep: bool = False,
-        message: str | None = None,
-        client: ClientPlan | None = None,
-        agent: str = "",
+        source: PlanSource | None = None,
     ) -> None:
-        """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from,
-        `client` who proposed it, and `agent` the name of who made it."""
+        """Preview a plan document: a new plan, or with `keep` the displayed one with other steps.
+
+        `source` is the origin of a new plan.
+        """
         if not keep:
-            self.forget_plan(message=message, client=client)
-            self._agent = client.proposal.client if client is not None else agent
+            source = source or PlanSource()
+            self.forget_plan(message=source.message, client=source.client)
+            self._agent = source.client.proposal.client if source.client else source.agent
         session = self._backend.parts.session
         self.start(
             session.preview_plan(
-                document, disabled, values, self._message, self._done, self._agent
+                document, disabled, values, self._message, self._outputs, self._agent
             ),
             "Computing the preview",
         )
 
     def preview_again(self, plan: Pending) -> None:
-        """Preview a plan with all its steps as the vault is now."""
+        """Preview a plan again with all its steps, against the current vault."""
         self.preview(
             plan.plan.to_json(),
             frozenset(),
             plan.preview.context.params,
-            message=plan.message,
-            agent=plan.preview.agent,
+            source=PlanSource(message=plan.message, agent=plan.preview.agent),
         )
 
     def forget_plan(
@@ -180,7 +197,7 @@ class TurnController:
         message: str | None = None,
         client: ClientPlan | None = None,
     ) -> None:
-        """What comes next is another plan (that of a macro or a client, or made from a message), not the one on the screen with other steps."""
+        """Drop the displayed plan: the next one is another, made from the given source."""
         if self.client is not client and (
             self.pending is None or self.pending.client is not self.client
         ):
@@ -188,13 +205,13 @@ class TurnController:
         self.client = client
         self._plan = None
         self._disabled = frozenset()
-        self._done = {}
+        self._outputs = {}
         self._agent = ""
         self.macro = macro
         self._message = message
 
     def cancel(self) -> bool:
-        """Stop planning at once, a run after the current file. False when nothing is going on."""
+        """Stop planning immediately, a run after the current file. Return False when idle."""
         match self.phase:
             case "running":
                 self._view.show_stopping()
@@ -205,7 +222,7 @@ class TurnController:
                 self._stream.keep_text_only()
                 if self._worker is not None:
                     self._worker.cancel()
-                # A worker that has not begun yet ends without a word.
+                # A worker that is cancelled before its start posts nothing.
                 self._view.post_message(WorkEnded(self._token, cancelled=True))
                 return True
             case "idle":
@@ -213,7 +230,7 @@ class TurnController:
                 return False
 
     def detach(self) -> None:
-        """Leave what is on the screen: a turn goes on without it. Not while a plan is being applied."""
+        """Detach the thread on the screen, whose turn continues. Not allowed during a run."""
         if self.phase == "planning":
             self._stream.discard()
             if self._worker is not None:
@@ -226,7 +243,7 @@ class TurnController:
         self.forget_plan()
 
     def attach(self, pending: Pending | None) -> None:
-        """Show the plan of another conversation, if one waits there."""
+        """Attach another thread, and show its pending plan if it has one."""
         self.pending = pending
         if pending is not None:
             self.macro, self._message, self.client = pending.macro, pending.message, pending.client
@@ -236,7 +253,7 @@ class TurnController:
         self._view.refresh_state()
 
     def ended(self, message: WorkEnded) -> None:
-        """The worker is done; what it delivered has been shown."""
+        """Handle the end of a worker, whose events have all been shown."""
         if message.token != self._token or self.phase == "idle":
             return
         ended, self.phase, self._worker = self.phase, "idle", None
@@ -248,13 +265,13 @@ class TurnController:
             if ended == "planning" and self.pending is None:
                 self._refuse(self.client)
         elif not self.concluded:
-            unknown = f"The run ended without a result. The history ({view.key('main.history')}) shows what was done."
-            view.add_entry(
-                "bad",
-                unknown if ended == "running" else "That came to no end. Nothing was changed.",
-            )
+            text = "Planning stopped without a result. Nothing was changed."
+            if ended == "running":
+                history = view.key("main.history")
+                text = f"The run ended without a result. The history ({history}) shows its changes."
+            view.add_entry("bad", text)
         if self.stage == "run":
-            # There is no result. The plan is offered again, and refused where a file is no longer as previewed.
+            # There is no result. The plan is offered again; files that changed are conflicts then.
             view.end_run(None)
             self.pending = self.last
             self._show_pending()
@@ -262,7 +279,7 @@ class TurnController:
             self._show_pending()
         preview, self._approve_when_idle = self._approve_when_idle, None
         if preview is not None and not message.cancelled:
-            view.add_entry("note", "Your settings let this run without a question.")
+            view.add_entry("note", "Your settings allow this without approval.")
             self.approve(preview, "settings")
         following, self._next_stage = self._next_stage, None
         if following is not None:
@@ -286,10 +303,10 @@ class TurnController:
     ) -> None:
         self._token += 1
         self.phase, self.concluded = phase, False
-        told = partial(self._report_end, work, self._token)
+        work_and_report = partial(self._report_end, work, self._token)
         group = "turn" if phase == "planning" else "run"
         self._worker = self._view.run_worker(
-            told, group=group, exclusive=exclusive, exit_on_error=False
+            work_and_report, group=group, exclusive=exclusive, exit_on_error=False
         )
 
     async def _report_end(self, work: Callable[[], Coroutine[Any, Any, None]], token: int) -> None:
@@ -302,22 +319,22 @@ class TurnController:
         finally:
             self._view.post_message(WorkEnded(token, cancelled=cancelled))
 
-    # --- planning -------------------------------------------------------------------------------------------------------------
+    # --- planning ---------------------------------------------------------------------------------
 
     def plan_ready(self, event: PlanReady) -> None:
-        """A plan was made; its preview follows."""
+        """Store a new plan; its preview follows."""
         self._plan = event.plan
         self._view.busy("Computing the preview")
         for note in event.notes:
             self._view.add_entry("note", note)
 
     def preview_started(self, partial: Preview) -> None:
-        """Show the first changes; approving is locked."""
+        """Show the first changes. They cannot be approved yet."""
         self._show(partial, complete=False)
         self._view.bring_forward(only_beside=True)
 
     def preview_ready(self, preview: Preview) -> None:
-        """Show the complete preview and wait for a decision; a plan without steps is an answer."""
+        """Show the complete preview and wait for a decision. A plan without steps is an answer."""
         plan = self._plan or preview.plan
         if not plan.steps:
             self._view.add_entry("agent", "\n\n".join([plan.goal, *plan.assumptions]))
@@ -333,14 +350,17 @@ class TurnController:
         if self.pending is not None and self.pending.client is not self.client:
             self._refuse(self.pending.client)
         self.pending = Pending(
-            preview, plan, self._disabled, self.macro, self._message, self.client
+            preview=preview,
+            plan=plan,
+            disabled=self._disabled,
+            macro=self.macro,
+            message=self._message,
+            client=self.client,
         )
         if first_time:
-            words = (
-                ", ".join(text for _, text in change_counts(preview.change_set.changes))
-                or "no file changes"
-            )
-            self._view.add_entry("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")
+            changes = ", ".join(text for _, text in change_counts(preview.change_set.changes))
+            goal = terminal_text.folded(plan.goal, 3)
+            self._view.add_entry("note", f"Plan: {goal} ({changes or 'no file changes'})")
         if (
             first_time
             and not self._disabled
@@ -355,10 +375,10 @@ class TurnController:
         self._view.refresh_state()
 
     def _only_opens(self, preview: Preview) -> bool:
-        """Return True if a plan without a model or client does nothing but show notes in this app."""
+        """Return True if the plan, made without model or client, only opens notes in this app."""
         return (
             self.client is None
-            and not (preview.agent or self._disabled or self._done)
+            and not (preview.agent or self._disabled or self._outputs)
             and preview.valid
             and bool(preview.instances)
             and all(
@@ -373,29 +393,32 @@ class TurnController:
         self._view.show_plan(preview, self._plan, self._disabled, complete=complete)
 
     def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:
-        """Nothing was changed; say why. `problems` are what led to it, when there is more to say than `problem`."""
+        """Report why a turn failed. `problems` are further causes of `problem`."""
         if self.client is not None and self.pending is None:
             self.client.decide("failed", f"The plan cannot be previewed. {problem.message}")
-        lines = list(dict.fromkeys(each.sentence for each in (problem, *problems)))
-        more = [f"… and {len(lines) - MAX_LISTED} more"] if len(lines) > MAX_LISTED else []
-        self._view.add_entry("bad", "\n".join([*lines[:MAX_LISTED], *more]))
-        if any(each.code == "NO_SELECTION" for each in (problem, *problems)):
+        causes = (problem, *problems)
+        lines = list(dict.fromkeys(cause.sentence for cause in causes))
+        if len(lines) > MAX_LISTED:
+            lines[MAX_LISTED:] = [f"… and {len(lines) - MAX_LISTED} more"]
+        self._view.add_entry("bad", "\n".join(lines))
+        if any(cause.code == "NO_SELECTION" for cause in causes):
             self._view.show_hint(empty_selection_hint(self._view.key("main.open")))
         elif problem.code.startswith("API_"):
-            self._view.show_hint("/retry says the same again.")
+            self._view.show_hint("/retry sends the message again.")
 
-    # --- deciding -------------------------------------------------------------------------------------------------------------
+    # --- decisions --------------------------------------------------------------------------------
 
     def toggle(self, plan: ActionPlan, step_id: str) -> None:
-        """Leave out or include a step of `plan`, unless another plan has replaced it, and preview again."""
+        """Exclude or include a step of `plan` and preview it again, unless `plan` was replaced."""
         if plan is not self._plan or self.pending is None or self.phase == "running":
             return
         self._disabled = self._disabled ^ {step_id}
         self._view.lock_plan(self._disabled)
-        self.preview(plan.to_json(), self._disabled, self.pending.preview.context.params, keep=True)
+        values = self.pending.preview.context.params
+        self.preview(plan.to_json(), self._disabled, values, keep=True)
 
     def approve(self, preview: Preview, by: ApprovedBy = "person") -> None:
-        """Apply exactly the preview that was on the screen when the key was pressed."""
+        """Apply `preview` if it is still the pending one."""
         pending = self.pending
         if self.phase != "idle" or pending is None or pending.preview is not preview:
             return
@@ -413,16 +436,15 @@ class TurnController:
         self._view.refresh_state()
 
     def reject(self) -> None:
-        """Drop the plan that waits."""
+        """Reject the pending plan."""
         if self.phase == "running":
             return
         self.cancel()
         if self.pending is not None:
             self.last, self.pending = self.pending, None
-            noted = partial(
-                asyncio.to_thread, self._backend.parts.session.plans.reject, self.last.preview
-            )
-            self._view.run_worker(noted, group="kept", exit_on_error=False)
+            plans = self._backend.parts.session.plans
+            record = partial(asyncio.to_thread, plans.reject, self.last.preview)
+            self._view.run_worker(record, group="record", exit_on_error=False)
             self._refuse(self.last.client)
             self._view.add_entry("note", "Plan rejected. Nothing was changed.")
         self._show_nothing()
@@ -430,15 +452,15 @@ class TurnController:
 
     def _refuse(self, client: ClientPlan | None) -> None:
         if client is not None:
-            client.decide("refused", "The person did not want this plan. Nothing was changed.")
+            client.decide("refused", "The user rejected the plan. Nothing was changed.")
 
     def close_result(self) -> None:
-        """The person has seen how the run ended."""
+        """Close the result of the run."""
         if self.stage == "result":
             self._show_nothing()
 
     def run_finished(self, result: ExecutionResult) -> None:
-        """Show how it ended."""
+        """Show the result of the run, and verify and record it."""
         from obsidian_agent.agent.findings import findings
 
         self.stage = "result"
@@ -451,62 +473,61 @@ class TurnController:
         if applied.client is not None:
             applied.client.applied(applied.preview.approved_plan.to_json(), result)
         if result.success:
-            # What a plan that only reads has found is its result.
+            # The findings of a plan that only reads are its result.
             for what, lines in findings(applied.preview, result.outputs):
-                self._view.add_entry(
-                    "agent", "\n".join([f"{terminal_text.line(what)}:", "", *lines])
-                )
-        self._view.run_worker(
-            partial(self._check, applied, result), group="kept", exit_on_error=False
-        )
-        if (wanted := note_to_open(applied.preview, result.outputs)) is not None:
-            self._view.show_note(*wanted)
+                text = "\n".join([f"{terminal_text.line(what)}:", "", *lines])
+                self._view.add_entry("agent", text)
+        verify = partial(self._verify, applied, result)
+        self._view.run_worker(verify, group="record", exit_on_error=False)
+        note = note_to_open(applied.preview, result.outputs)
+        if note is not None:
+            self._view.show_note(*note)
         if result.success and applied.preview.deferred:
             self._next_stage = partial(self._preview_rest, applied, result)
 
     def _preview_rest(self, applied: Pending, result: ExecutionResult) -> None:
-        """A command has run that nobody could preview: look anew at what stands behind it, and ask."""
-        self._done = {
+        """Preview the steps after a command, whose effects could not be previewed before."""
+        self._outputs = {
             step: output
             for step, output in result.outputs.items()
             if step not in applied.preview.deferred
         }
         self._plan, self._disabled = applied.plan, applied.disabled
         self._view.add_entry(
-            "note", "A command has run. This is the rest of the plan as the vault is now."
+            "note", "A command has run. This is the preview of the remaining steps."
         )
-        self.preview(
-            applied.plan.to_json(), applied.disabled, applied.preview.context.params, keep=True
-        )
+        values = applied.preview.context.params
+        self.preview(applied.plan.to_json(), applied.disabled, values, keep=True)
 
-    async def _check(self, applied: Pending, result: ExecutionResult) -> None:
-        """Compare the vault with what was approved, and keep what came of it with the conversation."""
-        unlike = (
-            await asyncio.to_thread(self._backend.parts.session.plans.verify, applied.preview)
-            if result.status == "done"
-            else ()
-        )
-        may_repair = await asyncio.to_thread(
-            self._thread.note_run, applied.preview.plan.goal, result, unlike
+    async def _verify(self, applied: Pending, result: ExecutionResult) -> None:
+        """Compare the vault with the approved preview, and record the run in the conversation."""
+        session = self._backend.parts.session
+        differences: Sequence[Problem] = ()
+        if result.status == "done":
+            differences = await asyncio.to_thread(session.plans.verify, applied.preview)
+        can_repair = await asyncio.to_thread(
+            self._thread.record_run, applied.preview.plan.goal, result, differences
         )
         self.repair = ""
-        if unlike:
+        if differences:
             from obsidian_agent.services.checks import repair_request
 
-            self.failed(unlike[0], unlike[1:])
-            if may_repair:
-                self.repair = repair_request(unlike)
-                self._view.add_entry(
-                    "note",
-                    f"/repair asks for a plan that puts it right. {self._view.key('result.undo')} in the result undoes the run.",
-                )
+            self.failed(differences[0], differences[1:])
+            if can_repair:
+                self.repair = repair_request(differences)
+                undo = self._view.key("result.undo")
+                text = f"/repair asks for a plan that fixes this. {undo} in the result undoes the run."
+                self._view.add_entry("note", text)
         if result.success and applied.macro is not None:
-            await asyncio.to_thread(self._backend.parts.session.saved.count, applied.macro)
+            await asyncio.to_thread(session.saved.count, applied.macro)
 
 
 def empty_selection_hint(open_key: str) -> str:
-    """What to do about a selection that is missing; `open_key` opens a note."""
-    return f"Selection is empty. Please select text first.\nSelect bullet points to create notes from ({open_key} opens a note)."
+    """Return the hint for an empty selection; `open_key` opens a note."""
+    return (
+        "Selection is empty. Please select text first.\n"
+        f"Select bullet points to create notes from ({open_key} opens a note)."
+    )
 
 
 def note_to_open(preview: Preview, outputs: Mapping[str, Any]) -> tuple[str, int | None] | None:
@@ -516,16 +537,11 @@ def note_to_open(preview: Preview, outputs: Mapping[str, Any]) -> tuple[str, int
             continue
         output = outputs.get(instance.step_id)
         if isinstance(output, list):
-            output = (
-                output[instance.index]
-                if instance.index is not None and instance.index < len(output)
-                else None
-            )
-        if (
-            isinstance(output, Mapping)
-            and output.get("opened")
-            and isinstance(output.get("path"), str)
-        ):
-            line = instance.args.get("line")
-            return output["path"], line if isinstance(line, int) else None
+            index = instance.index
+            output = output[index] if index is not None and index < len(output) else None
+        if not isinstance(output, Mapping) or not output.get("opened"):
+            continue
+        path, line = output.get("path"), instance.args.get("line")
+        if isinstance(path, str):
+            return path, line if isinstance(line, int) else None
     return None

@@ -1,4 +1,4 @@
-"""Plans that other programs propose through `mcp serve`: shown one at a time, each when nothing else waits for the person."""
+"""Plans that other programs propose through `mcp serve`, shown one at a time to an idle user."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.events import ExecutionResult
     from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 
-MOST_WAITING: Final = 8
-"""More proposals than this are turned away until the person has decided some."""
+MAX_WAITING: Final = 8
+"""Number of queued proposals beyond which further ones are refused."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,45 +31,40 @@ class ClientPlan:
         message: str,
         run_id: str | None = None,
     ) -> None:
-        """Tell the client; what is told first counts."""
+        """Send the decision to the client; only the first one counts."""
         from obsidian_agent.integrations.proposals import Outcome
 
         if not self.outcome.done():
             self.outcome.set_result(Outcome(status, message, run_id))
 
     def applied(self, approved: Mapping[str, Any], result: ExecutionResult) -> None:
-        """Tell the client how the run went, and nothing of what is in notes."""
-        changed = (
-            " with changes" if approved.get("steps") != self.proposal.plan.get("steps") else ""
-        )
+        """Send the outcome of the run to the client, without anything from notes."""
+        has_edits = approved.get("steps") != self.proposal.plan.get("steps")
+        approval = f"The user approved the plan{' with changes' if has_edits else ''}"
         if result.success:
-            self.decide(
-                "applied",
-                f"The person approved the plan{changed}, and it was carried out.",
-                result.run_id,
-            )
+            self.decide("applied", f"{approval}, and it was applied.", result.run_id)
         else:
-            self.decide(
-                "failed",
-                f"The person approved the plan{changed}, but the run did not succeed.",
-                result.run_id,
-            )
+            self.decide("failed", f"{approval}, but the run did not succeed.", result.run_id)
 
 
 @dataclass(slots=True)
 class Proposals:
-    """Those that wait. `ready`: whether one may be shown now; `show` shows it."""
+    """The queue of proposals."""
 
-    ready: Callable[[], bool]
+    is_ready: Callable[[], bool]
+    """Returns True if a proposal can be shown now."""
     show: Callable[[ClientPlan], None]
     _waiting: list[ClientPlan] = field(default_factory=list)
 
-    async def take(self, proposal: ClientProposal) -> Outcome:
-        """Show a plan as soon as may be, and wait for the decision. Cancelled before it was shown, it is taken back."""
-        if len(self._waiting) >= MOST_WAITING:
+    async def submit(self, proposal: ClientProposal) -> Outcome:
+        """Show a plan as soon as possible, and wait for the decision.
+
+        A plan whose task is cancelled before it was shown leaves the queue.
+        """
+        if len(self._waiting) >= MAX_WAITING:
             from obsidian_agent.integrations.proposals import Outcome
 
-            return Outcome("busy", f"{MOST_WAITING} plans wait for the person already.")
+            return Outcome("busy", f"{MAX_WAITING} plans are already waiting for a decision.")
         plan = ClientPlan(proposal, asyncio.get_running_loop().create_future())
         self._waiting.append(plan)
         self.show_next()
@@ -80,6 +75,6 @@ class Proposals:
                 self._waiting.remove(plan)
 
     def show_next(self) -> None:
-        """Something has come to an end: show the next one if it may be."""
-        if self._waiting and self.ready():
+        """Show the next proposal if that is possible now."""
+        if self._waiting and self.is_ready():
             self.show(self._waiting.pop(0))

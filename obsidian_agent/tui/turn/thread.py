@@ -1,4 +1,8 @@
-"""Which thread is on the screen. Turns begin in it and go on in the background when another one is shown; nothing of them mixes."""
+"""The thread on the screen, and the events of the others.
+
+A turn belongs to the thread in which it started. It continues in the background when the user
+switches to another thread.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,12 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.backend import Backend
 
 Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
-"""Asks the person about sharing; the text names the conversation when it is not the one on the screen."""
+"""Asks the user about sharing. The text is the title of the conversation; "": the current one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Something happened in a thread that is not on the screen: its turn ended, or a plan waits there."""
+    """An event in a thread that is not on the screen: its turn ended, or it has a plan."""
 
     thread_id: str
     title: str
@@ -33,7 +37,7 @@ class Elsewhere:
 
 
 class CurrentThread:
-    """The thread on the screen, and what happens in the others."""
+    """The thread on the screen, and the events of the others."""
 
     def __init__(self, backend: Backend, ask: Ask) -> None:
         self._backend = backend
@@ -41,7 +45,7 @@ class CurrentThread:
         self.id: str | None = None
         """The id of the thread on the screen; None before its first message."""
         self.model: str | None = None
-        """The model that new threads begin with; None: the one of the settings."""
+        """The model of new threads; None: the one of the settings."""
 
     @property
     def _threads(self) -> ThreadManager:
@@ -49,58 +53,60 @@ class CurrentThread:
 
     @property
     def chat(self) -> ActiveThread | None:
-        """The thread on the screen, when there is one. May read its file."""
+        """The thread on the screen, if there is one. May read its file."""
         return self._threads.open(self.id) if self.id is not None else None
 
     @property
     def chosen_model(self) -> str | None:
-        """The model that this thread asks; None: the one of the settings. May read its file."""
+        """The model of this thread; None: the one of the settings. May read its file."""
         chat = self.chat
         return chat.state.model if chat is not None else self.model
 
     @property
     def title(self) -> str:
-        """Its title; "" for a new one."""
+        """The title of this thread; "" for a new one."""
         chat = self.chat
-        return chat.state.title if chat is not None and chat.state.titled_by != "time" else ""
+        if chat is None or chat.state.titled_by == "time":
+            return ""
+        return chat.state.title
 
     async def turn(self, message: str) -> AsyncIterator[AgentEvent]:
-        """A message of the person in this thread; a new one begins with the first message."""
+        """Start a turn with a message of the user, and yield its events. May create the thread."""
         thread_id = self.id
         if thread_id is None:
             thread_id = self.id = (await asyncio.to_thread(self._threads.create, self.model)).id
         else:
             await asyncio.to_thread(self._threads.open, thread_id)
-        with self._threads.bus.subscribe(thread_id) as happenings:
+        with self._threads.bus.subscribe(thread_id) as thread_events:
             self._threads.start(thread_id, message, self._approve)
-            async for event in _events(happenings):
+            async for event in _turn_events(thread_events):
                 yield event
 
     async def follow(self) -> AsyncIterator[AgentEvent]:
-        """The rest of the turn that goes on in this thread."""
+        """Yield the remaining events of the running turn of this thread."""
         chat = self.chat
         if chat is None:
             return
-        with self._threads.bus.subscribe(chat.id) as happenings:
+        with self._threads.bus.subscribe(chat.id) as thread_events:
             if chat.running:
-                async for event in _events(happenings):
+                async for event in _turn_events(thread_events):
                     yield event
 
     def cancel(self) -> None:
-        """Stop the turn of this thread; what was said so far is kept, marked."""
+        """Cancel the turn of this thread. The partial answer is stored, marked as such."""
         if self.id is not None:
             self._threads.cancel(self.id)
 
     async def elsewhere(self) -> AsyncIterator[Elsewhere]:
-        """What happens in the other threads, for as long as the app runs."""
+        """Yield the events of the other threads, as long as the app runs."""
         from obsidian_agent.agent.events import PlanReady, PreviewReady
         from obsidian_agent.threads.manager import ThreadTurnEnded, ThreadTurnEvent
 
         plans: dict[str, ActionPlan] = {}
-        with self._threads.bus.subscribe() as happenings:
-            async for happening in happenings:
-                thread_id = happening.thread_id
-                match happening:
+        with self._threads.bus.subscribe() as thread_events:
+            async for thread_event in thread_events:
+                thread_id = thread_event.thread_id
+                match thread_event:
                     case ThreadTurnEvent(event=PlanReady(plan)):
                         plans[thread_id] = plan
                     case ThreadTurnEvent(event=PreviewReady(preview)) if thread_id != self.id:
@@ -115,14 +121,19 @@ class CurrentThread:
                     case _:
                         continue
 
-    def note_run(self, goal: str, result: ExecutionResult, unlike: Sequence[Problem]) -> bool:
-        """Keep what came of the thread's plan with it; says whether a repair may be asked for. May block."""
+    def record_run(
+        self, goal: str, result: ExecutionResult, differences: Sequence[Problem]
+    ) -> bool:
+        """Record the run of the thread's plan, with its `differences` from the preview.
+
+        Return True if the model can be asked for a repair. May block.
+        """
         from obsidian_agent.threads.recorder import TurnState
 
-        return (
-            self.id is not None
-            and self._threads.record_run(self.id, goal, result, unlike) is TurnState.RETRYING
-        )
+        if self.id is None:
+            return False
+        state = self._threads.record_run(self.id, goal, result, differences)
+        return state is TurnState.RETRYING
 
     def _title(self, thread_id: str) -> str:
         return self._threads.open(thread_id).state.title
@@ -131,12 +142,12 @@ class CurrentThread:
         return await self._ask(request, "" if thread_id == self.id else self._title(thread_id))
 
 
-async def _events(happenings: AsyncIterator[ThreadEvent]) -> AsyncIterator[AgentEvent]:
-    """The events of one turn."""
+async def _turn_events(thread_events: AsyncIterator[ThreadEvent]) -> AsyncIterator[AgentEvent]:
+    """Yield the events of the thread's turn until it ends."""
     from obsidian_agent.threads.manager import ThreadTurnEnded, ThreadTurnEvent
 
-    async for happening in happenings:
-        match happening:
+    async for thread_event in thread_events:
+        match thread_event:
             case ThreadTurnEvent(event=event):
                 yield event
             case ThreadTurnEnded():
