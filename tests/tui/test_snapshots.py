@@ -237,7 +237,13 @@ PUSHED: dict[str, Callable[[], object]] = {
     "confirm": lambda: Confirm("Quit now?", "A plan is being applied.", "Stop and quit", "Go on"),
     "conflicts": lambda: Conflicts(CONFLICTS, lambda path: ""),
     "undo-preview": lambda: UndoPreview(
-        Reversal("Undo", "Undone", UNDO, lambda force, skip: UNDO(), lambda path: ""),
+        Reversal(
+            verb="Undo",
+            done="Undone",
+            preview=UNDO,
+            restore=lambda force, skip: UNDO(),
+            diff=lambda path: "",
+        ),
         UNDO(),
         plan_waits=True,
     ),

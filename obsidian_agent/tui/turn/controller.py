@@ -516,7 +516,9 @@ class TurnController:
             if can_repair:
                 self.repair = repair_request(differences)
                 undo = self._view.key("result.undo")
-                text = f"/repair asks for a plan that fixes this. {undo} in the result undoes the run."
+                text = (
+                    f"/repair asks for a plan that fixes this. {undo} in the result undoes the run."
+                )
                 self._view.add_entry("note", text)
         if result.success and applied.macro is not None:
             await asyncio.to_thread(session.saved.count, applied.macro)
