@@ -47,7 +47,7 @@ def history_command(options: argparse.Namespace, out: Output) -> Exit:
             document["errors"] = [problem.to_json() for problem in problems]
         out.document(document)
     for entry in entries:
-        undone = " (undone)" if entry.undone and entry.effects.anything else ""
+        undone = " (undone)" if entry.undone and not entry.effects.is_empty else ""
         out.line(f"{entry.run_id}  {entry.time}  {entry.status}{undone}  {entry.goal}")
     if has_more:
         out.line("Older runs are listed with --limit N.")

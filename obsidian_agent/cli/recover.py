@@ -11,7 +11,7 @@ from obsidian_agent.cli.parser import Commands
 from obsidian_agent.cli.session_factory import open_session
 
 if TYPE_CHECKING:
-    from obsidian_agent.journal.recovery import InterruptedRun, Recovery
+    from obsidian_agent.journal.recovery import InterruptedRun, RecoveryResult
     from obsidian_agent.services.runs import Runs
 
 _NOTHING = "No run was interrupted."
@@ -74,7 +74,7 @@ def interrupted_document(run: InterruptedRun) -> dict[str, Any]:
     }
 
 
-def recovery_document(recovery: Recovery) -> dict[str, Any]:
+def recovery_document(recovery: RecoveryResult) -> dict[str, Any]:
     """Return the result of finishing or rolling back a run."""
     from obsidian_agent.agent.event_documents import effects_document
 

@@ -414,7 +414,7 @@ def _print_changes(preview: Preview, diff_of: Callable[[NetChange], str], out: O
 
 def _remaining_lines(remaining: Effects) -> Iterator[str]:
     """Yield the changes of the approved plan that the run did not make."""
-    if not remaining.anything:
+    if remaining.is_empty:
         return
     yield f"Not done: {counted(remaining.files, 'file')}"
     yield from (f"  create {path}" for path in remaining.created)

@@ -41,7 +41,7 @@ def _last(runs: Runs) -> str:
     from obsidian_agent.errors import JournalError
 
     for entry in runs.history(ALL_RUNS):
-        if entry.effects.anything:
+        if not entry.effects.is_empty:
             return entry.run_id
     raise JournalError("No run has changed the vault yet.", code="RUN_NOT_FOUND")
 

@@ -134,7 +134,7 @@ def _digest(values: Iterable[Any]) -> bytes:
     return digest.digest()
 
 
-FILE: Final = "journal.register"
+REGISTER_FILE: Final = "journal.register"
 _TITLE: Final = b"obsidian-agent register 1\n"
 _LINE: Final = re.compile(
     rb"(?P<entry>(\d{1,18}) ([0-9a-f-]{1,64}) (run|undo|redo) ([0-9a-f]{64})) (?P<sum>[0-9a-f]{8})"
@@ -142,7 +142,7 @@ _LINE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegisterEntry:
     """A record that was made at some time."""
 
     seq: int
@@ -157,10 +157,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class RegisterContents:
     """What the file says. `whole`: every line could be read; False also where the file is missing."""
 
-    entries: dict[int, Entry]
+    entries: dict[int, RegisterEntry]
     whole: bool
 
     @property
@@ -169,35 +169,35 @@ class Listed:
         return max(self.entries, default=0)
 
 
-def entries(connection: sqlite3.Connection, after: int = 0) -> list[Entry]:
+def entries(connection: sqlite3.Connection, after: int = 0) -> list[RegisterEntry]:
     """The records behind a number as the register lists them."""
     rows = connection.execute(
         "SELECT seq, run_id, kind, hash FROM record WHERE seq > ? AND typeof(hash) = 'blob' ORDER BY seq",
         (after,),
     )
-    return [Entry(*row) for row in rows]
+    return [RegisterEntry(*row) for row in rows]
 
 
 class Register:
     """The file. Its methods raise OSError."""
 
     def __init__(self, folder: Path) -> None:
-        self.file = folder / FILE
+        self.file = folder / REGISTER_FILE
 
-    def read(self) -> Listed:
+    def read(self) -> RegisterContents:
         """Everything that can be read of it."""
         try:
             text = self.file.read_bytes()
         except FileNotFoundError:
-            return Listed({}, False)
+            return RegisterContents({}, False)
         lines = text.removeprefix(_TITLE).split(b"\n")
         found = [entry for entry in map(_entry, lines[:-1]) if entry is not None]
         entries = {entry.seq: entry for entry in found}
-        return Listed(
+        return RegisterContents(
             entries, text.startswith(_TITLE) and not lines[-1] and len(entries) == len(lines) - 1
         )
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[RegisterEntry]) -> None:
         """Add lines and flush them; when that fails, they are not there. What goes wrong after the flush is no failure: they are there."""
         fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
         try:
@@ -214,7 +214,7 @@ class Register:
             with suppress(OSError):
                 os.close(fd)
 
-    def write(self, entries: Iterable[Entry]) -> None:
+    def write(self, entries: Iterable[RegisterEntry]) -> None:
         """Write the file anew, whole or not at all; without entries that could not be read again.
 
         A power loss may bring the old one back: a register may lag behind.
@@ -234,11 +234,11 @@ class Register:
                     os.close(folder)
 
 
-def _entry(line: bytes) -> Entry | None:
+def _entry(line: bytes) -> RegisterEntry | None:
     match = _LINE.fullmatch(line)
     if match is None or int(match["sum"], 16) != zlib.crc32(match["entry"]):
         return None
-    return Entry(
+    return RegisterEntry(
         int(match[2]), match[3].decode(), match[4].decode(), bytes.fromhex(match[5].decode())
     )
 
@@ -247,7 +247,7 @@ MISSING, DAMAGED = "RUN_MISSING", "JOURNAL_DAMAGED"
 
 
 def examine(
-    connection: sqlite3.Connection | None, listed: Listed, *, contents: bool
+    connection: sqlite3.Connection | None, listed: RegisterContents, *, contents: bool
 ) -> list[Problem]:
     """What is wrong, in the order of the records. With `contents` what is kept of the files is read too. sqlite3.Error."""
     records = chain(connection, listed.last) if connection is not None else []
@@ -281,12 +281,12 @@ def examine(
     return problems
 
 
-def lost(there: Collection[int], listed: Mapping[int, Entry]) -> list[int]:
+def lost(there: Collection[int], listed: Mapping[int, RegisterEntry]) -> list[int]:
     """The numbers of records that were made and are no longer there, in order. Numbers are given without a gap."""
     return sorted(set(range(1, max([0, *there, *listed]) + 1)) - set(there))
 
 
-def named(seq: int, listed: Mapping[int, Entry]) -> str:
+def named(seq: int, listed: Mapping[int, RegisterEntry]) -> str:
     """A record that is lost, in words."""
     entry = listed.get(seq)
     if entry is None:
@@ -294,7 +294,7 @@ def named(seq: int, listed: Mapping[int, Entry]) -> str:
     return f"Run {entry.run_id}" if entry.kind == "run" else f"The {entry.kind} {entry.run_id}"
 
 
-def _missing(seq: int, listed: Mapping[int, Entry]) -> Problem:
+def _missing(seq: int, listed: Mapping[int, RegisterEntry]) -> Problem:
     entry = listed.get(seq)
     after = (
         "what it changed can no longer be undone"

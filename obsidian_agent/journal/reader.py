@@ -15,7 +15,7 @@ from typing import Any, Final, Self, get_args
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import db, integrity, state_folder
 from obsidian_agent.journal.blobs import ImageSource, StoredPart, damaged
-from obsidian_agent.journal.integrity import Entry, Register
+from obsidian_agent.journal.integrity import Register, RegisterEntry
 from obsidian_agent.journal.records import (
     Effects,
     HistoryEntry,
@@ -26,8 +26,8 @@ from obsidian_agent.journal.records import (
     StoredPlan,
     numbers,
     step_outcomes,
-    unpack_cuts,
     unpack_effects,
+    unpack_undo_points,
 )
 from obsidian_agent.journal.state_folder import is_locked
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -150,11 +150,11 @@ class JournalReader:
         if row is None:
             self.run(run_id)
         if row is None or (row[0] is None and row[2]):
-            raise no_run(run_id)
-        plan, cuts, kept = row
+            raise run_not_found(run_id)
+        plan, undo_points, kept = row
         try:
             document: dict[str, Any] = {} if plan is None else json.loads(zlib.decompress(plan))
-            return StoredPlan(document, unpack_cuts(cuts), bool(kept))
+            return StoredPlan(document, unpack_undo_points(undo_points), bool(kept))
         except (zlib.error, ValueError, TypeError) as error:
             raise damaged() from error
 
@@ -165,7 +165,7 @@ class JournalReader:
         ) as rows:
             found = next(iter(rows), None)
         if found is None:
-            raise no_run(run_id)
+            raise run_not_found(run_id)
         record = read_record(found[1:])
         effects = Effects() if found[0] is None else unpack_effects(found[0])
         plan = self.plan_of(run_id)
@@ -173,7 +173,9 @@ class JournalReader:
             str(step.get("id")): str(step.get("preview") or step.get("tool") or step.get("id"))
             for step in plan.document.get("steps", ())
         }
-        return step_outcomes(plan.cuts, record.applied, record.reversed, effects.commands, texts)
+        return step_outcomes(
+            plan.undo_points, record.applied, record.reversed, effects.commands, texts
+        )
 
     def load(self, record: Record) -> tuple[list[StoredAction], ImageSource]:
         """The actions of a record in order, and the contents kept with it and with the records that it takes back.
@@ -224,7 +226,7 @@ class JournalReader:
 
     # --- the connection --------------------------------------------------------------------------------------------------------
 
-    def _registered(self) -> Mapping[int, Entry]:
+    def _registered(self) -> Mapping[int, RegisterEntry]:
         with db.journal_errors(self.file):
             return self._register.read().entries
 
@@ -257,7 +259,7 @@ class JournalReader:
 
     def _check_moved(self) -> None:
         """A vault that was moved, its history kept for the old place: nothing is begun here before the person has said what shall be."""
-        moved = None if self.file.exists() else state_folder.moved(self.folder, self._store)
+        moved = None if self.file.exists() else state_folder.find_moved(self.folder, self._store)
         if moved is not None:
             raise JournalError(
                 f"This vault was at {moved.path}, and its history is kept for that place.",
@@ -266,7 +268,7 @@ class JournalReader:
             )
 
 
-def no_run(run_id: str) -> JournalError:
+def run_not_found(run_id: str) -> JournalError:
     """RUN_NOT_FOUND for an id."""
     return JournalError(
         f"The journal has no run {run_id}.",
@@ -289,8 +291,25 @@ def read_record(row: Sequence[Any]) -> Record:
         if plain[2] not in _KINDS:
             raise TypeError
         done = None if applied is None else numbers(applied)
-        values = (*plain, done, numbers(taken_back or b""), bool(undone), bool(has_images), boot)
-        return Record(*values)
+        seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count = plain
+        return Record(
+            seq=seq,
+            run_id=run_id,
+            kind=kind,
+            time=time,
+            goal=goal,
+            plan_hash=plan_hash,
+            status=status,
+            token=token,
+            source=source,
+            run=run,
+            count=count,
+            applied=done,
+            reversed=numbers(taken_back or b""),
+            undone=bool(undone),
+            has_images=bool(has_images),
+            boot=boot,
+        )
     except TypeError as error:
         raise db.RecordUnreadable(f"record {plain[0]} cannot be read") from error
 

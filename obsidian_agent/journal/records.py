@@ -1,7 +1,7 @@
-"""What the journal holds, as values: records, what a run did in the end, and where it can be cut in two.
+"""The contents of the journal as values: records, the effects of a run, and its undo points.
 
-A file that several steps touch is written once, with what the last of them made of it. Between two such steps there is no cut: what the file
-held then was never on the disk, and is not kept.
+A file that several steps write is written once, with the content of the last of these steps. A run
+cannot be undone to a point between them: what the file would have held there was never on disk.
 """
 
 from __future__ import annotations
@@ -18,20 +18,28 @@ from obsidian_agent.vault.paths.path import is_trash
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
 
 Kind = Literal["run", "undo", "redo"]
-"""A plan that was executed; a record that took back what a run did; a record that took back an undo."""
+"""A plan that was executed, the undo of a run, or the undo of an undo."""
 
 Status = Literal["applying", "done", "failed", "stopped", "cancelled", "conflict", "recovered"]
-"""`applying` from the commit of the images to the end; a record that still says so without a process at work was interrupted."""
+"""`applying` from the commit of the record to its end.
+
+A record that is still `applying` while no process holds the lock was interrupted.
+"""
 
 CurrentStatus = Status | Literal["undone", "partly undone"]
 """The status of a run, or that it was undone since."""
 
+StepState = Literal[
+    "applied", "partly applied", "not applied", "undone", "no changes", "interrupted"
+]
+"""`no changes`: the step has nothing to apply. `interrupted`: recovery decides its outcome."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecord:
-    """What is known of a record before anything happens.
+    """A record before its actions are added.
 
-    `source` is the record that an undo or redo takes back, `run` the run behind it.
+    `source` is the record that an undo or redo reverses, `run` the run that it belongs to.
     """
 
     kind: Kind
@@ -42,9 +50,12 @@ class NewRecord:
     run: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One row of the journal. Records are ordered by `seq`, never by `time` (ISO 8601, UTC), which clocks may bend."""
+    """One row of the journal.
+
+    Records are ordered by `seq`, not by `time` (ISO 8601, UTC), because clocks can be set back.
+    """
 
     seq: int
     run_id: str
@@ -57,36 +68,43 @@ class Record:
     source: int | None
     run: int | None
     count: int
-    """How many actions it has."""
+    """The number of its actions."""
     applied: frozenset[int] | None
     """Numbers of the actions that were carried out; None while applying."""
     reversed: frozenset[int]
-    """Numbers of those that an undo has taken back since."""
+    """Numbers of those that were undone since."""
     undone: bool
-    """Whether nothing of it is left in effect (of an undo: whether all of it was redone)."""
+    """True if none of it is in effect any more; for an undo, if all of it was redone."""
     has_images: bool
-    """Whether the contents are still kept; without them there is no undo."""
+    """True if the contents are still stored. Without them there is no undo."""
     boot: str | None
-    """The start of the machine since which it was at work (`boot.boot_id`); None where that is not known."""
+    """Id of the system start during which it ran (`boot_id`); None if unknown."""
 
     @property
     def in_effect(self) -> frozenset[int]:
-        """Numbers of the actions that could be taken back."""
+        """The numbers of the actions that could be undone."""
         return (self.applied or frozenset()) - self.reversed
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAction:
-    """An action of a record; `origin` is the number of the run's action that an undo or redo is about (its own number in a run)."""
+    """An action of a record.
+
+    `origin` is the number of the run's action that an undo or redo reverses or restores; in a run
+    it is the action's own number.
+    """
 
     number: int
     origin: int
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """A run as listed. `undone`: nothing of it is in effect. A command that ran cannot be taken back."""
+    """A run in the history.
+
+    `undone` is True if none of its file changes is in effect. Commands cannot be undone.
+    """
 
     run_id: str
     time: str
@@ -96,24 +114,24 @@ class HistoryEntry:
     undone: bool
     undoable: bool
     partly_undone: bool = False
-    """Whether a part of what was applied is undone, and another part is in effect."""
+    """True if some of the applied actions are undone and others are in effect."""
 
     @property
     def current_status(self) -> CurrentStatus:
         """The status of the run, or that it was undone since."""
-        undone = self.effects.anything and (self.undone or self.partly_undone)
+        undone = not self.effects.is_empty and (self.undone or self.partly_undone)
         return current_status(self.status, undone=undone, in_effect=self.partly_undone)
 
 
 def current_status(status: Status, *, undone: bool, in_effect: bool) -> CurrentStatus:
-    """Return the status of a run of which something is `undone` or still `in_effect`."""
+    """Return the status of a run that is partly `undone` or still partly `in_effect`."""
     if not undone:
         return status
     return "partly undone" if in_effect else "undone"
 
 
 def bits(numbers: Iterable[int], count: int) -> bytes:
-    """A set of numbers below `count` as a bitmap."""
+    """Return a bitmap of numbers below `count`."""
     field = bytearray((count + 7) // 8)
     for number in numbers:
         field[number >> 3] |= 1 << (number & 7)
@@ -121,15 +139,19 @@ def bits(numbers: Iterable[int], count: int) -> bytes:
 
 
 def numbers(field: bytes) -> frozenset[int]:
-    """The set of numbers that a bitmap stands for."""
+    """Return the numbers in a bitmap."""
     return frozenset(
-        at * 8 + bit for at, byte in enumerate(field) if byte for bit in range(8) if byte >> bit & 1
+        position * 8 + bit
+        for position, byte in enumerate(field)
+        if byte
+        for bit in range(8)
+        if byte >> bit & 1
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
-    """What a run did to the vault, from the journal. Vault paths as text, sorted; renames as (from, to)."""
+    """The changes of a run to the vault. Vault paths as text, sorted; renames as (from, to)."""
 
     created: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
@@ -139,32 +161,32 @@ class Effects:
     commands: tuple[str, ...] = ()
 
     @property
-    def anything(self) -> bool:
-        """Whether there was any effect."""
-        return self != Effects()
+    def is_empty(self) -> bool:
+        """True if nothing changed and no command ran."""
+        return self == Effects()
 
     @property
     def files(self) -> int:
-        """Number of files that are created, modified, deleted or renamed."""
+        """The number of files that were created, modified, deleted or renamed."""
         return sum(map(len, (self.created, self.modified, self.deleted, self.renamed)))
 
 
 @dataclass(slots=True)
 class _Trace:
-    """An entry that some action touched. `origin` is where it was at the start, None when it is new."""
+    """An entry that some action touched; `origin` is its first path, None if it is new."""
 
     origin: str | None
-    folder: bool
-    changed: bool = False
+    is_folder: bool
+    is_changed: bool = False
 
 
 def pack_effects(effects: Effects) -> bytes:
-    """The stored form."""
+    """Serialize effects for the database."""
     return zlib.compress(json.dumps(asdict(effects), ensure_ascii=False).encode(), 1)
 
 
 def unpack_effects(blob: bytes) -> Effects:
-    """The effects as stored; none for a blob that is damaged."""
+    """Deserialize effects. Return empty ones if the blob is damaged."""
     try:
         fields = {name: tuple(value) for name, value in json.loads(zlib.decompress(blob)).items()}
         renamed = tuple((old, new) for old, new in fields.pop("renamed"))
@@ -174,61 +196,63 @@ def unpack_effects(blob: bytes) -> Effects:
 
 
 def effects_of(actions: Iterable[Action], commands: tuple[str, ...] = ()) -> Effects:
-    """The net effect of actions that were carried out in this order. A renamed and edited file is a rename."""
-    now: dict[str, _Trace] = {}
+    """Return the net effect of actions in the order in which they were applied.
+
+    A file that was renamed and edited is a rename.
+    """
+    traces: dict[str, _Trace] = {}
     deleted: set[str] = set()
     for action in actions:
         match action:
             case PutFile(path, before, after):
-                trace = now.setdefault(
-                    path.text, _Trace(None if before is None else path.text, folder=False)
-                )
-                trace.changed = True
+                origin = None if before is None else path.text
+                trace = traces.setdefault(path.text, _Trace(origin, is_folder=False))
+                trace.is_changed = True
                 if after is None:
-                    _forget(now, path.text, deleted)
-            case PutFolder(path, made):
-                if made and not is_trash(path):
-                    now[path.text] = _Trace(None, folder=True)
-                elif not made:
-                    now.pop(path.text, None)
+                    _delete(traces, path.text, deleted)
+            case PutFolder(path, created):
+                if created and not is_trash(path):
+                    traces[path.text] = _Trace(None, is_folder=True)
+                elif not created:
+                    traces.pop(path.text, None)
             case MoveEntry():
-                _follow(now, action, deleted)
+                _move(traces, action, deleted)
             case _:
                 assert_never(action)
-    return _collected(now, deleted, commands)
+    return _sum_up(traces, deleted, commands)
 
 
-def _forget(now: dict[str, _Trace], path: str, deleted: set[str]) -> None:
-    trace = now.pop(path)
+def _delete(traces: dict[str, _Trace], path: str, deleted: set[str]) -> None:
+    trace = traces.pop(path)
     if trace.origin is not None:
         deleted.add(trace.origin)
 
 
-def _follow(now: dict[str, _Trace], action: MoveEntry, deleted: set[str]) -> None:
+def _move(traces: dict[str, _Trace], action: MoveEntry, deleted: set[str]) -> None:
     old, new = action.path.text, action.new_path.text
-    trace = now.pop(old, None) or _Trace(old, action.folder)
-    below = [text for text in now if text.startswith(old + "/")] if action.folder else []
+    trace = traces.pop(old, None) or _Trace(old, action.folder)
+    below = [text for text in traces if text.startswith(old + "/")] if action.folder else []
     if is_trash(action.new_path):
         if trace.origin is not None:
             deleted.add(trace.origin)
         for text in below:
-            inner = now.pop(text)
+            inner = traces.pop(text)
             if inner.origin is not None and inner.origin != text:
                 deleted.add(inner.origin)
         return
-    now[new] = trace
+    traces[new] = trace
     for text in below:
-        now[new + text[len(old) :]] = now.pop(text)
+        traces[new + text[len(old) :]] = traces.pop(text)
 
 
-def _collected(now: dict[str, _Trace], deleted: set[str], commands: tuple[str, ...]) -> Effects:
+def _sum_up(traces: dict[str, _Trace], deleted: set[str], commands: tuple[str, ...]) -> Effects:
     created, modified, renamed, folders = set[str](), set[str](), set[tuple[str, str]](), set[str]()
-    for path, trace in now.items():
+    for path, trace in traces.items():
         if trace.origin is None:
-            (folders if trace.folder else created).add(path)
+            (folders if trace.is_folder else created).add(path)
         elif trace.origin != path:
             renamed.add((trace.origin, path))
-        elif trace.changed:
+        elif trace.is_changed:
             modified.add(path)
     replaced = created & deleted
     return Effects(
@@ -241,23 +265,22 @@ def _collected(now: dict[str, _Trace], deleted: set[str], commands: tuple[str, .
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The end of a step: `actions` of the run belong to it and to those before it. `clean`: the run can be taken back to here."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoPoint:
+    """The end of a step, to which a run may be undone.
+
+    `actions` is the number of the run's actions up to here. The run can be undone to this point
+    only if it is `clean`: no later step writes a file again that this or an earlier step wrote.
+    """
 
     step: str
     actions: int
     clean: bool
     numbers: frozenset[int] | None = None
-    """Numbers of the actions that its changes reach the disk with, also those of later steps; None in journals of older versions."""
+    """Numbers of the actions that write the step's changes to disk, which may belong to later
+    steps. None in journals of older versions."""
     commands: tuple[str, ...] = ()
-    """Commands of Obsidian that it runs, by id."""
-
-
-StepState = Literal[
-    "applied", "partly applied", "not applied", "undone", "no changes", "interrupted"
-]
-"""`no changes`: the step has nothing to apply. `interrupted`: recovery decides what becomes of it."""
+    """Ids of the Obsidian commands that the step runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,31 +301,35 @@ class StepOutcome:
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """The plan of a run as its JSON document, and where the run can be cut, in the order of its steps.
+    """The plan of a run as its JSON document, and the undo points of the run in step order.
 
-    `whole`: as it was run; after a while only its outline is kept.
+    When the contents of a run are deleted, only the outline of its plan is kept; `is_complete` is
+    False then.
     """
 
     document: dict[str, Any]
-    cuts: list[Cut]
-    whole: bool
+    undo_points: list[UndoPoint]
+    is_complete: bool
 
 
 @dataclass(frozen=True, slots=True)
 class StepShare:
-    """Part of an instance in its step: the numbers of its actions, and the commands it runs."""
+    """The part of a step that one of its instances contributes: action numbers and commands."""
 
     step: str
     numbers: range
     commands: tuple[str, ...] = ()
     writes: frozenset[int] = frozenset()
-    """Those of the actions that write a file."""
+    """Numbers of the actions that write a file."""
 
 
-def cuts_between(shares: Sequence[StepShare], joined: Iterable[tuple[int, int]]) -> list[Cut]:
-    """Return the cuts of a run, given the share of each instance in the order of execution.
+def undo_points_between(
+    shares: Sequence[StepShare], joined: Iterable[tuple[int, int]]
+) -> list[UndoPoint]:
+    """Return the undo points of a run, given the share of each instance in execution order.
 
-    `joined` are pairs of instances: changes of the first reach the disk only with the actions of the second.
+    `joined` are pairs of instances: changes of the first reach the disk only with the actions of
+    the second.
     """
     order = {step: at for at, step in enumerate(dict.fromkeys(share.step for share in shares))}
     numbers: dict[str, set[int]] = {step: set() for step in order}
@@ -315,52 +342,60 @@ def cuts_between(shares: Sequence[StepShare], joined: Iterable[tuple[int, int]])
     unclean: set[int] = set()
     for first, second in joined:
         earlier, later = shares[first].step, shares[second].step
-        # What was changed before a delete never reaches the disk: it goes with the delete.
+        # Changes before a delete never reach the disk: the delete stands for them.
         numbers[earlier].update(shares[second].writes or shares[second].numbers)
         unclean.update(range(order[earlier], order[later]))
-    cuts: list[Cut] = []
+    points: list[UndoPoint] = []
     total = 0
     for step, at in order.items():
         total += ends[step]
-        carried = frozenset(numbers[step])
-        cuts.append(Cut(step, total, at not in unclean, carried, tuple(commands[step])))
-    return cuts
+        points.append(
+            UndoPoint(
+                step=step,
+                actions=total,
+                clean=at not in unclean,
+                numbers=frozenset(numbers[step]),
+                commands=tuple(commands[step]),
+            )
+        )
+    return points
 
 
 def step_outcomes(
-    cuts: Sequence[Cut],
+    undo_points: Sequence[UndoPoint],
     applied: Collection[int] | None,
     undone: Collection[int] = (),
     commands: Iterable[str] = (),
     texts: Mapping[str, str] | None = None,
 ) -> list[StepOutcome]:
-    """Return the outcome of each step, from the actions that were `applied` (None: interrupted) and `undone` since.
+    """Return the outcome of each step.
 
-    `commands` are the ids of the commands that ran, `texts` say what the steps do, by their ids.
+    `applied` are the numbers of the actions that were applied (None: the run was interrupted),
+    `undone` those that were undone since, `commands` the ids of the commands that ran. `texts`
+    describe the steps, by step id.
     """
     ran = Counter(commands)
     texts = texts or {}
     outcomes: list[StepOutcome] = []
-    for at, cut in enumerate(cuts):
-        numbers = _numbers_until_clean(cuts, at) if cut.numbers is None else cut.numbers
-        changes = len(numbers) + len(cut.commands)
+    for at, point in enumerate(undo_points):
+        numbers = _numbers_until_clean(undo_points, at) if point.numbers is None else point.numbers
+        changes = len(numbers) + len(point.commands)
         done = numbers.intersection(applied or ())
-        own = Counter(cut.commands) & ran
+        own = Counter(point.commands) & ran
         ran -= own
         undone_changes = len(done.intersection(undone))
         in_effect = len(done) - undone_changes + own.total()
         state = _step_state(in_effect, changes, was_undone=bool(undone_changes))
         if applied is None and changes:
             state = "interrupted"
-        text = texts.get(cut.step, cut.step)
         outcomes.append(
             StepOutcome(
-                step=cut.step,
+                step=point.step,
                 state=state,
                 in_effect=in_effect,
                 undone=undone_changes,
                 changes=changes,
-                text=text,
+                text=texts.get(point.step, point.step),
             )
         )
     return outcomes
@@ -376,19 +411,25 @@ def _step_state(in_effect: int, changes: int, *, was_undone: bool) -> StepState:
     return "undone" if was_undone else "not applied"
 
 
-def _numbers_until_clean(cuts: Sequence[Cut], at: int) -> frozenset[int]:
-    """Return the actions of a step in a journal that does not hold them: its own, and those of all steps up to a clean cut."""
-    start = cuts[at - 1].actions if at else 0
-    if cuts[at].actions == start and cuts[at].clean:
+def _numbers_until_clean(undo_points: Sequence[UndoPoint], at: int) -> frozenset[int]:
+    """Return the actions of a step in a journal that does not store them.
+
+    These are its own actions and those of the following steps up to a clean undo point.
+    """
+    start = undo_points[at - 1].actions if at else 0
+    if undo_points[at].actions == start and undo_points[at].clean:
         return frozenset()
-    end = next((cut.actions for cut in cuts[at:] if cut.clean), cuts[-1].actions)
+    end = next(
+        (point.actions for point in undo_points[at:] if point.clean), undo_points[-1].actions
+    )
     return frozenset(range(start, end))
 
 
-def pack_cuts(cuts: Sequence[Cut]) -> bytes | None:
-    """The stored form; None for none."""
+def pack_undo_points(undo_points: Sequence[UndoPoint]) -> bytes | None:
+    """Serialize for the database; an empty sequence becomes NULL."""
     rows = [
-        [cut.step, cut.actions, cut.clean, _ranges(cut.numbers or ()), cut.commands] for cut in cuts
+        [point.step, point.actions, point.clean, _ranges(point.numbers or ()), point.commands]
+        for point in undo_points
     ]
     return json.dumps(rows).encode() if rows else None
 
@@ -404,9 +445,9 @@ def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return ranges
 
 
-def unpack_cuts(stored: bytes | None) -> list[Cut]:
-    """The cuts out of their stored form. ValueError, TypeError when it is damaged."""
-    cuts: list[Cut] = []
+def unpack_undo_points(stored: bytes | None) -> list[UndoPoint]:
+    """Deserialize undo points. Raise ValueError or TypeError if they are damaged."""
+    points: list[UndoPoint] = []
     for step, actions, clean, *rest in json.loads(stored or b"[]"):
         numbers = None
         commands: tuple[str, ...] = ()
@@ -414,22 +455,35 @@ def unpack_cuts(stored: bytes | None) -> list[Cut]:
             ranges, ids = rest
             numbers = frozenset(number for start, end in ranges for number in range(start, end))
             commands = tuple(map(str, ids))
-        cuts.append(Cut(str(step), int(actions), bool(clean), numbers, commands))
-    return cuts
+        points.append(
+            UndoPoint(
+                step=str(step),
+                actions=int(actions),
+                clean=bool(clean),
+                numbers=numbers,
+                commands=commands,
+            )
+        )
+    return points
 
 
-def cut_after(cuts: Sequence[Cut], step: str, run_id: str) -> Cut:
-    """The cut after a step. JournalError says why there is none, and where there are others."""
-    found = next((cut for cut in cuts if cut.step == step), None)
-    others = [cut.step for cut in cuts[:-1] if cut.clean]
-    hint = (
-        f"It can be taken back to the end of {' or '.join(others)}, or as a whole."
-        if others
-        else "It can be taken back as a whole."
-    )
-    if found is None:
+def undo_point_after(undo_points: Sequence[UndoPoint], step: str, run_id: str) -> UndoPoint:
+    """Return the undo point after a step.
+
+    Raise JournalError if there is none; its hint names the steps that do have one.
+    """
+    point = next((point for point in undo_points if point.step == step), None)
+    others = [point.step for point in undo_points[:-1] if point.clean]
+    hint = "The whole run can be undone."
+    if others:
+        hint = f"The run can be undone to the end of {' or '.join(others)}, or as a whole."
+    if point is None:
         raise JournalError(f"Run {run_id} has no step {step!r}.", code="STEP_NOT_FOUND", hint=hint)
-    if not found.clean:
-        message = f"Later steps changed files further that {step} or one before it had written; what they held between is not kept."
-        raise JournalError(message, code="NOT_SEPARABLE", hint=hint)
-    return found
+    if not point.clean:
+        raise JournalError(
+            f"Run {run_id} cannot be undone to the end of step {step}: later steps wrote the same "
+            "files again, and the contents in between were not stored.",
+            code="NOT_SEPARABLE",
+            hint=hint,
+        )
+    return point

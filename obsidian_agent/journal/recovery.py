@@ -23,7 +23,7 @@ from typing import Final, Literal
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import JournalError, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
-from obsidian_agent.journal.reader import no_run
+from obsidian_agent.journal.reader import run_not_found
 from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction, effects_of
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, content_of
@@ -168,7 +168,7 @@ class InterruptedPath:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptedRun:
     """A run, undo or redo that was cut off, with the state of everything that it is about, in the order of its actions."""
 
@@ -181,8 +181,8 @@ class InterruptedRun:
     """Temporary files in the vault."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryResult:
     """How an interrupted run was ended. `problems` name what was left alone, with the reason; `warnings` as for an undo."""
 
     run_id: str
@@ -210,14 +210,21 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
             left = sum(1 for _ in _leftovers(handles, record, actions))
             paths = tuple(InterruptedPath(one.path, one.state, one.reason) for one in judged)
             found.append(
-                InterruptedRun(record.run_id, record.kind, record.time, record.goal, paths, left)
+                InterruptedRun(
+                    run_id=record.run_id,
+                    kind=record.kind,
+                    time=record.time,
+                    goal=record.goal,
+                    paths=paths,
+                    leftovers=left,
+                )
             )
     return found
 
 
 def recover(
     journal: Journal, store: VaultStore, *, finish: bool, run_id: str | None = None
-) -> list[Recovery]:
+) -> list[RecoveryResult]:
     """End what a crash left half done (one run, or all): carry it out to its end, or take back what it did. JournalError, VaultError.
 
     Foreign content is left alone and reported. When this is interrupted too, or the disk fails, it is simply done again.
@@ -227,14 +234,14 @@ def recover(
         if run_id is not None:
             records = [record for record in records if record.run_id == run_id]
             if not records:
-                raise no_run(run_id)
+                raise run_not_found(run_id)
         return [
             _end(journal, store, record, finish=finish)
             for record in (records if finish else reversed(records))
         ]
 
 
-def settle(journal: Journal, store: VaultStore) -> None:
+def resolve_interrupted(journal: Journal, store: VaultStore) -> None:
     """Before anything new: end records of which the disk shows that nothing, or everything, was done. The lock must be held.
 
     JournalError (RECOVERY_NEEDED) for one that is half done.
@@ -263,7 +270,7 @@ def _save_open_files(store: VaultStore, actions: Sequence[StoredAction]) -> Open
     )
 
 
-def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -> Recovery:
+def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -> RecoveryResult:
     journal.make_durable()
     actions, images = journal.load(record)
     problems: list[Problem] = []
@@ -300,14 +307,14 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     origins = [one.origin for one in actions if one.number in in_effect] if finish else None
     effects = effects_of(one.action for one in actions if one.number in in_effect)
     journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
-    return Recovery(
-        record.run_id,
-        record.kind,
-        finish,
-        effects,
-        tuple(problems),
-        record.kind == "run" and bool(in_effect),
-        warnings,
+    return RecoveryResult(
+        run_id=record.run_id,
+        kind=record.kind,
+        finished=finish,
+        effects=effects,
+        problems=tuple(problems),
+        undo_available=record.kind == "run" and bool(in_effect),
+        warnings=warnings,
     )
 
 

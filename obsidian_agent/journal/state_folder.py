@@ -35,7 +35,14 @@ from obsidian_agent.vault.paths.path import APP_FOLDER, clean_component, custom_
 JOURNAL_FILE: Final = "journal.db"
 ID_FILE: Final = "vault.json"
 _NOT_TAKEN: Final = frozenset(
-    {ID_FILE, "lock", JOURNAL_FILE, f"{JOURNAL_FILE}-wal", f"{JOURNAL_FILE}-shm", integrity.FILE}
+    {
+        ID_FILE,
+        "lock",
+        JOURNAL_FILE,
+        f"{JOURNAL_FILE}-wal",
+        f"{JOURNAL_FILE}-shm",
+        integrity.REGISTER_FILE,
+    }
 )
 _ID_LIMIT: Final = 4096
 
@@ -108,7 +115,7 @@ def label(folder: Path, store: VaultStore) -> None:
         _write_label(folder, wanted)
 
 
-def moved(folder: Path, store: VaultStore) -> MovedVault | None:
+def find_moved(folder: Path, store: VaultStore) -> MovedVault | None:
     """Where a vault was before, if its history is kept for that place and there is no such vault there any more."""
     mine = vault_id(store)
     for other, place in _labels(folder.parent, mine) if mine else ():
@@ -128,7 +135,7 @@ def adopt(state: Path, store: VaultStore) -> MovedVault | None:
     What is there already stays; the journal goes last, so that this can be repeated when it is interrupted.
     """
     folder = find(state, store)
-    found = None if (folder / JOURNAL_FILE).exists() else moved(folder, store)
+    found = None if (folder / JOURNAL_FILE).exists() else find_moved(folder, store)
     if found is None:
         return None
     database = found.folder / JOURNAL_FILE
@@ -136,7 +143,7 @@ def adopt(state: Path, store: VaultStore) -> MovedVault | None:
         db.belongs_to(database, store.real_path)
         make_private(folder)
         _merge(found.folder, folder)
-        for name in (integrity.FILE, f"{JOURNAL_FILE}-wal", JOURNAL_FILE):
+        for name in (integrity.REGISTER_FILE, f"{JOURNAL_FILE}-wal", JOURNAL_FILE):
             with suppress(FileNotFoundError):
                 (found.folder / name).rename(folder / name)
         identity = vault_id(store)
@@ -146,7 +153,7 @@ def adopt(state: Path, store: VaultStore) -> MovedVault | None:
     return found
 
 
-def start_anew(store: VaultStore) -> None:
+def assign_new_id(store: VaultStore) -> None:
     """Give a vault a new id, so that what is kept under its old one is not offered again. VaultError."""
     _give_id(store, uuid.uuid4().hex)
 

@@ -13,9 +13,16 @@ from typing import Final
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
-from obsidian_agent.journal.reader import no_run
-from obsidian_agent.journal.records import Kind, NewRecord, Record, Status, StoredAction, cut_after
-from obsidian_agent.journal.recovery import settle
+from obsidian_agent.journal.reader import run_not_found
+from obsidian_agent.journal.records import (
+    Kind,
+    NewRecord,
+    Record,
+    Status,
+    StoredAction,
+    undo_point_after,
+)
+from obsidian_agent.journal.recovery import resolve_interrupted
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import OpenFiles, VaultStore
@@ -49,7 +56,7 @@ class UndoConflict:
 _NOT_KEPT: Final = "its old content is no longer kept"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UndoResult:
     """What an undo or redo did. `restored` are paths as they are afterwards, of what was put back, moved back or removed again."""
 
@@ -299,11 +306,11 @@ class _Reversal:
         """What came of it, for the run with this id."""
         conflicts = tuple(self.conflicts[path] for path in sorted(self.conflicts))
         return UndoResult(
-            run_id,
-            tuple(sorted(self.restored)),
-            tuple(sorted(self.skipped)),
-            conflicts,
-            tuple(self.errors),
+            run_id=run_id,
+            restored=tuple(sorted(self.restored)),
+            skipped=tuple(sorted(self.skipped)),
+            conflicts=conflicts,
+            errors=tuple(self.errors),
         )
 
 
@@ -324,7 +331,7 @@ def undo(
     cannot be used.
     """
     with journal.lock():
-        settle(journal, store)
+        resolve_interrupted(journal, store)
         record = _undoable(journal, run_id)
         return _take_back(
             journal, store, record, "undo", force, skip, _kept(journal, record, to_step)
@@ -336,7 +343,7 @@ def redo(
 ) -> UndoResult:
     """Take back the last undo, or the rest of it, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
     with journal.lock():
-        settle(journal, store)
+        resolve_interrupted(journal, store)
         record = _redoable(journal)
         return _take_back(journal, store, record, "redo", force, skip)
 
@@ -363,7 +370,7 @@ def undo_preview(
 def _undoable(journal: Journal, run_id: str | None) -> Record:
     record = journal.last_undoable() if run_id is None else journal.run(run_id)
     if run_id is not None and (record is None or record.kind != "run"):
-        raise no_run(run_id)
+        raise run_not_found(run_id)
     if record is None and journal.unfinished():
         raise _half_done(journal)
     if record is None or not record.in_effect:
@@ -409,7 +416,9 @@ def _kept(journal: Journal, record: Record, to_step: str | None) -> int:
     return (
         0
         if to_step is None
-        else cut_after(journal.plan_of(record.run_id).cuts, to_step, record.run_id).actions
+        else undo_point_after(
+            journal.plan_of(record.run_id).undo_points, to_step, record.run_id
+        ).actions
     )
 
 
@@ -476,7 +485,8 @@ def _take_back(
         if not reversal.tasks and not reversal.settled:
             return reversal.result(run.run_id)
         first = not journal.has_reversals()  # the system's limits are reported once per vault
-        with journal.begin(NewRecord(kind, run.goal, source=record.seq, run=run.seq)) as writer:
+        new_record = NewRecord(kind=kind, goal=run.goal, source=record.seq, run=run.seq)
+        with journal.begin(new_record) as writer:
             for task in reversal.tasks:
                 writer.add(task.action, [task.overwritten] if task.overwritten else (), task.origin)
             new = writer.commit()

@@ -25,15 +25,15 @@ from obsidian_agent.journal import db, integrity, state_folder
 from obsidian_agent.journal.blobs import Part, PartBuilder
 from obsidian_agent.journal.reader import JournalReader, record_at
 from obsidian_agent.journal.records import (
-    Cut,
     Effects,
     NewRecord,
     Record,
     Status,
+    UndoPoint,
     bits,
     numbers,
-    pack_cuts,
     pack_effects,
+    pack_undo_points,
 )
 from obsidian_agent.journal.state_folder import vault_lock
 from obsidian_agent.state_files import make_private
@@ -273,7 +273,7 @@ class RecordWriter:
                 self._write_oldest()
         return number
 
-    def commit(self, *, durable: bool = True, cuts: Sequence[Cut] = ()) -> Record:
+    def commit(self, *, durable: bool = True, undo_points: Sequence[UndoPoint] = ()) -> Record:
         """Make the record durable. JournalError when it cannot be, and then it isn't there. `cuts`: where a run can be cut in two.
 
         Without `durable` a power loss may take it: enough for a run that changes nothing.
@@ -303,7 +303,7 @@ class RecordWriter:
             "run": new.run,
             "count": self._count,
             "bytes": self._bytes,
-            "cuts": pack_cuts(cuts),
+            "cuts": pack_undo_points(undo_points),
             "boot": boot_id(),
         }
         with db.journal_errors(self._file):

@@ -37,17 +37,17 @@ from obsidian_agent.errors import (
     VaultError,
 )
 from obsidian_agent.journal.records import (
-    Cut,
     Effects,
     NewRecord,
     Record,
     StepOutcome,
     StepShare,
-    cuts_between,
+    UndoPoint,
     effects_of,
     step_outcomes,
+    undo_points_between,
 )
-from obsidian_agent.journal.recovery import settle
+from obsidian_agent.journal.recovery import resolve_interrupted
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, Step
 from obsidian_agent.plan.result import Instance, Preview
@@ -142,7 +142,7 @@ class _Execution:
         self._journal = journal
         self._running = InstanceRunner(preview, journal, emit, cancel, run_command)
         self._record: Record | None = None
-        self._undo_points: list[Cut] = []
+        self._undo_points: list[UndoPoint] = []
         self._is_finished = False
         self._journal_ms = 0.0
         self._apply_ms = 0.0
@@ -158,7 +158,7 @@ class _Execution:
             return self._read_only()
         started = perf_counter()
         with self._journal.lock(), FolderHandles(self._store) as handles:
-            settle(self._journal, self._store)
+            resolve_interrupted(self._journal, self._store)
             editing = save_open_files(
                 self._store, (action_of(owned.operation) for owned in preview.change_set.operations)
             )
@@ -169,7 +169,7 @@ class _Execution:
                     stale = any(problem.code == "CONFLICT" for problem in preflight.problems)
                     return self.result("conflict" if stale else "failed", *preflight.problems)
                 self._undo_points = _undo_points(preview, preflight.work)
-                record = self._record = writer.commit(cuts=self._undo_points)
+                record = self._record = writer.commit(undo_points=self._undo_points)
             self._journal_ms = (perf_counter() - started) * 1000
             self._running.begin(record, preflight.work)
             self.emit(RunStarted(record.run_id, len(preview.instances)))
@@ -208,7 +208,7 @@ class _Execution:
             self._journal.begin(_new_record(self._preview)) as writer,
         ):
             self._undo_points = _undo_points(self._preview, no_work)
-            record = writer.commit(durable=False, cuts=self._undo_points)
+            record = writer.commit(durable=False, undo_points=self._undo_points)
             self._journal.finish(record, "done", ())
         self._record = record
         self._running.begin(record, no_work)
@@ -268,13 +268,13 @@ class _Execution:
         )
 
 
-def _undo_points(preview: Preview, work: Sequence[Sequence[Work]]) -> list[Cut]:
+def _undo_points(preview: Preview, work: Sequence[Sequence[Work]]) -> list[UndoPoint]:
     shares: list[StepShare] = []
     for instance, actions in zip(preview.instances, work, strict=True):
         numbers = range(actions[0].number, actions[-1].number + 1) if actions else range(0)
         writes = frozenset(item.number for item in actions if isinstance(item.action, PutFile))
         shares.append(StepShare(instance.step_id, numbers, _commands_of(instance), writes))
-    return cuts_between(shares, preview.change_set.joined)
+    return undo_points_between(shares, preview.change_set.joined)
 
 
 def _commands_of(instance: Instance) -> tuple[str, ...]:
@@ -282,7 +282,12 @@ def _commands_of(instance: Instance) -> tuple[str, ...]:
 
 
 def _new_record(preview: Preview) -> NewRecord:
-    return NewRecord("run", preview.plan.goal, preview.approved_plan.to_json(), preview.plan_hash)
+    return NewRecord(
+        kind="run",
+        goal=preview.plan.goal,
+        plan=preview.approved_plan.to_json(),
+        plan_hash=preview.plan_hash,
+    )
 
 
 class _Cancelled(Exception):

@@ -16,9 +16,9 @@ from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
 from obsidian_agent.journal.changes import RunChange, diffs, net_changes
-from obsidian_agent.journal.reader import no_run
-from obsidian_agent.journal.records import Cut, HistoryEntry, StepOutcome
-from obsidian_agent.journal.recovery import InterruptedRun, Recovery, interrupted, recover
+from obsidian_agent.journal.reader import run_not_found
+from obsidian_agent.journal.records import HistoryEntry, StepOutcome, UndoPoint
+from obsidian_agent.journal.recovery import InterruptedRun, RecoveryResult, interrupted, recover
 from obsidian_agent.journal.state_folder import MovedVault
 from obsidian_agent.journal.undo import UndoResult, redo, undo, undo_content, undo_preview
 from obsidian_agent.journal.writer import Journal
@@ -96,7 +96,7 @@ class Runs:
         folder = state_folder.find(self._state, self._store)
         if (folder / state_folder.JOURNAL_FILE).exists():
             return None
-        return state_folder.moved(folder, self._store)
+        return state_folder.find_moved(folder, self._store)
 
     def adopt(self) -> MovedVault | None:
         """Move the history of a moved vault to its new location. Return `None` if there is none."""
@@ -112,7 +112,7 @@ class Runs:
 
     def start_new_history(self) -> None:
         """Start a new history for a moved vault, and leave the old one where it is."""
-        state_folder.start_anew(self._store)
+        state_folder.assign_new_id(self._store)
 
     def plan_of(self, run_id: str) -> ActionPlan:
         """Return the plan of a run.
@@ -121,7 +121,7 @@ class Runs:
         """
         with self.journal() as journal:
             stored = journal.plan_of(run_id)
-        if not stored.whole:
+        if not stored.is_complete:
             raise JournalError(
                 f"Run {run_id} is too old: the texts of its plan are no longer stored.",
                 code="PLAN_NOT_KEPT",
@@ -162,10 +162,10 @@ class Runs:
         with self.journal() as journal:
             return undo_preview(journal, self._store, run_id, redoing=redoing, to_step=to_step)
 
-    def undo_points(self, run_id: str) -> list[Cut]:
+    def undo_points(self, run_id: str) -> list[UndoPoint]:
         """Return the steps of a run in order, each with whether undo can go back to its end."""
         with self.journal() as journal:
-            return journal.plan_of(run_id).cuts
+            return journal.plan_of(run_id).undo_points
 
     def step_outcomes(self, run_id: str) -> list[StepOutcome]:
         """Return the outcome of each step of a run, including the effect of later undos."""
@@ -189,7 +189,7 @@ class Runs:
             record = journal.run(run_id)
             entry = next((one for one in journal.history(ALL) if one.run_id == run_id), None)
             if record is None or entry is None:
-                raise no_run(run_id)
+                raise run_not_found(run_id)
             actions, images = journal.load(record)
             applied = record.applied or frozenset()
             changes = net_changes(one.action for one in actions if one.number in applied)
@@ -218,7 +218,7 @@ class Runs:
         with self.journal() as journal:
             return interrupted(journal, self._store)
 
-    def recover(self, run_id: str | None, finish: bool) -> list[Recovery]:
+    def recover(self, run_id: str | None, finish: bool) -> list[RecoveryResult]:
         """Finish an interrupted run or roll it back; with `run_id` None all of them."""
         with self.journal() as journal:
             recoveries = recover(journal, self._store, finish=finish, run_id=run_id)

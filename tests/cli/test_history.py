@@ -16,7 +16,7 @@ import pytest
 
 from obsidian_agent.cli.main import main
 from obsidian_agent.errors import Problem
-from obsidian_agent.journal.recovery import Recovery
+from obsidian_agent.journal.recovery import RecoveryResult
 from obsidian_agent.services.runs import Runs
 from support import MakeVault
 
@@ -347,8 +347,11 @@ def test_nothing_is_offered_that_cannot_be_done(
 def test_a_recovery_that_leaves_something_alone_is_a_conflict(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = Recovery(
-        "r1", "run", False, problems=(Problem("CONFLICT", "a.md was changed since.", path="a.md"),)
+    left = RecoveryResult(
+        run_id="r1",
+        kind="run",
+        finished=False,
+        problems=(Problem("CONFLICT", "a.md was changed since.", path="a.md"),),
     )
     monkeypatch.setattr(Runs, "recover", lambda *_, **__: [left])
     code, told = call("recover", "--roll-back")

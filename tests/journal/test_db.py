@@ -12,7 +12,7 @@ import pytest
 from journal.make_journal_dump import AFTER, BEFORE, lay_out
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import db, integrity, state_folder
-from obsidian_agent.journal.records import Cut
+from obsidian_agent.journal.records import UndoPoint
 from obsidian_agent.journal.undo import redo, undo
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -35,7 +35,7 @@ def old(tmp_path: Path) -> Path:
             VERSION_1.read_text().replace("{vault}", str((tmp_path / "vault").resolve()))
         )
         connection.execute("PRAGMA journal_mode=WAL")
-    assert not (folder / integrity.FILE).exists()
+    assert not (folder / integrity.REGISTER_FILE).exists()
     return tmp_path
 
 
@@ -45,7 +45,10 @@ def test_a_journal_of_the_first_version_is_read_and_can_be_undone(old: Path) -> 
         assert [one.goal for one in (last, wrong, first)] == ["Two steps", "Test", "Shout"]
         assert (last.undoable, wrong.undone, first.undoable) == (True, True, True)
         assert journal.examine(contents=True) == []
-        assert journal.plan_of(last.run_id).cuts == [Cut("s0", 1, True), Cut("s1", 2, True)]
+        assert journal.plan_of(last.run_id).undo_points == [
+            UndoPoint(step="s0", actions=1, clean=True),
+            UndoPoint(step="s1", actions=2, clean=True),
+        ]
         states = [step.state for step in journal.step_outcomes(last.run_id)]
         assert states == ["applied", "applied"]
         assert journal.plan_of(last.run_id).document.keys() == {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.integrity import FILE, Entry, Register
+from obsidian_agent.journal.integrity import REGISTER_FILE, Register, RegisterEntry
 from obsidian_agent.journal.undo import redo, undo
 from previews import create, previewed, run
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tests.journal.conftest import Home
 
 
-def entry(seq: int) -> Entry:
-    return Entry(seq, f"20260102-030405-{seq:06x}", "run", bytes([seq]) * 32)
+def entry(seq: int) -> RegisterEntry:
+    return RegisterEntry(seq, f"20260102-030405-{seq:06x}", "run", bytes([seq]) * 32)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_every_record_is_in_it_before_the_vault_is_touched(home: Home) -> None:
 
 def test_one_that_is_damaged_is_written_anew_with_the_next_run(home: Home) -> None:
     home.run(create("n.md", b"x"))
-    (home.journal.folder / FILE).write_bytes(b"nonsense")
+    (home.journal.folder / REGISTER_FILE).write_bytes(b"nonsense")
     (told,) = home.journal.examine()
     assert "damaged or gone" in told.message
     home.run(create("m.md", b"x"))

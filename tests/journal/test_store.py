@@ -157,12 +157,12 @@ class TestRetention:
         self.age(home, 91)
         home.run(create("last.md", b"x"))
         for run_id in (old, looked):
-            assert not home.journal.plan_of(run_id).whole
+            assert not home.journal.plan_of(run_id).is_complete
             assert home.journal.plan_of(run_id).document["steps"] == [
                 {"id": "s0", "tool": "vault.writeFile", "args": {}}
             ]
         assert home.journal.history()[-1].goal == "Old run"
-        assert home.journal.plan_of(home.journal.history()[1].run_id).whole
+        assert home.journal.plan_of(home.journal.history()[1].run_id).is_complete
         with pytest.raises(JournalError, match="no longer stored"):
             Runs(home.store, home.state).plan_of(old)
         home.journal.close()

@@ -696,7 +696,7 @@ class TestOutcomes:
         assert finished == [("s1", 1), ("s0", 2), ("s2", 3), ("s3", 4)]
         assert result.completed_steps == 4
         assert {step.state for step in result.steps} == {"applied"}
-        assert not result.remaining.anything
+        assert result.remaining.is_empty
 
     def test_the_outcomes_follow_undo_and_redo(self, desk: Desk) -> None:
         result = desk.run(self.joined())

@@ -33,8 +33,8 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
-from obsidian_agent.journal.records import Cut, HistoryEntry, StepOutcome
-from obsidian_agent.journal.recovery import InterruptedPath, InterruptedRun, Recovery
+from obsidian_agent.journal.records import HistoryEntry, StepOutcome, UndoPoint
+from obsidian_agent.journal.recovery import InterruptedPath, InterruptedRun, RecoveryResult
 from obsidian_agent.journal.undo import UndoResult
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Recipe
@@ -127,7 +127,7 @@ def preview_of(plan: ActionPlan, changes: Sequence[NetChange], **fields: Any) ->
     )
 
 
-Report = partial(UndoResult, "r1")
+Report = partial(UndoResult, run_id="r1")
 """What an undo answers."""
 
 
@@ -141,7 +141,15 @@ def entry(
     undone: bool = False,
 ) -> HistoryEntry:
     """A run of the past."""
-    return HistoryEntry(run_id, time, goal, status, effects or Effects(), undone, undoable=True)
+    return HistoryEntry(
+        run_id=run_id,
+        time=time,
+        goal=goal,
+        status=status,
+        effects=effects or Effects(),
+        undone=undone,
+        undoable=True,
+    )
 
 
 def interrupted(
@@ -149,7 +157,12 @@ def interrupted(
 ) -> InterruptedRun:
     """A run that a crash cut."""
     return InterruptedRun(
-        run_id, kind, time, goal, tuple(InterruptedPath(path, "before") for path in paths), 0
+        run_id=run_id,
+        kind=kind,
+        time=time,
+        goal=goal,
+        paths=tuple(InterruptedPath(path, "before") for path in paths),
+        leftovers=0,
     )
 
 
@@ -178,9 +191,9 @@ class FakeRuns:
     def plan_of(self, run_id: str) -> ActionPlan:
         return plan_of()
 
-    def undo_points(self, run_id: str) -> list[Cut]:
+    def undo_points(self, run_id: str) -> list[UndoPoint]:
         return [
-            Cut(step.id, number, clean=step.id != "links")
+            UndoPoint(step=step.id, actions=number, clean=step.id != "links")
             for number, step in enumerate(plan_of().steps, 1)
         ]
 
@@ -208,18 +221,18 @@ class FakeRuns:
         self.calls.append(
             ("undo", run_id, frozenset(force), frozenset(skip), *([to_step] if to_step else []))
         )
-        return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
+        return self.reports.pop(0) if self.reports else Report(restored=("Projects/Garden.md",))
 
     def undo_preview(
         self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None
     ) -> UndoResult:
-        return self.reports[0] if self.reports else Report(("Projects/Garden.md",))
+        return self.reports[0] if self.reports else Report(restored=("Projects/Garden.md",))
 
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
         self.calls.append(
             ("redo", frozenset(force), frozenset(skip)) if force or skip else ("redo",)
         )
-        return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
+        return self.reports.pop(0) if self.reports else Report(restored=("Projects/Garden.md",))
 
     def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
         return unified_diff(b"mine\n", b"earlier\n", path, path)
@@ -236,7 +249,7 @@ class FakeRuns:
     def interrupted(self) -> list[InterruptedRun]:
         return self.broken
 
-    def recover(self, run_id: str | None, finish: bool) -> list[Recovery]:
+    def recover(self, run_id: str | None, finish: bool) -> list[RecoveryResult]:
         self.calls.append(("recover", run_id, finish))
         return []
 

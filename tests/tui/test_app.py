@@ -338,13 +338,13 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
     session = FakeSession()
     session.runs.reports = [
         Report(
-            ("A.md",),
+            restored=("A.md",),
             conflicts=(
                 UndoConflict("B.md", "changed since"),
                 UndoConflict("C.md", "changed since"),
             ),
         ),
-        Report(("C.md",), ("B.md",)),
+        Report(restored=("C.md",), skipped=("B.md",)),
     ]
     async with driving(session) as app:
         await app.planned()
@@ -368,8 +368,8 @@ async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
     session = FakeSession()
     gone = UndoConflict("B.md", "its old content is no longer kept", forcible=False)
     session.runs.reports = [
-        Report(("A.md",), conflicts=(gone, UndoConflict("C.md", "changed since"))),
-        Report(("C.md",), ("B.md",)),
+        Report(restored=("A.md",), conflicts=(gone, UndoConflict("C.md", "changed since"))),
+        Report(restored=("C.md",), skipped=("B.md",)),
     ]
     async with driving(session) as app:
         await app.planned()
@@ -391,13 +391,13 @@ async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
     session.runs.entries = history_entries()
     session.runs.reports = [
         Report(
-            ("A.md",),
+            restored=("A.md",),
             conflicts=(
                 UndoConflict("B.md", "changed since"),
                 UndoConflict("C.md", "changed since"),
             ),
         ),
-        Report(("C.md",), ("B.md",)),
+        Report(restored=("C.md",), skipped=("B.md",)),
     ]
     async with driving(session) as app:
         await app.press("f3", "y")

@@ -135,7 +135,14 @@ def session_with(bad: str) -> FakeSession:
         1,
         errors=(problem,),
         warnings=(problem,),
-        effects=Effects((bad,), (bad,), (bad,), ((bad, bad),), (bad,), (bad,)),
+        effects=Effects(
+            created=(bad,),
+            modified=(bad,),
+            deleted=(bad,),
+            renamed=((bad, bad),),
+            folders=(bad,),
+            commands=(bad,),
+        ),
         undo_available=True,
     )
     run: list[AgentEvent] = [

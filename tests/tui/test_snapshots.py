@@ -23,7 +23,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.errors import Problem
-from obsidian_agent.journal.records import Cut
+from obsidian_agent.journal.records import UndoPoint
 from obsidian_agent.journal.undo import UndoConflict, UndoResult
 from obsidian_agent.providers.local_models import USUAL, LocalService, Offer
 from obsidian_agent.services.fields import Field
@@ -224,7 +224,7 @@ MOVE = Candidate(
     "move",
 )
 CONFLICTS = [UndoConflict("A.md", "changed since"), UndoConflict("B.md", "gone")]
-UNDO = partial(UndoResult, "r1", ("C.md", "D.md"), (), tuple(CONFLICTS))
+UNDO = partial(UndoResult, run_id="r1", restored=("C.md", "D.md"), conflicts=tuple(CONFLICTS))
 PUSHED: dict[str, Callable[[], object]] = {
     "candidates": lambda: Candidates(
         "“todo to task” can mean several things.",
@@ -270,7 +270,12 @@ PUSHED: dict[str, Callable[[], object]] = {
     ),
     "secret": lambda: Secret("API key for openai", "Leave it empty to delete the stored key."),
     "step-back": lambda: Steps(
-        plan_of(), [Cut("bullets", 0, True), Cut("notes", 10, False), Cut("links", 11, True)]
+        plan_of(),
+        [
+            UndoPoint(step="bullets", actions=0, clean=True),
+            UndoPoint(step="notes", actions=10, clean=False),
+            UndoPoint(step="links", actions=11, clean=True),
+        ],
     ),
 }
 

@@ -54,7 +54,7 @@ class HistoryList(VirtualList["HistoryEntry"]):
     DEFAULT_CSS = "HistoryList { height: auto; min-height: 3; }"
 
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
-        undone = row.undone and row.effects.anything
+        undone = row.undone and not row.effects.is_empty
         status = row.current_status
         style = _STYLES.get(status, "$quiet")
         return Content.assemble(

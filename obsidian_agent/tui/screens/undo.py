@@ -25,7 +25,7 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 from obsidian_agent.tui.widgets.run import ResultRow
 
 if TYPE_CHECKING:
-    from obsidian_agent.journal.records import Cut
+    from obsidian_agent.journal.records import UndoPoint
     from obsidian_agent.journal.recovery import InterruptedRun
     from obsidian_agent.journal.undo import UndoConflict, UndoResult
     from obsidian_agent.plan.model import ActionPlan
@@ -390,7 +390,7 @@ class RecoveryDialog(Modal[RecoveryChoice]):
 class Steps(Modal[str]):
     """The steps of a run to go back to. Dismisses with the id of the chosen one."""
 
-    def __init__(self, plan: ActionPlan, undo_points: Sequence[Cut]) -> None:
+    def __init__(self, plan: ActionPlan, undo_points: Sequence[UndoPoint]) -> None:
         super().__init__(
             "Undo back to which step?",
             "Changes up to and including this step stay. Later changes are undone.",
