@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, assert_never
 
 from obsidian_agent.dataclass import dataclass
@@ -99,6 +99,38 @@ def _change(path: str, entry: _Entry) -> RunChange | None:
     if not entry.is_changed:
         return None
     return RunChange(kind="modify", path=path, before=entry.before, after=entry.after)
+
+
+def paths_outside(actions: Sequence[Action], chosen: Collection[str]) -> set[str]:
+    """Return the paths that the chosen changes do not need, in actions of a run.
+
+    Moves tie the two paths of an entry together. The folders that a run made or removed above a
+    chosen path are needed; undo keeps those that hold other files.
+    """
+    needed = set(chosen)
+    moves = [action for action in actions if isinstance(action, MoveEntry)]
+    grows = True
+    while grows:
+        tied = [
+            path
+            for move in moves
+            if move.path.text in needed or move.new_path.text in needed
+            for path in (move.path.text, move.new_path.text)
+        ]
+        grows = not needed.issuperset(tied)
+        needed.update(tied)
+    above = {
+        text[:end] for text in needed for end, character in enumerate(text) if character == "/"
+    }
+    outside: set[str] = set()
+    for action in actions:
+        if isinstance(action, MoveEntry):
+            outside.update({action.path.text, action.new_path.text} - needed)
+        elif action.path.text not in needed and not (
+            isinstance(action, PutFolder) and action.path.text in above
+        ):
+            outside.add(action.path.text)
+    return outside
 
 
 def diffs(changes: Iterable[RunChange], images: ImageSource) -> Iterator[tuple[RunChange, str]]:

@@ -63,12 +63,19 @@ class UndoResult:
     run_id: str
     """The run that was taken back or brought back."""
     restored: tuple[str, ...] = ()
+    folders: frozenset[str] = frozenset()
+    """The paths in `restored` of folders that were made or removed again."""
     skipped: tuple[str, ...] = ()
     """Left alone on request, or because there was nothing to do: as wanted already, or a folder with other things in it."""
     conflicts: tuple[UndoConflict, ...] = ()
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     """What could not be given back to a file besides its content, and what another program wrote meanwhile."""
+
+    @property
+    def files(self) -> int:
+        """The number of restored files, and of folders that were moved back."""
+        return len(self.restored) - len(self.folders)
 
 
 @dataclass(slots=True)
@@ -90,7 +97,8 @@ class _Reversal:
     editing: OpenFiles | None = None
     tasks: list[_Task] = field(default_factory=list)
     settled: set[int] = field(default_factory=set)
-    restored: dict[str, None] = field(default_factory=dict)
+    restored: dict[str, bool] = field(default_factory=dict)
+    """Paths, each with whether a folder was made or removed there."""
     skipped: dict[str, None] = field(default_factory=dict)
     conflicts: dict[str, UndoConflict] = field(default_factory=dict)
     errors: list[Problem] = field(default_factory=list)
@@ -296,11 +304,10 @@ class _Reversal:
     def note(self, action: Action) -> None:
         """Count an action as restored."""
         if isinstance(action, MoveEntry):
-            self.restored = {_moved(path, action): None for path in self.restored} | {
-                action.new_path.text: None
-            }
+            moved = {_moved(path, action): folder for path, folder in self.restored.items()}
+            self.restored = moved | {action.new_path.text: False}
         elif not is_trash(action.path):
-            self.restored[action.path.text] = None
+            self.restored[action.path.text] = isinstance(action, PutFolder)
 
     def result(self, run_id: str) -> UndoResult:
         """What came of it, for the run with this id."""
@@ -308,6 +315,7 @@ class _Reversal:
         return UndoResult(
             run_id=run_id,
             restored=tuple(sorted(self.restored)),
+            folders=frozenset(path for path, folder in self.restored.items() if folder),
             skipped=tuple(sorted(self.skipped)),
             conflicts=conflicts,
             errors=tuple(self.errors),
@@ -354,13 +362,14 @@ def undo_preview(
     run_id: str | None = None,
     *,
     redoing: bool = False,
+    skip: Collection[str] = (),
     to_step: str | None = None,
 ) -> UndoResult:
     """What `undo` (or `redo`) would restore, skip and leave as conflicts just now. Changes nothing."""
     record = _redoable(journal) if redoing else _undoable(journal, run_id)
     with FolderHandles(store) as handles:
         reversal = _planned(
-            journal, handles, record, (), (), _kept(journal, record, to_step), seen=True
+            journal, handles, record, (), skip, _kept(journal, record, to_step), seen=True
         )
     for task in reversal.tasks:
         reversal.note(task.action)

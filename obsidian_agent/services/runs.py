@@ -15,7 +15,7 @@ from obsidian_agent.agent.privacy.record import AuditRecord, Kind, Verified
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
-from obsidian_agent.journal.changes import RunChange, diffs, net_changes
+from obsidian_agent.journal.changes import RunChange, diffs, net_changes, paths_outside
 from obsidian_agent.journal.reader import run_not_found
 from obsidian_agent.journal.records import HistoryEntry, StepOutcome, UndoPoint
 from obsidian_agent.journal.recovery import InterruptedRun, RecoveryResult, interrupted, recover
@@ -134,13 +134,17 @@ class Runs:
         force: Collection[str] = (),
         skip: Collection[str] = (),
         to_step: str | None = None,
+        only: Collection[str] = (),
     ) -> UndoResult:
         """Undo a run, or with `run_id` None the last one that has anything in effect.
 
-        With `to_step` only the steps after that one are undone. Files that changed since the run
-        are not overwritten, except the paths in `force`.
+        With `to_step` only the steps after that one are undone, with `only` only the changes to
+        these paths: the rest stays in effect, and a later undo continues with it. Files that
+        changed since the run are not overwritten, except the paths in `force`.
         """
         with self.journal() as journal:
+            if run_id is not None and only:
+                skip = {*skip, *_paths_outside(journal, run_id, only)}
             result = undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step)
             return self._recorded("undo", result)
 
@@ -156,11 +160,21 @@ class Runs:
         )
 
     def undo_preview(
-        self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None
+        self,
+        run_id: str | None,
+        *,
+        redoing: bool = False,
+        to_step: str | None = None,
+        only: Collection[str] = (),
     ) -> UndoResult:
-        """Return what undo (or redo) would do now."""
+        """Return what undo (or redo) would do now. `to_step` and `only` as in `undo`."""
         with self.journal() as journal:
-            return undo_preview(journal, self._store, run_id, redoing=redoing, to_step=to_step)
+            skip: Collection[str] = ()
+            if run_id is not None and only:
+                skip = _paths_outside(journal, run_id, only)
+            return undo_preview(
+                journal, self._store, run_id, redoing=redoing, skip=skip, to_step=to_step
+            )
 
     def undo_points(self, run_id: str) -> list[UndoPoint]:
         """Return the steps of a run in order, each with whether undo can go back to its end."""
@@ -230,3 +244,15 @@ class Runs:
                 problems=len(recovery.problems),
             )
         return recoveries
+
+
+def _paths_outside(journal: Journal, run_id: str, chosen: Collection[str]) -> set[str]:
+    """Return the paths of a run that an undo of the chosen ones skips.
+
+    Raise JournalError RUN_NOT_FOUND.
+    """
+    record = journal.run(run_id)
+    if record is None:
+        raise run_not_found(run_id)
+    actions, _ = journal.load(record)
+    return paths_outside([one.action for one in actions], chosen)

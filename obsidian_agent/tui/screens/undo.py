@@ -119,7 +119,7 @@ class UndoActions(Workspace):
         A preview is shown first if `ask` is true, or if several files or a conflict are involved.
         """
         planned = await asyncio.to_thread(reversal.preview)
-        if ask or planned.conflicts or len(planned.restored) + len(planned.errors) > 1:
+        if ask or planned.conflicts or planned.files + len(planned.errors) > 1:
             waits = self.turn.pending is not None
             question = UndoPreview(reversal, planned, plan_waits=waits)
             if not await self.app.push_screen_wait(question):
