@@ -1,7 +1,8 @@
-"""How actions and file contents are kept: in parts of a few hundred files, each compressed as one.
+"""The storage format of actions and file contents: compressed parts of a few hundred files.
 
-A part is two blobs: its actions as JSON with the list of its images, and the images one behind the other. Before- and after-image of a file
-are neighbours, so the second costs next to nothing. A part is complete in itself, has a checksum, and equal contents in it are kept once.
+A part is two blobs: its actions as JSON with the list of its images, and the concatenated images.
+The before- and after-image of a file are neighbours, so the second one compresses to almost
+nothing. Each part is self-contained, has a checksum, and stores equal contents once.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ from obsidian_agent.vault.transaction.actions import (
 
 MAX_ACTIONS: Final = 512
 MAX_BYTES: Final = 1 << 18
-"""Of one part, before it is packed: parts are packed beside the look at the files, so the last one, which a run waits for, is small."""
+"""Uncompressed size of a part. Parts are compressed while the next files are read, so only the
+last one, for which the run waits, has to be small."""
 CACHED_BYTES: Final = 64 << 20
-"""Unpacked contents that are kept at hand while a record is read."""
+"""Bytes of unpacked contents that stay in memory while a record is read."""
 
 _LEVEL: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part as stored. `checksum` covers both blobs as they are."""
+    """A part as stored. `checksum` covers both compressed blobs."""
 
     actions: bytes
     images: bytes
@@ -45,7 +47,7 @@ class Part:
 
 
 class PartBuilder:
-    """Collects actions and images until they make a part."""
+    """A collector of actions and images for one part."""
 
     def __init__(self) -> None:
         self._rows: list[list[Any]] = []
@@ -55,7 +57,7 @@ class PartBuilder:
         """Bytes of the contents added so far."""
 
     def add(self, action: Action, origin: int, images: Iterable[tuple[str, bytes]]) -> None:
-        """An action with the contents it is about, each with its hash."""
+        """Add an action with the contents that it refers to, each with its hash."""
         self._rows.append(_row(action, origin))
         for hash, data in images:
             if hash not in self._index:
@@ -64,17 +66,17 @@ class PartBuilder:
                 self.size += len(data)
 
     @property
-    def full(self) -> bool:
-        """Whether it is time to pack."""
+    def is_full(self) -> bool:
+        """True if the part should be packed."""
         return len(self._rows) >= MAX_ACTIONS or self.size >= MAX_BYTES
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing was added."""
+    def is_empty(self) -> bool:
+        """True if nothing was added."""
         return not self._rows
 
     def pack(self) -> Part:
-        """The stored form. Safe to call in another thread; the builder is of no use afterwards."""
+        """Compress the part. May run in another thread; the builder is unusable afterwards."""
         document = {"actions": self._rows, "images": list(self._index.items())}
         actions = zlib.compress(
             json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), _LEVEL
@@ -84,7 +86,7 @@ class PartBuilder:
 
 
 class StoredPart:
-    """A part's actions, unpacked. JournalError when they are damaged."""
+    """The unpacked actions of a part. Raise JournalError if they are damaged."""
 
     def __init__(self, blob: bytes) -> None:
         try:
@@ -95,7 +97,7 @@ class StoredPart:
             raise damaged() from error
 
     def actions(self, first: int) -> list[StoredAction]:
-        """The actions, numbered from `first`."""
+        """Return the actions, numbered from `first`."""
         try:
             return [
                 StoredAction(number, row[0], _action(row))
@@ -105,7 +107,7 @@ class StoredPart:
             raise damaged() from error
 
     def images(self) -> Iterator[tuple[str, int, int]]:
-        """Hash, start and end of each content in the part's unpacked images."""
+        """Yield hash, start and end of each content in the part's unpacked images."""
         end = 0
         for hash, size in self._images:
             yield hash, end, end + size
@@ -113,69 +115,75 @@ class StoredPart:
 
 
 def damaged() -> JournalError:
-    """The error for a record that cannot be read back."""
+    """Return the error for a record that cannot be read."""
     return JournalError(
-        "The journal is damaged at this run, so it cannot be undone or recovered.",
+        "The journal's record of this run is damaged, so the run cannot be undone or recovered.",
         code="JOURNAL_DAMAGED",
-        hint="Other runs are not affected; a backup of the journal folder would help.",
+        hint="Other runs are not affected. You can restore the journal folder from a backup.",
     )
 
 
 class ImageSource:
-    """The contents kept with some parts, by hash."""
+    """The contents stored with some parts, by hash."""
 
     def __init__(self, load: Callable[[int], tuple[bytes, bytes, int] | None]) -> None:
-        """`load`: the actions, images and checksum of a part as stored, None when its images are no longer kept."""
+        """Create a source without parts.
+
+        `load` returns the actions, images and checksum of a part as stored, or None if its images
+        were deleted.
+        """
         self._load = load
-        self._where: dict[str, tuple[int, int, int]] = {}
+        self._positions: dict[str, tuple[int, int, int]] = {}
         self._unpacked: dict[int, bytes | None] = {}
 
     def add(self, part: int, stored: StoredPart) -> None:
-        """Give out the contents of a part too."""
+        """Add the contents of a part."""
         for hash, start, end in stored.images():
-            self._where[hash] = (part, start, end)
+            self._positions[hash] = (part, start, end)
 
     def has(self, hash: str) -> bool:
-        """Whether the content with this hash is kept, as far as its part's checksum tells."""
-        place = self._where.get(hash)
-        return place is not None and self._part(place[0]) is not None
+        """Return True if the content is stored and the checksum of its part is right."""
+        position = self._positions.get(hash)
+        return position is not None and self._part(position[0]) is not None
 
     def find(self, hash: str) -> bytes | None:
-        """The content with this hash, or None when it is not kept here or is damaged."""
-        place = self._where.get(hash)
-        if place is None:
+        """Return the content with this hash, or None if it is not stored or is damaged."""
+        position = self._positions.get(hash)
+        if position is None:
             return None
-        part, start, end = place
+        part, start, end = position
         images = self._part(part)
-        data = images[start:end] if images is not None else None
-        return data if data is not None and hashlib.sha256(data).hexdigest() == hash else None
+        if images is None:
+            return None
+        data = images[start:end]
+        return data if hashlib.sha256(data).hexdigest() == hash else None
 
     def get(self, hash: str) -> bytes:
-        """The content with this hash. JournalError when it is not kept or damaged."""
+        """Return the content with this hash. Raise JournalError if it is not stored or damaged."""
         data = self.find(hash)
         if data is None:
             raise damaged()
         return data
 
     def for_action(self, action: Action) -> bytes:
-        """The content that a file gets by an action, b"" where it gets none. JournalError as for `get`."""
-        return (
-            self.get(action.after)
-            if isinstance(action, PutFile) and action.after is not None
-            else b""
-        )
+        """Return the content that an action writes, b"" if it writes none.
+
+        Raise JournalError as `get` does.
+        """
+        if isinstance(action, PutFile) and action.after is not None:
+            return self.get(action.after)
+        return b""
 
     def _part(self, part: int) -> bytes | None:
         if part not in self._unpacked:
             images = self._unpack(part)
-            while (
-                self._unpacked
-                and sum(len(known or b"") for known in (images, *self._unpacked.values()))
-                > CACHED_BYTES
-            ):
+            while self._unpacked and self._cached_bytes() + len(images or b"") > CACHED_BYTES:
                 del self._unpacked[next(iter(self._unpacked))]
             self._unpacked[part] = images
         return self._unpacked[part]
+
+    def _cached_bytes(self) -> int:
+        return sum(len(images or b"") for images in self._unpacked.values())
 
     def _unpack(self, part: int) -> bytes | None:
         stored = self._load(part)
@@ -196,12 +204,10 @@ def _row(action: Action, origin: int) -> list[Any]:
             row = [origin, "file", action.path.text, action.before, action.after, action.mode]
             if action.was is action.becomes is None and not action.held:
                 return row
-            return [
-                *row,
-                _stamp_row(action.was),
-                _stamp_row(action.becomes),
-                *([True] if action.held else []),
-            ]
+            row += [_stamp_row(action.was), _stamp_row(action.becomes)]
+            if action.held:
+                row.append(True)
+            return row
         case PutFolder():
             return [origin, "folder", action.path.text, action.created]
         case MoveEntry():
@@ -224,10 +230,16 @@ def _action(row: list[Any]) -> Action:
             return PutFile(stored_path(path), before, after, mode)
         case [int(), "file", str(path), before, after, mode, was, becomes, *held]:
             return PutFile(
-                stored_path(path), before, after, mode, _stamp(was), _stamp(becomes), held == [True]
+                stored_path(path),
+                before,
+                after,
+                mode,
+                was=_stamp(was),
+                becomes=_stamp(becomes),
+                held=held == [True],
             )
-        case [int(), "folder", str(path), bool(made)]:
-            return PutFolder(stored_path(path), made)
+        case [int(), "folder", str(path), bool(created)]:
+            return PutFolder(stored_path(path), created)
         case [int(), "move", str(path), str(new_path), bool(folder), hash, inode]:
             return MoveEntry(
                 stored_path(path),
@@ -237,7 +249,7 @@ def _action(row: list[Any]) -> Action:
                 tuple(inode) if inode else None,
             )
         case _:
-            raise ValueError("no action of this journal")
+            raise ValueError("unknown action")
 
 
 def _stamp_row(stamp: FileMetadata | None) -> list[Any] | None:
@@ -252,7 +264,7 @@ def _stamp(row: list[Any] | None) -> FileMetadata | None:
 
 
 def stored_path(text: str) -> VaultPath:
-    """A path that was written down by its text, exactly; judged again as an entry on disk."""
+    """Return the path with this stored text, validated like an entry on disk."""
     if text == paths.TRASH:
         return paths.trash_path()
     folder, slash, name = text.rpartition("/")

@@ -1,12 +1,12 @@
-"""The journal's database: its tables, how older ones are brought up to date, and how its connections are opened.
+"""The journal's database: tables, migrations, and connections.
 
-A commit costs one flush and closing none.
+The database is in WAL mode. Commits use no flushes of SQLite; instead the caller flushes the log
+(`-wal`) once before it touches the vault, and closing flushes nothing. Frames carry checksums, so a
+log that a power loss truncated ends at the last complete commit. Checkpoints are explicit and do
+use SQLite's flushes. A read-only connection is closed last, so that SQLite does not checkpoint.
 
-It is in WAL mode. Commits go through without SQLite's own flushes, and the caller flushes the log (`-wal`) once before the vault is
-touched: frames carry checksums, so a log that was cut off by a power loss ends at the last whole commit. Checkpoints are made on purpose,
-with SQLite's own flushes. A read-only connection is closed last, because then SQLite leaves the log as it is.
-
-Sources: SQLite, "Write-Ahead Logging", "WAL-mode File Format", PRAGMA synchronous, PRAGMA user_version, PRAGMA secure_delete.
+Sources: SQLite, "Write-Ahead Logging", "WAL-mode File Format", PRAGMA synchronous,
+PRAGMA user_version, PRAGMA secure_delete.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import integrity
 
 APPLICATION_ID: Final = 0x6F61_4A31
-"""Marks a SQLite file as our journal; another one is not touched."""
+"""Marks a SQLite file as a journal of this program; other files are not touched."""
 BUSY_SECONDS: Final = 5.0
-"""So long another process of ours may hold the journal before this one gives up."""
+"""Time to wait for another process that holds the database."""
 
 _TABLES: Final = """
 CREATE TABLE vault (path TEXT NOT NULL);
@@ -60,12 +60,15 @@ CREATE TABLE part (
     PRIMARY KEY (record, number)
 );
 """
-"""Version 1. Never changed: what came later is a migration, also in a journal that is made today."""
+"""Version 1. Never changed: later columns come from migrations, in new journals too."""
 
 
 def _chain_records(connection: sqlite3.Connection) -> None:
-    """Version 2: a chain of records; where a run can be cut stands beside its plan, not in it; `kept` says whether its texts are kept,
-    `boot` since which start of the machine it was at work (`boot.boot_id`)."""
+    """Migrate to version 2: a hash chain, and undo points (`cuts`) in a column of their own.
+
+    `kept` is 0 once the contents of a record were deleted. `boot` is the id of the system start
+    during which it ran (`boot_id`).
+    """
     for column in (
         "previous BLOB",
         "hash BLOB",
@@ -78,25 +81,31 @@ def _chain_records(connection: sqlite3.Connection) -> None:
     for seq, stored in connection.execute(
         "SELECT seq, plan FROM record WHERE plan IS NOT NULL"
     ).fetchall():
-        # A plan that cannot be read stays as it is: only its own run is spoilt.
+        # An unreadable plan affects only its own run, so it stays unchanged.
         with contextlib.suppress(zlib.error, ValueError, AttributeError):
             plan = json.loads(zlib.decompress(stored))
-            cuts = plan.pop("$cuts", None)
-            if cuts is not None:
+            undo_points = plan.pop("$cuts", None)
+            if undo_points is not None:
                 packed = zlib.compress(json.dumps(plan, ensure_ascii=False).encode(), 1)
                 connection.execute(
                     "UPDATE record SET plan = ?, cuts = ? WHERE seq = ?",
-                    (packed, json.dumps(cuts).encode(), seq),
+                    (packed, json.dumps(undo_points).encode(), seq),
                 )
-    integrity.close_all(connection)
+    integrity.chain_unlinked(connection)
 
 
 def _allow_held_files(_: sqlite3.Connection) -> None:
-    """Version 3: an action may say that an editor held its file open. Nothing is to be changed, but older programs would not understand it."""
+    """Migrate to version 3: actions may record that an editor held the file open.
+
+    The tables do not change; the version keeps older programs from reading such actions.
+    """
 
 
 def _allow_step_numbers(_: sqlite3.Connection) -> None:
-    """Version 4: a cut may hold the actions and commands of its step. Earlier records stay as they are; older programs cannot read these."""
+    """Migrate to version 4: undo points may hold the actions and commands of their step.
+
+    Existing records do not change; the version keeps older programs from reading new ones.
+    """
 
 
 _MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
@@ -104,18 +113,18 @@ _MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
     _allow_held_files,
     _allow_step_numbers,
 )
-"""Each leads from one version to the next, within one transaction; the first from version 1."""
+"""Each migrates from one version to the next in one transaction; the first from version 1."""
 
 VERSION: Final = 1 + len(_MIGRATIONS)
 
 
 class RecordUnreadable(Exception):
-    """A row holds what was never written to it."""
+    """A row holds values that this program never writes."""
 
 
 @contextlib.contextmanager
 def journal_errors(file: Path) -> Iterator[None]:
-    """Errors of SQLite and of the state folder as JournalError, with what to do."""
+    """Raise errors of SQLite and of the state folder as JournalError with a hint."""
     try:
         yield
     except sqlite3.ProgrammingError:
@@ -123,7 +132,7 @@ def journal_errors(file: Path) -> Iterator[None]:
     except (UnicodeDecodeError, RecordUnreadable) as error:
         raise damaged_file(file, str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise _translated(error, file) from error
+        raise _translate(error, file) from error
     except OSError as error:
         raise JournalError(
             f"The journal {file} cannot be used: {error.strerror or error}.",
@@ -132,7 +141,7 @@ def journal_errors(file: Path) -> Iterator[None]:
         ) from error
 
 
-def _translated(error: sqlite3.DatabaseError, file: Path) -> JournalError:
+def _translate(error: sqlite3.DatabaseError, file: Path) -> JournalError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or not isinstance(
         error, sqlite3.OperationalError
@@ -155,20 +164,21 @@ def _translated(error: sqlite3.DatabaseError, file: Path) -> JournalError:
 
 
 def damaged_file(file: Path, what: str) -> JournalError:
-    """The error for a database that is not what it was."""
+    """Return the error for a damaged database; `what` is the damage."""
     return JournalError(
         f"The journal {file} is damaged ({what}), so nothing can be changed or undone.",
         code="JOURNAL_DAMAGED",
         path=str(file),
-        hint="Restore it from a backup, or move the file away: a new one is started, and the runs in this one can no longer be undone.",
+        hint="Restore it from a backup, or move the file away: a new journal is started, and the "
+        "runs in this one can no longer be undone.",
     )
 
 
 def create(file: Path, vault: str) -> None:
-    """Make an empty journal of the latest version, whole or not at all. It is not durable yet."""
+    """Create an empty journal of the latest version atomically. It is not durable yet."""
     log = file.with_name(f"{file.name}-wal")
     if log.exists():
-        raise damaged_file(file, "it is missing, but its log is there")
+        raise damaged_file(file, "it is missing, but its log exists")
     draft = file.with_name(f"{file.name}.new")
     draft.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -187,7 +197,7 @@ def create(file: Path, vault: str) -> None:
 
 
 def is_older(connection: sqlite3.Connection) -> bool:
-    """Whether a journal has to be brought up to date before it can be used."""
+    """Return True if the journal must be migrated before use."""
     return _version(connection) < VERSION
 
 
@@ -195,10 +205,13 @@ def migrate(
     connection: sqlite3.Connection,
     before_commit: Callable[[sqlite3.Connection], None] = lambda _: None,
 ) -> None:
-    """Bring an older journal up to date, all or nothing. `before_commit` sees it as it will be."""
+    """Migrate an older journal in one transaction.
+
+    `before_commit` is called with the migrated database before the transaction ends.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have been quicker.
+        # Another process may have migrated it already.
         version = _version(connection)
         for step in _MIGRATIONS[version - 1 :]:
             step(connection)
@@ -211,8 +224,8 @@ def migrate(
         raise
 
 
-def belongs_to(file: Path, vault: str) -> None:
-    """Say where the vault of a journal is now, durably, and bring its log into the database."""
+def set_vault(file: Path, vault: str) -> None:
+    """Store the new path of the vault durably, and checkpoint the log."""
     with contextlib.closing(
         sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None)
     ) as connection:
@@ -221,17 +234,22 @@ def belongs_to(file: Path, vault: str) -> None:
 
 
 def open_writer(file: Path, vault: str) -> sqlite3.Connection:
-    """A connection that writes and never flushes by itself. What retention clears is gone from the file too."""
-    return _opened(file, vault, "rw", "synchronous=OFF", "wal_autocheckpoint=0", "secure_delete=ON")
+    """Open a connection for writing, which never flushes by itself.
+
+    Deleted contents are overwritten in the file.
+    """
+    return _connect(
+        file, vault, "rw", "synchronous=OFF", "wal_autocheckpoint=0", "secure_delete=ON"
+    )
 
 
 def open_reader(file: Path, vault: str) -> sqlite3.Connection:
-    """A connection that only reads, from a database that exists."""
-    return _opened(file, vault, "ro")
+    """Open an existing database for reading."""
+    return _connect(file, vault, "ro")
 
 
-def _opened(file: Path, vault: str, mode: str, *pragmas: str) -> sqlite3.Connection:
-    # SQLite takes an empty file for a new database, and would throw its log away.
+def _connect(file: Path, vault: str, mode: str, *pragmas: str) -> sqlite3.Connection:
+    # SQLite takes an empty file for a new database and would discard its log.
     if file.stat().st_size == 0:
         raise damaged_file(file, "it is empty")
     name = f"{file.absolute().as_uri()}?mode={mode}"
@@ -249,7 +267,10 @@ def _opened(file: Path, vault: str, mode: str, *pragmas: str) -> sqlite3.Connect
 
 
 def checkpoint(connection: sqlite3.Connection) -> bool:
-    """Bring the log into the database and empty it, with flushes. False when a reader is in the way; then another time will do."""
+    """Move the log into the database and truncate it, with flushes.
+
+    Return False if a reader prevents it; a later checkpoint will do.
+    """
     connection.execute("PRAGMA busy_timeout=0")
     connection.execute("PRAGMA synchronous=NORMAL")
     try:
@@ -270,9 +291,11 @@ def _check(connection: sqlite3.Connection, file: Path, vault: str) -> None:
     if application != APPLICATION_ID:
         raise damaged_file(file, "it is another program's database")
     if version > VERSION:
-        message = f"The journal {file} was written by a newer version of obsidian-agent (format {version}; this one knows {VERSION})."
         raise JournalError(
-            message, path=str(file), hint="Update obsidian-agent; nothing was changed."
+            f"The journal {file} was written by a newer version of obsidian-agent "
+            f"(format {version}; this version reads up to {VERSION}).",
+            path=str(file),
+            hint="Update obsidian-agent; nothing was changed.",
         )
     if version < 1:
         raise damaged_file(file, "its version is missing")

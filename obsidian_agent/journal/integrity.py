@@ -1,11 +1,13 @@
-"""How records that are lost or damaged are noticed: the chain of records, the register beside the database, and what both tell.
+"""Detection of lost or damaged records: the hash chain and the register.
 
-Each record has a hash of what never changes in it and of the hash before it (`previous`): a chain, in which a record that was lost or
-replaced leaves a gap. What does change (marks, the plan, what is kept) has a seal of its own, written anew with each change.
+Each record stores a hash of its fixed columns and of the previous record's hash (`previous`), so a
+lost or replaced record breaks the chain. The mutable columns (status, marks, plan) have a separate
+seal, which is updated with every change.
 
-The register is a file of its own beside the database, with one short line for each record: `NUMBER ID KIND HASH CHECKSUM`. It is written,
-and flushed, when a record is durable and before the vault is touched. So a database that has lost its last pages, or its log, is noticed,
-and the runs that are gone can be named. It may lag behind the database after a crash, never run ahead of it.
+The register is a file beside the database with one line per record: `NUMBER ID KIND HASH CHECKSUM`.
+A line is written and flushed when the record is durable, before the vault is touched. So a database
+that lost its last pages or its log is detected, and the lost runs can be named. After a crash the
+register may lag behind the database, but it is never ahead of it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from obsidian_agent.journal.blobs import StoredPart
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem import system_calls
 
-LASTING: Final = (
+FIXED_COLUMNS: Final = (
     "seq",
     "run_id",
     "kind",
@@ -39,7 +41,7 @@ LASTING: Final = (
     "run",
     "count",
 )
-CHANGING: Final = (
+MUTABLE_COLUMNS: Final = (
     "status",
     "applied",
     "reversed",
@@ -51,17 +53,24 @@ CHANGING: Final = (
     "cuts",
     "boot",
 )
-# A column that is added to one of these changes every digest: the migration that adds it has to close or seal all records anew.
+# Another column changes every digest: the migration that adds it must hash and seal all records
+# again.
 START: Final = b""
-"""What stands as `previous` in the first record."""
+"""`previous` of the first record."""
+REGISTER_FILE: Final = "journal.register"
+MISSING, DAMAGED = "RUN_MISSING", "JOURNAL_DAMAGED"
 
-_LASTING: Final = ", ".join(LASTING)
-_ALL: Final = f"previous, hash, seal, {_LASTING}, {', '.join(CHANGING)}"
+_FIXED: Final = ", ".join(FIXED_COLUMNS)
+_TITLE: Final = b"obsidian-agent register 1\n"
+_LINE: Final = re.compile(
+    rb"(?P<entry>(\d{1,18}) ([0-9a-f-]{1,64}) (run|undo|redo) ([0-9a-f]{64})) (?P<sum>[0-9a-f]{8})"
+)
+_ALL: Final = f"previous, hash, seal, {_FIXED}, {', '.join(MUTABLE_COLUMNS)}"
 
 
-def close(connection: sqlite3.Connection, seq: int, previous: bytes) -> None:
-    """Put a record that was just written into the chain, behind the one with the hash `previous`."""
-    row = connection.execute(f"SELECT {_LASTING} FROM record WHERE seq = ?", (seq,)).fetchone()
+def append_to_chain(connection: sqlite3.Connection, seq: int, previous: bytes) -> None:
+    """Append a new record to the chain, after the record with the hash `previous`."""
+    row = connection.execute(f"SELECT {_FIXED} FROM record WHERE seq = ?", (seq,)).fetchone()
     connection.execute(
         "UPDATE record SET previous = ?, hash = ? WHERE seq = ?",
         (previous, _digest((previous, *row)), seq),
@@ -70,59 +79,66 @@ def close(connection: sqlite3.Connection, seq: int, previous: bytes) -> None:
 
 
 def seal(connection: sqlite3.Connection, records: Iterable[int | None]) -> None:
-    """Seal records as they are now: after every change, within the same transaction. Numbers that are None or not there are passed over."""
+    """Seal the current values of records, in the transaction that changed them.
+
+    Numbers that are None or do not exist are ignored.
+    """
     for seq in {seq for seq in records if seq is not None}:
         row = connection.execute(
-            f"SELECT hash, {', '.join(CHANGING)} FROM record WHERE seq = ?", (seq,)
+            f"SELECT hash, {', '.join(MUTABLE_COLUMNS)} FROM record WHERE seq = ?", (seq,)
         ).fetchone()
         if row is not None:
             connection.execute("UPDATE record SET seal = ? WHERE seq = ?", (_digest(row), seq))
 
 
-def close_all(connection: sqlite3.Connection, after: int = 0) -> None:
-    """Take the records behind a number into the chain that a version of the program wrote which knew none."""
+def chain_unlinked(connection: sqlite3.Connection, after: int = 0) -> None:
+    """Append the records after number `after` that were written without a hash."""
     for (seq,) in connection.execute(
         "SELECT seq FROM record WHERE hash IS NULL AND seq > ? ORDER BY seq", (after,)
     ).fetchall():
         last = connection.execute(
             "SELECT hash FROM record WHERE seq < ? ORDER BY seq DESC LIMIT 1", (seq,)
         ).fetchone()
-        close(connection, seq, START if last is None else last[0])
+        append_to_chain(connection, seq, START if last is None else last[0])
 
 
-def close_late(connection: sqlite3.Connection, after: int) -> None:
-    """Take in what an older version of the program, open all the while, wrote since the journal was brought up to date."""
-    if (
-        connection.execute(
-            "SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)
-        ).fetchone()
-        is not None
-    ):
+def chain_late_records(connection: sqlite3.Connection, after: int) -> None:
+    """Append records that an older version of the program wrote after the migration.
+
+    It may have had the journal open all the time.
+    """
+    unlinked = connection.execute(
+        "SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)
+    ).fetchone()
+    if unlinked is not None:
         connection.execute("BEGIN IMMEDIATE")
-        close_all(connection, after)
+        chain_unlinked(connection, after)
         connection.execute("COMMIT")
 
 
-def is_whole(connection: sqlite3.Connection, seq: int, late_after: int) -> bool:
-    """Whether a record is as it was written. One behind the number `late_after` may not be in the chain yet."""
+def is_intact(connection: sqlite3.Connection, seq: int, late_after: int) -> bool:
+    """Return True if a record is unmodified.
+
+    A record after the number `late_after` may not be in the chain yet.
+    """
     row = connection.execute(f"SELECT {_ALL} FROM record WHERE seq = ?", (seq,)).fetchone()
-    return row is not None and _vouched(row, late_after)
+    return row is not None and _is_intact(row, late_after)
 
 
 def chain(
     connection: sqlite3.Connection, late_after: int
 ) -> list[tuple[int, str, bytes | None, bytes | None, bool]]:
-    """Number, id, `previous`, hash of every record in order, and whether it is as it was written (see `is_whole`)."""
+    """Return number, id, `previous`, hash and `is_intact` of every record, in order."""
     rows = connection.execute(f"SELECT {_ALL} FROM record ORDER BY seq")
-    return [(row[3], row[4], row[0], row[1], _vouched(row, late_after)) for row in rows]
+    return [(row[3], row[4], row[0], row[1], _is_intact(row, late_after)) for row in rows]
 
 
-def _vouched(row: Sequence[Any], late_after: int) -> bool:
+def _is_intact(row: Sequence[Any], late_after: int) -> bool:
     previous, hash, seal, *values = row
     if hash is None:
         return bool(values[0] > late_after)
-    lasting, changing = values[: len(LASTING)], values[len(LASTING) :]
-    return bool(hash == _digest((previous, *lasting)) and seal == _digest((hash, *changing)))
+    fixed, mutable = values[: len(FIXED_COLUMNS)], values[len(FIXED_COLUMNS) :]
+    return bool(hash == _digest((previous, *fixed)) and seal == _digest((hash, *mutable)))
 
 
 def _digest(values: Iterable[Any]) -> bytes:
@@ -134,16 +150,9 @@ def _digest(values: Iterable[Any]) -> bytes:
     return digest.digest()
 
 
-REGISTER_FILE: Final = "journal.register"
-_TITLE: Final = b"obsidian-agent register 1\n"
-_LINE: Final = re.compile(
-    rb"(?P<entry>(\d{1,18}) ([0-9a-f-]{1,64}) (run|undo|redo) ([0-9a-f]{64})) (?P<sum>[0-9a-f]{8})"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class RegisterEntry:
-    """A record that was made at some time."""
+    """A record as the register lists it."""
 
     seq: int
     run_id: str
@@ -151,54 +160,60 @@ class RegisterEntry:
     hash: bytes
 
     def line(self) -> bytes:
-        """As it is written."""
+        """Return the line of this entry in the file."""
         text = f"{self.seq} {self.run_id} {self.kind} {self.hash.hex()}".encode()
         return b"%s %08x\n" % (text, zlib.crc32(text))
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterContents:
-    """What the file says. `whole`: every line could be read; False also where the file is missing."""
+    """The entries of the register.
+
+    `is_complete` is False if the file is missing or a line of it could not be read.
+    """
 
     entries: dict[int, RegisterEntry]
-    whole: bool
+    is_complete: bool
 
     @property
     def last(self) -> int:
-        """The highest number in it, 0 when there is none."""
+        """The highest number, 0 if there are no entries."""
         return max(self.entries, default=0)
 
 
 def entries(connection: sqlite3.Connection, after: int = 0) -> list[RegisterEntry]:
-    """The records behind a number as the register lists them."""
+    """Return the entries for the records after number `after`."""
     rows = connection.execute(
-        "SELECT seq, run_id, kind, hash FROM record WHERE seq > ? AND typeof(hash) = 'blob' ORDER BY seq",
+        "SELECT seq, run_id, kind, hash FROM record "
+        "WHERE seq > ? AND typeof(hash) = 'blob' ORDER BY seq",
         (after,),
     )
     return [RegisterEntry(*row) for row in rows]
 
 
 class Register:
-    """The file. Its methods raise OSError."""
+    """The register file. Its methods raise OSError."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / REGISTER_FILE
 
     def read(self) -> RegisterContents:
-        """Everything that can be read of it."""
+        """Read all entries, skipping damaged lines."""
         try:
             text = self.file.read_bytes()
         except FileNotFoundError:
             return RegisterContents({}, False)
         lines = text.removeprefix(_TITLE).split(b"\n")
-        found = [entry for entry in map(_entry, lines[:-1]) if entry is not None]
-        entries = {entry.seq: entry for entry in found}
-        return RegisterContents(
-            entries, text.startswith(_TITLE) and not lines[-1] and len(entries) == len(lines) - 1
-        )
+        parsed = [_entry(line) for line in lines[:-1]]
+        entries = {entry.seq: entry for entry in parsed if entry is not None}
+        is_complete = text.startswith(_TITLE) and not lines[-1] and len(entries) == len(lines) - 1
+        return RegisterContents(entries, is_complete)
 
     def add(self, entries: Iterable[RegisterEntry]) -> None:
-        """Add lines and flush them; when that fails, they are not there. What goes wrong after the flush is no failure: they are there."""
+        """Append lines and flush them. If that fails, the file is truncated again.
+
+        Errors after the flush are ignored, because the lines are durable then.
+        """
         fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
         try:
             size = os.fstat(fd).st_size
@@ -215,9 +230,9 @@ class Register:
                 os.close(fd)
 
     def write(self, entries: Iterable[RegisterEntry]) -> None:
-        """Write the file anew, whole or not at all; without entries that could not be read again.
+        """Replace the file atomically, without entries that could not be read back.
 
-        A power loss may bring the old one back: a register may lag behind.
+        A power loss may restore the old file, which is allowed to lag behind.
         """
         lines = [
             entry.line()
@@ -243,75 +258,82 @@ def _entry(line: bytes) -> RegisterEntry | None:
     )
 
 
-MISSING, DAMAGED = "RUN_MISSING", "JOURNAL_DAMAGED"
-
-
 def examine(
-    connection: sqlite3.Connection | None, listed: RegisterContents, *, contents: bool
+    connection: sqlite3.Connection | None, register: RegisterContents, *, contents: bool
 ) -> list[Problem]:
-    """What is wrong, in the order of the records. With `contents` what is kept of the files is read too. sqlite3.Error."""
-    records = chain(connection, listed.last) if connection is not None else []
-    there = {seq for seq, *_ in records}
-    found = {seq: _missing(seq, listed.entries) for seq in lost(there, listed.entries)}
-    hashes = {seq: entry.hash for seq, entry in listed.entries.items()}
+    """Return the problems of the journal in record order. Raise sqlite3.Error.
+
+    With `contents` the stored contents are checked too.
+    """
+    records = chain(connection, register.last) if connection is not None else []
+    existing = {seq for seq, *_ in records}
+    damage = {
+        seq: _missing(seq, register.entries) for seq in missing_numbers(existing, register.entries)
+    }
+    hashes = {seq: entry.hash for seq, entry in register.entries.items()}
     hashes[0] = START
-    for seq, run_id, previous, hash, whole in records:
-        linked = hash is None or previous == hashes.get(seq - 1, previous)
-        if not (whole and linked and hash in (None, hashes.get(seq, hash))):
-            found[seq] = _damaged(run_id, "it is not as it was written")
+    for seq, run_id, previous, hash, intact in records:
+        is_linked = hash is None or previous == hashes.get(seq - 1, previous)
+        if not (intact and is_linked and hash in (None, hashes.get(seq, hash))):
+            damage[seq] = _damaged(run_id, "the record was modified")
         elif hash is not None:
             hashes[seq] = hash
     if contents and connection is not None:
         for seq, run_id, count in connection.execute(
             "SELECT seq, run_id, count FROM record ORDER BY seq"
         ).fetchall():
-            if seq not in found and (wrong := _wrong_with_parts(connection, seq, count)):
-                found[seq] = _damaged(run_id, wrong)
-    problems = [problem for _, problem in sorted(found.items())]
+            if seq not in damage and (flaw := _flaw_of_parts(connection, seq, count)):
+                damage[seq] = _damaged(run_id, flaw)
+    problems = [problem for _, problem in sorted(damage.items())]
     if contents and connection is not None and not problems:
-        flaws = [
-            text for (text,) in connection.execute("PRAGMA integrity_check(1)") if text != "ok"
-        ]
         problems += [
-            Problem(DAMAGED, f"The journal's database is damaged: {text}.") for text in flaws
+            Problem(DAMAGED, f"The journal's database is damaged: {text}.")
+            for (text,) in connection.execute("PRAGMA integrity_check(1)")
+            if text != "ok"
         ]
-    if records and not listed.whole:
-        told = "The list of runs beside the journal is damaged or gone, so runs that are missing at its end may not be noticed."
-        problems.append(Problem(DAMAGED, f"{told} The next run writes it anew."))
+    if records and not register.is_complete:
+        problems.append(
+            Problem(
+                DAMAGED,
+                "The list of runs beside the journal is damaged or missing, so runs that are "
+                "missing at its end may not be noticed. The next run writes it again.",
+            )
+        )
     return problems
 
 
-def lost(there: Collection[int], listed: Mapping[int, RegisterEntry]) -> list[int]:
-    """The numbers of records that were made and are no longer there, in order. Numbers are given without a gap."""
-    return sorted(set(range(1, max([0, *there, *listed]) + 1)) - set(there))
+def missing_numbers(existing: Collection[int], register: Mapping[int, RegisterEntry]) -> list[int]:
+    """Return the numbers of lost records in order. Records are numbered without gaps."""
+    last = max([0, *existing, *register])
+    return sorted(set(range(1, last + 1)) - set(existing))
 
 
-def named(seq: int, listed: Mapping[int, RegisterEntry]) -> str:
-    """A record that is lost, in words."""
-    entry = listed.get(seq)
+def description(seq: int, register: Mapping[int, RegisterEntry]) -> str:
+    """Return the words that name a lost record in a message."""
+    entry = register.get(seq)
     if entry is None:
         return f"Record {seq}"
     return f"Run {entry.run_id}" if entry.kind == "run" else f"The {entry.kind} {entry.run_id}"
 
 
-def _missing(seq: int, listed: Mapping[int, RegisterEntry]) -> Problem:
-    entry = listed.get(seq)
-    after = (
-        "what it changed can no longer be undone"
-        if entry is None or entry.kind == "run"
-        else "it cannot be taken back"
-    )
-    return Problem(MISSING, f"{named(seq, listed)} is missing from the journal: {after}.")
-
-
-def _damaged(run_id: str, why: str) -> Problem:
+def _missing(seq: int, register: Mapping[int, RegisterEntry]) -> Problem:
+    entry = register.get(seq)
+    consequence = "it cannot be reversed"
+    if entry is None or entry.kind == "run":
+        consequence = "its changes can no longer be undone"
     return Problem(
-        DAMAGED, f"Run {run_id} is damaged in the journal ({why}), so it cannot be undone."
+        MISSING, f"{description(seq, register)} is missing from the journal: {consequence}."
     )
 
 
-def _wrong_with_parts(connection: sqlite3.Connection, seq: int, count: object) -> str | None:
-    """What is wrong with the actions and contents kept with a record."""
+def _damaged(run_id: str, flaw: str) -> Problem:
+    return Problem(
+        DAMAGED, f"Run {run_id} is damaged in the journal ({flaw}), so it cannot be undone."
+    )
+
+
+def _flaw_of_parts(connection: sqlite3.Connection, seq: int, count: object) -> str | None:
+    """Return the flaw of the actions and contents stored with a record, or None."""
     numbers: list[int] = []
     for first, actions, images, checksum in connection.execute(
         "SELECT first, actions, images, checksum FROM part WHERE record = ? ORDER BY number", (seq,)
@@ -321,9 +343,7 @@ def _wrong_with_parts(connection: sqlite3.Connection, seq: int, count: object) -
         except JournalError:
             return "its list of changes cannot be read"
         if images is not None and zlib.crc32(images, zlib.crc32(actions)) != checksum:
-            return "contents that it keeps are not as they were"
-    return (
-        None
-        if numbers == list(range(len(numbers))) and count == len(numbers)
-        else "changes are missing from its list"
-    )
+            return "its stored contents were modified"
+    if numbers != list(range(len(numbers))) or count != len(numbers):
+        return "changes are missing from its list"
+    return None

@@ -1,4 +1,4 @@
-"""Reading the journal of one vault: its runs, their plans, what they changed, and what is wrong with it."""
+"""The read side of a vault's journal: runs, their plans and changes, and integrity problems."""
 
 from __future__ import annotations
 
@@ -33,13 +33,17 @@ from obsidian_agent.journal.state_folder import is_locked
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 _KINDS: Final = frozenset(get_args(Kind))
-_COLUMNS: Final = "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0, boot"
+_COLUMNS: Final = (
+    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, "
+    "applied, reversed, undone, bytes > 0 OR count = 0, boot"
+)
 
 
 class JournalReader:
-    """What the journal of a vault knows. Opening reads nothing and makes nothing; a vault without runs has no journal.
+    """The journal of a vault, for reading.
 
-    Safe in any thread and process. Every method raises JournalError when the journal cannot be read.
+    Opening it reads and creates nothing; a vault without runs has no journal. It may be used from
+    any thread and process. Every method raises JournalError if the journal cannot be read.
     """
 
     def __init__(self, folder: Path, store: VaultStore) -> None:
@@ -53,11 +57,11 @@ class JournalReader:
 
     @classmethod
     def open(cls, state_dir: Path, store: VaultStore) -> Self:
-        """The journal of a vault below the user's state folder."""
+        """Open the journal of a vault below the user's state folder."""
         return cls(state_folder.find(state_dir, store), store)
 
     def close(self) -> None:
-        """Close what is open. Whatever was committed stays."""
+        """Close the connections."""
         with self._reading:
             if self._reader is not None:
                 self._reader.close()
@@ -76,50 +80,58 @@ class JournalReader:
 
     @property
     def locked(self) -> bool:
-        """Whether a process is writing just now."""
+        """True while a process is writing."""
         return is_locked(self.folder / "lock")
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
-        """The runs, newest first, with what they did."""
+        """Return the runs with their effects, newest first."""
         with self._query(
             f"SELECT effects, {_COLUMNS} FROM record WHERE kind = 'run' ORDER BY seq DESC LIMIT ?",
             limit,
         ) as rows:
-            return [_listed(effects, read_record(row)) for effects, *row in rows]
+            return [_history_entry(effects, read_record(row)) for effects, *row in rows]
 
     def run(self, run_id: str) -> Record | None:
-        """The record with this id, or None. JournalError for one that was there and is lost."""
-        found = next(iter(self._records("run_id = ?", run_id)), None)
-        if found is None and any(entry.run_id == run_id for entry in self._registered().values()):
+        """Return the record with this id, or None. Raise JournalError if it was lost."""
+        record = next(iter(self._records("run_id = ?", run_id)), None)
+        if record is None and any(entry.run_id == run_id for entry in self._registered().values()):
             raise JournalError(
                 f"Run {run_id} is missing from the journal, so it cannot be undone.",
                 code="JOURNAL_DAMAGED",
             )
-        return found
+        return record
 
     def record(self, seq: int) -> Record | None:
-        """The record with this number, or None."""
+        """Return the record with this number, or None."""
         return next(iter(self._records("seq = ?", seq)), None)
 
     def unfinished(self) -> list[Record]:
-        """Records that never reached their end, oldest first: interrupted, or still at work while `locked`."""
+        """Return the records without an end, oldest first.
+
+        They were interrupted, or are still running while the journal is `locked`.
+        """
         return self._records("status = 'applying' ORDER BY seq")
 
     def last_undoable(self) -> Record | None:
-        """The newest run of which something is left in effect, or None. JournalError when a later record is lost."""
+        """Return the newest run with an action in effect, or None.
+
+        Raise JournalError if a later record is lost.
+        """
         return self._newest(
             "kind = 'run' AND undone = 0 AND bytes > 0 AND status != 'applying' ORDER BY seq DESC"
         )
 
     def last_redoable(self) -> Record | None:
-        """The newest undo of which something was not redone, with no later run that changed the vault; or None.
+        """Return the newest undo that was not redone completely, or None.
 
-        JournalError as for `last_undoable`.
+        A later run that changed the vault ends the possibility to redo. Raise JournalError as
+        `last_undoable` does.
         """
         changed = "applied IS NOT NULL AND applied != zeroblob(length(applied))"
         newest_run = f"SELECT COALESCE(MAX(seq), 0) FROM record WHERE kind = 'run' AND {changed}"
         return self._newest(
-            f"kind = 'undo' AND undone = 0 AND status != 'applying' AND seq > ({newest_run}) ORDER BY seq DESC"
+            f"kind = 'undo' AND undone = 0 AND status != 'applying' AND seq > ({newest_run}) "
+            "ORDER BY seq DESC"
         )
 
     def has_reversals(self) -> bool:
@@ -130,44 +142,53 @@ class JournalReader:
             return next(iter(rows), None) is not None
 
     def _newest(self, condition: str) -> Record | None:
-        """The first record with something in effect, if it is the last one: a record that is lost since may have been it."""
-        found = next((record for record in self._records(condition) if record.in_effect), None)
+        """Return the first record with an action in effect, or None.
+
+        Raise JournalError if a newer record is lost, which may have been the one.
+        """
+        newest = next((record for record in self._records(condition) if record.in_effect), None)
         with self._query("SELECT seq FROM record NOT INDEXED") as rows:
-            there = {seq for (seq,) in rows}
-        lost = integrity.lost(there, self._registered())
-        if lost and (found is None or lost[-1] > found.seq):
+            existing = {seq for (seq,) in rows}
+        register = self._registered()
+        lost = integrity.missing_numbers(existing, register)
+        if lost and (newest is None or lost[-1] > newest.seq):
             raise JournalError(
-                f"{integrity.named(lost[-1], self._registered())} is missing from the journal, so nobody can say what was done last.",
+                f"{integrity.description(lost[-1], register)} is missing from the journal, "
+                "so the last change is unknown.",
                 code="JOURNAL_DAMAGED",
-                hint="Name the run to undo: `obsidian-agent history` lists those that are left.",
+                hint="Name the run to undo: `obsidian-agent history` lists the remaining ones.",
             )
-        return found
+        return newest
 
     def plan_of(self, run_id: str) -> StoredPlan:
-        """The plan of a run. JournalError when there is no such run or it had none."""
+        """Return the plan of a run. Raise JournalError if the run or its plan does not exist."""
         with self._query("SELECT plan, cuts, kept FROM record WHERE run_id = ?", run_id) as rows:
             row = next(iter(rows), None)
         if row is None:
             self.run(run_id)
         if row is None or (row[0] is None and row[2]):
             raise run_not_found(run_id)
-        plan, undo_points, kept = row
+        plan, undo_points, has_contents = row
         try:
             document: dict[str, Any] = {} if plan is None else json.loads(zlib.decompress(plan))
-            return StoredPlan(document, unpack_undo_points(undo_points), bool(kept))
+            return StoredPlan(document, unpack_undo_points(undo_points), bool(has_contents))
         except (zlib.error, ValueError, TypeError) as error:
             raise damaged() from error
 
     def step_outcomes(self, run_id: str) -> list[StepOutcome]:
-        """Return the outcome of each step of a run, as the vault stands after all undos of it. JournalError as for `plan_of`."""
+        """Return the outcome of each step of a run, taking later undos into account.
+
+        Raise JournalError as `plan_of` does.
+        """
         with self._query(
             f"SELECT effects, {_COLUMNS} FROM record WHERE run_id = ?", run_id
         ) as rows:
-            found = next(iter(rows), None)
-        if found is None:
+            row = next(iter(rows), None)
+        if row is None:
             raise run_not_found(run_id)
-        record = read_record(found[1:])
-        effects = Effects() if found[0] is None else unpack_effects(found[0])
+        stored_effects, *columns = row
+        record = read_record(columns)
+        effects = Effects() if stored_effects is None else unpack_effects(stored_effects)
         plan = self.plan_of(run_id)
         texts = {
             str(step.get("id")): str(step.get("preview") or step.get("tool") or step.get("id"))
@@ -178,28 +199,29 @@ class JournalReader:
         )
 
     def load(self, record: Record) -> tuple[list[StoredAction], ImageSource]:
-        """The actions of a record in order, and the contents kept with it and with the records that it takes back.
+        """Return the actions of a record in order, and the stored contents.
 
-        JournalError when it is not as it was written.
+        These include the contents of the records that it reverses. Raise JournalError if the
+        record was modified.
         """
         images = ImageSource(self._load_part)
         actions: list[StoredAction] = []
-        following: Record | None = record
-        while following is not None:
+        source: Record | None = record
+        while source is not None:
             with self._query(
                 "SELECT rowid, actions, first FROM part WHERE record = ? ORDER BY number",
-                following.seq,
+                source.seq,
             ) as rows:
                 parts = list(rows)
             for part, blob, first in parts:
                 stored = StoredPart(blob)
                 images.add(part, stored)
-                if following is record:
+                if source is record:
                     actions += stored.actions(first)
-            following = self.record(following.source) if following.source is not None else None
+            source = None if source.source is None else self.record(source.source)
         with self._reading, db.journal_errors(self.file):
             connection = self._read_connection()
-            if connection is None or not integrity.is_whole(
+            if connection is None or not integrity.is_intact(
                 connection, record.seq, self._register.read().last
             ):
                 raise damaged()
@@ -215,16 +237,15 @@ class JournalReader:
             return next(iter(rows), None)
 
     def examine(self, *, contents: bool = False) -> list[Problem]:
-        """What is wrong with the journal: records that are lost or damaged, by the chain and the register. [] when it is whole.
+        """Return the lost and damaged records, found by the chain and the register.
 
-        With `contents` what is kept of the files is read too. JournalError when it cannot be read at all.
+        With `contents` the stored contents are checked too. Raise JournalError if the journal
+        cannot be read at all.
         """
         with self._reading, db.journal_errors(self.file):
             return integrity.examine(
                 self._read_connection(), self._register.read(), contents=contents
             )
-
-    # --- the connection --------------------------------------------------------------------------------------------------------
 
     def _registered(self) -> Mapping[int, RegisterEntry]:
         with db.journal_errors(self.file):
@@ -247,29 +268,33 @@ class JournalReader:
                 self._reader.close()
                 self._reader = None
                 with closing(db.open_writer(self.file, self.vault)) as writer:
-                    self._bring_up_to_date(writer)
+                    self._migrate(writer)
                 self._reader = db.open_reader(self.file, self.vault)
         elif self._reader is None:
             self._check_moved()
         return self._reader
 
-    def _bring_up_to_date(self, connection: sqlite3.Connection) -> None:
+    def _migrate(self, connection: sqlite3.Connection) -> None:
         db.migrate(connection, lambda migrated: self._register.write(integrity.entries(migrated)))
         db.checkpoint(connection)
 
     def _check_moved(self) -> None:
-        """A vault that was moved, its history kept for the old place: nothing is begun here before the person has said what shall be."""
+        """Raise VAULT_MOVED if the history of this vault is stored for another path.
+
+        The user decides first whether it is continued.
+        """
         moved = None if self.file.exists() else state_folder.find_moved(self.folder, self._store)
         if moved is not None:
             raise JournalError(
-                f"This vault was at {moved.path}, and its history is kept for that place.",
+                f"This vault was moved from {moved.path}, and its history belongs to that path.",
                 code="VAULT_MOVED",
-                hint="`obsidian-agent doctor --adopt` takes it along; `obsidian-agent doctor --start-anew` leaves it there.",
+                hint="`obsidian-agent doctor --adopt` continues the history here; "
+                "`obsidian-agent doctor --start-anew` starts a new one.",
             )
 
 
 def run_not_found(run_id: str) -> JournalError:
-    """RUN_NOT_FOUND for an id."""
+    """Return the RUN_NOT_FOUND error for an id."""
     return JournalError(
         f"The journal has no run {run_id}.",
         code="RUN_NOT_FOUND",
@@ -278,19 +303,19 @@ def run_not_found(run_id: str) -> JournalError:
 
 
 def record_at(connection: sqlite3.Connection, seq: int) -> Record:
-    """The record with a number, which is there."""
+    """Return the record `seq`. The caller guarantees that it exists."""
     return read_record(
         connection.execute(f"SELECT {_COLUMNS} FROM record WHERE seq = ?", (seq,)).fetchone()
     )
 
 
 def read_record(row: Sequence[Any]) -> Record:
-    """A row as a value. `db.RecordUnreadable` for what was never written to it."""
-    *plain, applied, taken_back, undone, has_images, boot = row
+    """Return a row as a record. Raise `db.RecordUnreadable` for values that are never written."""
+    *plain, applied, reversed, undone, has_images, boot = row
     try:
         if plain[2] not in _KINDS:
             raise TypeError
-        done = None if applied is None else numbers(applied)
+
         seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count = plain
         return Record(
             seq=seq,
@@ -304,8 +329,8 @@ def read_record(row: Sequence[Any]) -> Record:
             source=source,
             run=run,
             count=count,
-            applied=done,
-            reversed=numbers(taken_back or b""),
+            applied=None if applied is None else numbers(applied),
+            reversed=numbers(reversed or b""),
             undone=bool(undone),
             has_images=bool(has_images),
             boot=boot,
@@ -314,8 +339,8 @@ def read_record(row: Sequence[Any]) -> Record:
         raise db.RecordUnreadable(f"record {plain[0]} cannot be read") from error
 
 
-def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
-    left = record.applied is None or bool(record.in_effect)
+def _history_entry(effects: bytes | None, record: Record) -> HistoryEntry:
+    is_in_effect = record.applied is None or bool(record.in_effect)
     known = Effects() if effects is None else unpack_effects(effects)
     return HistoryEntry(
         run_id=record.run_id,
@@ -323,7 +348,7 @@ def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
         goal=record.goal,
         status=record.status,
         effects=known,
-        undone=not left and (bool(record.reversed) or not known.commands),
+        undone=not is_in_effect and (bool(record.reversed) or not known.commands),
         undoable=bool(record.in_effect) and record.has_images,
         partly_undone=bool(record.in_effect and record.reversed),
     )

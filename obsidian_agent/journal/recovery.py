@@ -1,13 +1,16 @@
-"""What an interrupted run has done so far, and how to end it: all of it, or none of it.
+"""Recovery: inspect an interrupted run on disk, then finish it or roll it back.
 
-Nothing is noted per action while a run is at work, so the disk alone is asked. Recovery only repeats or reverses actions that say what they
-expect, so it can be killed and run again at any point. Temporary files that are left in the vault are thrown away when they are ours, and put
-back when they are somebody's.
+A run does not log its progress per action, so its progress is determined from the disk alone.
+Recovery only repeats or reverses actions that state what they expect, so it can be killed and run
+again at any point. Temporary files in the vault are deleted if the run wrote them, and moved back
+if another program did.
 
-Actions are carried out in order, so there is a point up to which they are done. Most places say at once on which side of it they are. Where
-names were used twice (a file moved away, another put in its place) a place alone may mislead; then the points that fit their neighbours
-are tried, each by a survey backwards and one forwards from it, and the one that explains most is taken. After a power loss single actions
-may be missing or torn on either side, which the surveys find as well.
+Actions are applied in order, so the applied ones form a prefix. For most paths the disk shows on
+which side of its end they are. Where a name was used twice (a file moved away, another one moved to
+its path), a single path may mislead. Then the ends that agree with the neighbouring actions are
+tried, each with one survey backwards and one forwards from it, and the one with the fewest
+contradictions wins. After a power loss single actions on either side may be missing or torn; the
+surveys detect these too.
 """
 
 from __future__ import annotations
@@ -48,14 +51,16 @@ from obsidian_agent.vault.transaction.apply import INCOMPLETE_MODE, Applier, Hal
 from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey, is_torn_of
 
 PathState = Literal["before", "after", "torn", "foreign"]
-"""How a place is found: as before the run, as after it, half written by it, or changed by somebody else."""
+"""The state of a path: as before the action, as after it, half written, or changed by another
+program."""
 
 _CANDIDATES: Final = 4
+"""Likely ends of the applied prefix that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """An action and what became of it. `actual` is the hash of a torn file."""
+class InspectedAction:
+    """An action and its state on disk. `actual` is the hash of a torn file."""
 
     stored: StoredAction
     state: PathState
@@ -64,104 +69,106 @@ class Judged:
 
     @property
     def path(self) -> str:
-        """The path to name to people: where the entry was, or is, before the run."""
+        """The path for messages: that of the entry before the run."""
         return self.stored.action.path.text
 
     @property
     def forward(self) -> Action:
-        """The action, against a torn file as it is."""
+        """The action, which expects a torn file as it is on disk."""
         return self._against_torn(self.stored.action)
 
     @property
     def backward(self) -> Action:
-        """Its reverse, against a torn file as it is."""
+        """The inverse action, which expects a torn file as it is on disk."""
         return self._against_torn(reverse(self.stored.action))
 
     def _against_torn(self, action: Action) -> Action:
-        return (
-            replace(action, before=self.actual)
-            if self.state == "torn" and isinstance(action, PutFile)
-            else action
-        )
+        if self.state == "torn" and isinstance(action, PutFile):
+            return replace(action, before=self.actual)
+        return action
 
 
-def judge(
+def inspect_actions(
     handles: FolderHandles, record: Record, actions: Sequence[StoredAction], images: Images
-) -> list[Judged]:
-    """The state of every action of a record. Reads the disk, changes nothing."""
+) -> list[InspectedAction]:
+    """Return the state of every action of a record. Reads the disk, changes nothing."""
     survey = partial(Survey, handles, images, torn_before=started_since(record.boot))
     check = survey().check
-    alone = [_forwards(stored, check(stored.action)) for stored in actions]
-    states = [one.state for one in alone]
+    inspected = [_forwards(stored, check(stored.action)) for stored in actions]
+    states = [action.state for action in inspected]
     done = next((at for at, state in enumerate(states) if state == "before"), len(states))
     if "foreign" not in states and all(state == "before" for state in states[done:]):
-        return alone
-    tried = [_judged_from(survey, actions, point) for point in _points(states)]
-    return min(tried, key=lambda found: found[0])[1]
+        return inspected
+    attempts = [_inspect_from(survey, actions, point) for point in _points(states)]
+    return min(attempts, key=lambda attempt: attempt[0])[1]
 
 
 def _points(states: Sequence[PathState]) -> list[int]:
-    """Likely numbers of done actions, the likeliest first: the action before is done, the one behind is not."""
+    """Return likely numbers of applied actions, the likeliest first.
+
+    At a likely end the previous action is applied and the next one is not.
+    """
     behind = list(accumulate((state in ("after", "torn") for state in states), initial=0))
     ahead = list(accumulate((state == "before" for state in reversed(states)), initial=0))[::-1]
     count = len(states)
     by_score = sorted(range(count + 1), key=lambda point: -(behind[point] + ahead[point]))
-    fitting = [
+    plausible = [
         point
         for point in by_score
         if (point == count or states[point] == "before")
         and (point == 0 or states[point - 1] in ("after", "torn"))
     ]
-    return list(dict.fromkeys([*fitting[:_CANDIDATES], by_score[0], 0, count]))
+    return list(dict.fromkeys([*plausible[:_CANDIDATES], by_score[0], 0, count]))
 
 
-def _judged_from(
+def _inspect_from(
     survey: Callable[[], Survey], actions: Sequence[StoredAction], point: int
-) -> tuple[int, list[Judged]]:
-    """The states if `point` actions were done, and how many of them speak against it."""
+) -> tuple[int, list[InspectedAction]]:
+    """Return the states if `point` actions were applied, and the number of contradictions first."""
     behind, ahead = survey(), survey()
-    judged: list[Judged] = []
+    inspected: list[InspectedAction] = []
     for stored in reversed(actions[:point]):
         action = reverse(stored.action)
         finding = behind.check(action)
         if finding.possible:
             behind.assume(action)
-        judged.append(_backwards(stored, finding))
-    judged.reverse()
+        inspected.append(_backwards(stored, finding))
+    inspected.reverse()
     for stored in actions[point:]:
         finding = ahead.check(stored.action)
         if finding.possible:
             ahead.assume(stored.action)
-        judged.append(_forwards(stored, finding))
-    misfits = sum(one.state != "after" for one in judged[:point]) + sum(
-        one.state != "before" for one in judged[point:]
-    )
-    return misfits, judged
+        inspected.append(_forwards(stored, finding))
+    contradictions = sum(action.state != "after" for action in inspected[:point])
+    contradictions += sum(action.state != "before" for action in inspected[point:])
+    return contradictions, inspected
 
 
-def _forwards(stored: StoredAction, finding: Finding) -> Judged:
-    return _judged(stored, finding, "before", "after")
+def _forwards(stored: StoredAction, finding: Finding) -> InspectedAction:
+    return _inspected(stored, finding, "before", "after")
 
 
-def _backwards(stored: StoredAction, finding: Finding) -> Judged:
-    return _judged(stored, finding, "after", "before")
+def _backwards(stored: StoredAction, finding: Finding) -> InspectedAction:
+    return _inspected(stored, finding, "after", "before")
 
 
-def _judged(stored: StoredAction, finding: Finding, ready: PathState, done: PathState) -> Judged:
+def _inspected(
+    stored: StoredAction, finding: Finding, ready: PathState, done: PathState
+) -> InspectedAction:
     match finding.state:
         case State.READY:
-            return Judged(stored, ready)
+            return InspectedAction(stored, ready)
         case State.DONE:
-            return Judged(stored, done)
+            return InspectedAction(stored, done)
         case State.TORN:
-            return Judged(stored, "torn", finding.reason, finding.actual)
+            return InspectedAction(stored, "torn", finding.reason, finding.actual)
         case _:
-            return Judged(stored, "foreign", finding.reason)
+            return InspectedAction(stored, "foreign", finding.reason)
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptedPath:
-    """The state of one path that an interrupted run is about."""
+    """The state of one path of an interrupted run."""
 
     path: str
     state: PathState
@@ -170,7 +177,7 @@ class InterruptedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptedRun:
-    """A run, undo or redo that was cut off, with the state of everything that it is about, in the order of its actions."""
+    """An interrupted run, undo or redo, with the state of its paths in the order of its actions."""
 
     run_id: str
     kind: Kind
@@ -178,12 +185,15 @@ class InterruptedRun:
     goal: str
     paths: tuple[InterruptedPath, ...]
     leftovers: int
-    """Temporary files in the vault."""
+    """The number of its temporary files in the vault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryResult:
-    """How an interrupted run was ended. `problems` name what was left alone, with the reason; `warnings` as for an undo."""
+    """The result of recovering an interrupted run.
+
+    `problems` are the skipped paths with the reasons; `warnings` as for an undo.
+    """
 
     run_id: str
     kind: Kind
@@ -195,39 +205,45 @@ class RecoveryResult:
 
 
 def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
-    """The runs that a crash left half done, oldest first. [] while another process is at work. Changes nothing."""
+    """Return the interrupted runs, oldest first. Changes nothing.
+
+    Return [] while another process is writing.
+    """
     records = journal.unfinished()
     if not records or journal.locked:
         return []
-    # One that ended between the two questions is no longer unfinished.
-    still = {record.seq for record in journal.unfinished()}
-    records = [record for record in records if record.seq in still]
-    found = []
+    # A run may have ended before the lock was checked.
+    unfinished = {record.seq for record in journal.unfinished()}
+    records = [record for record in records if record.seq in unfinished]
+    runs = []
     with FolderHandles(store) as handles:
         for record in records:
             actions, images = journal.load(record)
-            judged = judge(handles, record, actions, images.find)
-            left = sum(1 for _ in _leftovers(handles, record, actions))
-            paths = tuple(InterruptedPath(one.path, one.state, one.reason) for one in judged)
-            found.append(
+            inspected = inspect_actions(handles, record, actions, images.find)
+            leftovers = sum(1 for _ in _leftovers(handles, record, actions))
+            paths = tuple(
+                InterruptedPath(action.path, action.state, action.reason) for action in inspected
+            )
+            runs.append(
                 InterruptedRun(
                     run_id=record.run_id,
                     kind=record.kind,
                     time=record.time,
                     goal=record.goal,
                     paths=paths,
-                    leftovers=left,
+                    leftovers=leftovers,
                 )
             )
-    return found
+    return runs
 
 
 def recover(
     journal: Journal, store: VaultStore, *, finish: bool, run_id: str | None = None
 ) -> list[RecoveryResult]:
-    """End what a crash left half done (one run, or all): carry it out to its end, or take back what it did. JournalError, VaultError.
+    """Finish or roll back interrupted runs: one, or all of them. Raise JournalError or VaultError.
 
-    Foreign content is left alone and reported. When this is interrupted too, or the disk fails, it is simply done again.
+    Content of other programs is skipped and reported. If recovery is interrupted or the disk fails,
+    it can be repeated.
     """
     with journal.lock():
         records = journal.unfinished()
@@ -242,31 +258,38 @@ def recover(
 
 
 def resolve_interrupted(journal: Journal, store: VaultStore) -> None:
-    """Before anything new: end records of which the disk shows that nothing, or everything, was done. The lock must be held.
+    """End interrupted records that were applied completely or not at all.
 
-    JournalError (RECOVERY_NEEDED) for one that is half done.
+    Called before a new record, under the lock. Raise JournalError (RECOVERY_NEEDED) if one was
+    applied in part.
     """
     for record in journal.unfinished():
         with FolderHandles(store) as handles:
             actions, images = journal.load(record)
             _save_open_files(store, actions)
-            states = {one.state for one in judge(handles, record, actions, images.find)}
+            inspected = inspect_actions(handles, record, actions, images.find)
+        states = {action.state for action in inspected}
         if len(states) > 1 or not states <= {"before", "after"}:
             raise JournalError(
-                f"Run {record.run_id} was interrupted and is half done.",
+                f"Run {record.run_id} was interrupted, and only a part of it was applied.",
                 code="RECOVERY_NEEDED",
-                hint="Decide first: `obsidian-agent recover --finish` or `--roll-back`.",
+                hint="First run `obsidian-agent recover` with `--finish` or `--roll-back`.",
             )
         _end(journal, store, record, finish="after" in states)
 
 
 def _save_open_files(store: VaultStore, actions: Sequence[StoredAction]) -> OpenFiles | None:
-    """Have an editor save what it holds, so that the disk says what was done. It has to answer if it was to change files of the record itself."""
-    every = [stored.action for stored in actions]
+    """Have an editor save its open files, so that the disk shows the true state.
+
+    It has to answer if it was to write files of the record itself.
+    """
+    record_actions = [stored.action for stored in actions]
     return save_open_files(
         store,
-        every,
-        require_answer=any(isinstance(action, PutFile) and action.held for action in every),
+        record_actions,
+        require_answer=any(
+            isinstance(action, PutFile) and action.held for action in record_actions
+        ),
     )
 
 
@@ -283,29 +306,28 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
             editing,
             recovering=True,
             siblings=siblings_among(
-                one.action if finish else reverse(one.action) for one in actions
+                stored.action if finish else reverse(stored.action) for stored in actions
             ),
         ) as applier,
     ):
         for leftover in list(_leftovers(handles, record, actions)):
-            told = _clear(handles, leftover, images.find, started_since(record.boot))
-            if told is not None:
-                problems.append(
-                    Problem(
-                        "CONFLICT",
-                        told,
-                        path=leftover.action.path.text if leftover.action else None,
-                    )
-                )
+            message = _clear(handles, leftover, images.find, started_since(record.boot))
+            if message is not None:
+                path = leftover.action.path.text if leftover.action else None
+                problems.append(Problem("CONFLICT", message, path=path))
         in_effect = set[int]()
-        judged = judge(handles, record, actions, images.find)
-        for one in judged if finish else reversed(judged):
-            if _carried(applier, editing, one, images, finish, problems):
-                in_effect.add(one.stored.number)
+        inspected = inspect_actions(handles, record, actions, images.find)
+        ending = _Ending(
+            applier=applier, editing=editing, images=images, finish=finish, problems=problems
+        )
+        for action in inspected if finish else reversed(inspected):
+            if ending.apply(action):
+                in_effect.add(action.stored.number)
         applier.complete()
         warnings = tuple(applier.warnings)
-    origins = [one.origin for one in actions if one.number in in_effect] if finish else None
-    effects = effects_of(one.action for one in actions if one.number in in_effect)
+    applied = [stored for stored in actions if stored.number in in_effect]
+    origins = [stored.origin for stored in applied] if finish else None
+    effects = effects_of(stored.action for stored in applied)
     journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
     return RecoveryResult(
         run_id=record.run_id,
@@ -318,44 +340,43 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     )
 
 
-def _carried(
-    applier: Applier,
-    editing: OpenFiles | None,
-    one: Judged,
-    images: ImageSource,
-    finish: bool,
-    problems: list[Problem],
-) -> bool:
-    """Bring one action to the end it should have; whether it is in effect afterwards."""
-    stored = one.stored
-    if one.state == "foreign":
-        problems.append(
-            Problem("CONFLICT", f"{one.path} was left alone: {one.reason}.", path=one.path)
-        )
-        return False
-    if one.state == ("after" if finish else "before"):
-        return finish
-    action = mark_held(editing, one.forward if finish else one.backward)
-    try:
-        done = applier.carry_out(action, stored.number, images.for_action(action))
-    except HalfDone:
-        raise
-    except (VaultError, JournalError) as error:
-        if error.code == "IO_ERROR":
-            # Going on would leave holes that nobody could judge when it is done again.
-            error.hint = error.hint or "Recover again when the disk works."
+@dataclass(slots=True, kw_only=True)
+class _Ending:
+    """The actions of one record being finished or rolled back."""
+
+    applier: Applier
+    editing: OpenFiles | None
+    images: ImageSource
+    finish: bool
+    problems: list[Problem]
+
+    def apply(self, inspected: InspectedAction) -> bool:
+        """Finish or roll back one action. Return True if it is in effect afterwards."""
+        if inspected.state == "foreign":
+            message = f"{inspected.path} was skipped: {inspected.reason}."
+            self.problems.append(Problem("CONFLICT", message, path=inspected.path))
+            return False
+        if inspected.state == ("after" if self.finish else "before"):
+            return self.finish
+        action = mark_held(self.editing, inspected.forward if self.finish else inspected.backward)
+        try:
+            content = self.images.for_action(action)
+            done = self.applier.carry_out(action, inspected.stored.number, content)
+        except HalfDone:
             raise
-        problems.append(error.problem())
-        return False
-    return done if finish else False
-
-
-# --- temporary files ---------------------------------------------------------------------------------------------------------------
+        except (VaultError, JournalError) as error:
+            if error.code == "IO_ERROR":
+                # Later actions would leave gaps that the next recovery could not interpret.
+                error.hint = error.hint or "Recover again when the disk works."
+                raise
+            self.problems.append(error.problem())
+            return False
+        return done if self.finish else False
 
 
 @dataclass(frozen=True, slots=True)
 class _Leftover:
-    """A temporary entry: the folder it lies in, its name, and the action it was made for (None: not known)."""
+    """A temporary entry: its folder, its name, and the action that created it (None: unknown)."""
 
     folder: VaultPath
     name: str
@@ -365,7 +386,7 @@ class _Leftover:
 def _leftovers(
     handles: FolderHandles, record: Record, actions: Sequence[StoredAction]
 ) -> Iterator[_Leftover]:
-    """Every temporary entry of a record, wherever in the vault its folder is by now."""
+    """Yield the temporary entries of a record in the whole vault: their folders may have moved."""
     pattern = re.compile(rf"\.{re.escape(record.token)}\.(\d+)\.[0-9a-f]+")
     for folder, entry in handles.entries():
         match = pattern.fullmatch(entry.name)
@@ -380,12 +401,11 @@ def _leftovers(
 def _clear(
     handles: FolderHandles, leftover: _Leftover, images: Images, torn_before: int | None = None
 ) -> str | None:
-    """Deal with one leftover. Under a temporary name lies either what the run was writing, or what it had displaced. Its mode tells the first
-    while it is not whole; and as long as the note still is what the run expected, nothing was displaced.
+    """Remove one temporary entry, or move it back. Return a message if another program wrote it.
 
-    Answers what to tell people when it holds something that is not of the run.
-
-    `torn_before`: as for a survey.
+    A temporary entry holds either what the run was writing or what it displaced. The former has a
+    special mode until it is complete; and while the note is as the run expected it, nothing was
+    displaced. `torn_before` is passed to `is_torn_of`.
     """
     folder, name = handles.get(leftover.folder), leftover.name
     action = leftover.action
@@ -394,19 +414,20 @@ def _clear(
         if isinstance(action, MoveEntry):
             return _put_back(folder, name, leftover.folder, action.path.name)
         if action is None or not stat.S_ISREG(status.st_mode):
-            return _keep_beside(
-                folder, name, leftover.folder, action.path.name if action else "note.md"
-            )
+            target = action.path.name if action else "note.md"
+            return _rename_as_recovered(folder, name, leftover.folder, target)
         if stat.S_IMODE(status.st_mode) == INCOMPLETE_MODE:
             os.unlink(name, dir_fd=folder)
             return None
         content = content_of(folder, name)
         if content is None:
             return None
-        there = content_of(folder, action.path.name)
-        if not _ours(content, there, action, images, torn_before):
-            return _give_back(folder, leftover, there, action, images, torn_before)
-        if there is None and content.hash == action.before and action.after is None:
+        current = content_of(folder, action.path.name)
+        if not _is_ours(content, current, action, images, torn_before):
+            return _give_back(
+                folder, leftover, current, action, images=images, torn_before=torn_before
+            )
+        if current is None and content.hash == action.before and action.after is None:
             return _put_back(folder, name, leftover.folder, action.path.name)
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
@@ -416,19 +437,22 @@ def _clear(
     return None
 
 
-def _ours(
+def _is_ours(
     content: Content,
-    there: Content | None,
+    current: Content | None,
     action: PutFile,
     images: Images,
     torn_before: int | None,
 ) -> bool:
-    """Whether content under a temporary name is the run's own, with `there` at the place of the action."""
+    """Return True if the run wrote the content of a temporary file.
+
+    `current` is the content at the path of the action.
+    """
     if content.hash in (action.before, action.after) or is_torn_of(
         content, action, images, torn_before
     ):
         return True
-    displaced_nothing = action.before == (there.hash if there else None)
+    displaced_nothing = action.before == (current.hash if current else None)
     image = images(action.after) if action.after is not None and displaced_nothing else None
     return image is not None and image.startswith(content.data)
 
@@ -436,15 +460,19 @@ def _ours(
 def _give_back(
     folder: int,
     leftover: _Leftover,
-    there: Content | None,
+    current: Content | None,
     action: PutFile,
+    *,
     images: Images,
     torn_before: int | None,
 ) -> str | None:
-    """Somebody else's content was displaced: it gets its place back if we hold it, else a visible name of its own."""
+    """Move displaced content of another program back.
+
+    If its path is not free and not ours, it gets a visible name of its own.
+    """
     target = action.path.name
-    if there is not None and (
-        there.hash == action.after or is_torn_of(there, action, images, torn_before)
+    if current is not None and (
+        current.hash == action.after or is_torn_of(current, action, images, torn_before)
     ):
         if exchange(folder, leftover.name, target):
             os.unlink(leftover.name, dir_fd=folder)
@@ -458,10 +486,11 @@ def _put_back(folder: int, name: str, parent: VaultPath, target: str) -> str | N
     try:
         rename_to_free(folder, name, folder, target)
     except FileExistsError:
-        return _keep_beside(folder, name, parent, target)
+        return _rename_as_recovered(folder, name, parent, target)
     return None
 
 
-def _keep_beside(folder: int, name: str, parent: VaultPath, target: str) -> str:
-    beside = rename_as_recovered(folder, name, target)
-    return f"What was there before is now {parent.text + '/' if parent.text else ''}{beside}."
+def _rename_as_recovered(folder: int, name: str, parent: VaultPath, target: str) -> str:
+    new_name = rename_as_recovered(folder, name, target)
+    path = f"{parent.text}/{new_name}" if parent.text else new_name
+    return f"The previous entry was renamed to {path}."

@@ -1,12 +1,14 @@
-"""Which folder of the person's state belongs to a vault, also when the vault was renamed or moved.
+"""The state folder of a vault, also after the vault was renamed or moved, and the writer lock.
 
-The folder is named after the vault's real path. Vault and folder share an id, made with the first run that changes something: in the vault
-`.obsidian-agent/vault.json`, in the folder `vault.json` with the path for which it was made. A vault that lies at another path than its id
-was last seen at was moved, if there is no vault with that id at the old path any more, and was copied otherwise: a copy gets an id of its own.
+The folder is named after the vault's real path. Vault and folder share an id, created by the first
+run that changes something: `.obsidian-agent/vault.json` in the vault, and `vault.json` in the
+folder with the path of the vault. A vault at another path than its id was last seen at was moved,
+or copied if a vault with that id still exists at the old path. A copy gets a new id.
 
-It also holds the lock of one writer per vault, which dies with its process. The lock is held twice: on a file in the state folder, which also
-names the holder for the others, and where the system can on the vault's folder itself, so that programs with different state folders, or that
-came by another path, exclude each other too. Nothing is written to the vault for it.
+The folder also holds the writer lock of the vault, which ends with its process. It consists of two
+locks: one on a file in the state folder, which also names the holder, and where the system allows
+it one on the vault's folder, so that programs with different state folders, or that opened the
+vault by another path, exclude each other too. Nothing is written to the vault for the lock.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from obsidian_agent.vault.paths.path import APP_FOLDER, clean_component, custom_
 
 JOURNAL_FILE: Final = "journal.db"
 ID_FILE: Final = "vault.json"
-_NOT_TAKEN: Final = frozenset(
+_NOT_MERGED: Final = frozenset(
     {
         ID_FILE,
         "lock",
@@ -45,11 +47,18 @@ _NOT_TAKEN: Final = frozenset(
     }
 )
 _ID_LIMIT: Final = 4096
+"""Bytes read of an id file."""
+_TRIES: Final = 5
+_PAUSE: Final = 0.01
+_BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Whose a state folder is. `inode` is that of the vault's folder: it tells two folders at one path apart."""
+    """The owner of a state folder.
+
+    `inode` belongs to the vault's folder; it distinguishes successive folders at one path.
+    """
 
     id: str
     path: str
@@ -58,37 +67,37 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class MovedVault:
-    """Where a vault was, and the folder that keeps its history."""
+    """The previous path of a vault, and the state folder with its history."""
 
     path: str
     folder: Path
 
 
 def vault_key(real_path: str) -> str:
-    """The name of a vault's folder in the state folder: readable, and unlike that of every other path."""
+    """Return the readable and unique name of a vault's folder below the state folder."""
     digest = hashlib.sha256(os.fsencode(real_path)).hexdigest()[:12]
     return f"{digest}-{clean_component(os.path.basename(real_path))[:40]}"
 
 
 def find(state: Path, store: VaultStore) -> Path:
-    """The state folder of a vault, whether it is there yet or not."""
+    """Return the state folder of a vault. It may not exist yet."""
     folder = state / "vaults" / vault_key(store.real_path)
     label, mine = _label(folder), vault_id(store)
     if mine is None:
         return folder
-    # Another vault may have been at this path before. An id that is equal, or a folder that is the same, says that it was this one.
+    # Another vault may have been at this path before, unless the id or the inode is the same.
     own = folder.with_name(f"{folder.name}-{mine[:8]}")
     ours = label is None or label.id == mine or label.inode == _inode(store)
     return folder if ours and _label(own) is None else own
 
 
 def index_folder(state: Path, store: VaultStore) -> Path:
-    """Where the index of a vault is kept, whether it is there yet or not."""
+    """Return the index folder of a vault. It may not exist yet."""
     return find(state, store) / "index"
 
 
 def vault_id(store: VaultStore) -> str | None:
-    """The id that lies in a vault, None when there is none or it cannot be read."""
+    """Return the id stored in a vault, or None if there is none or it is unreadable."""
     try:
         return _id(store.read(custom_path(APP_FOLDER, ID_FILE), _ID_LIMIT))
     except ObsidianAgentError:
@@ -96,69 +105,77 @@ def vault_id(store: VaultStore) -> str | None:
 
 
 def label(folder: Path, store: VaultStore) -> None:
-    """Give a vault and its state folder a common id. Where that cannot be, a move will not be recognised, and nothing else is lost."""
+    """Give a vault and its state folder a common id.
+
+    If that fails, a later move is not recognised; nothing else is lost.
+    """
     with suppress(OSError, VaultError):
-        known, mine = _label(folder), vault_id(store)
-        wanted = Label(
-            mine or (known.id if known else uuid.uuid4().hex), store.real_path, _inode(store)
-        )
-        if known == wanted and mine is not None:
+        current, mine = _label(folder), vault_id(store)
+        identity = mine or (current.id if current else uuid.uuid4().hex)
+        new = Label(identity, store.real_path, _inode(store))
+        if current == new and mine is not None:
             return
-        if any(
-            _lives(other)
-            for other, _ in _labels(folder.parent, wanted.id)
-            if other.path != store.real_path
-        ):
-            wanted = Label(uuid.uuid4().hex, wanted.path, wanted.inode)
-        if wanted.id != mine:
-            _give_id(store, wanted.id)
-        _write_label(folder, wanted)
+        others = [other for other, _ in _labels(folder.parent, identity)]
+        if any(_exists(other) for other in others if other.path != store.real_path):
+            new = Label(uuid.uuid4().hex, new.path, new.inode)
+        if new.id != mine:
+            _store_id(store, new.id)
+        _write_label(folder, new)
 
 
 def find_moved(folder: Path, store: VaultStore) -> MovedVault | None:
-    """Where a vault was before, if its history is kept for that place and there is no such vault there any more."""
+    """Return the previous location of a vault, or None.
+
+    That is a path for which a history is stored and where the vault no longer exists.
+    """
     mine = vault_id(store)
-    for other, place in _labels(folder.parent, mine) if mine else ():
+    if not mine:
+        return None
+    for other, other_folder in _labels(folder.parent, mine):
         if (
-            place != folder
+            other_folder != folder
             and other.path != store.real_path
-            and not _lives(other)
-            and (place / JOURNAL_FILE).exists()
+            and not _exists(other)
+            and (other_folder / JOURNAL_FILE).exists()
         ):
-            return MovedVault(other.path, place)
+            return MovedVault(other.path, other_folder)
     return None
 
 
 def adopt(state: Path, store: VaultStore) -> MovedVault | None:
-    """Take what is kept for a moved vault along to where it is now; None when there is nothing to take. JournalError when it cannot be.
+    """Move the state of a moved vault to the folder of its new path.
 
-    What is there already stays; the journal goes last, so that this can be repeated when it is interrupted.
+    Existing files there are not replaced. The journal is moved last, so an interrupted call can be
+    repeated. Return None if there is nothing to move. Raise JournalError.
     """
     folder = find(state, store)
-    found = None if (folder / JOURNAL_FILE).exists() else find_moved(folder, store)
-    if found is None:
+    moved = None if (folder / JOURNAL_FILE).exists() else find_moved(folder, store)
+    if moved is None:
         return None
-    database = found.folder / JOURNAL_FILE
-    with db.journal_errors(database), vault_lock(found.folder / "lock", store.root_fd):
-        db.belongs_to(database, store.real_path)
+    database = moved.folder / JOURNAL_FILE
+    with db.journal_errors(database), vault_lock(moved.folder / "lock", store.root_fd):
+        db.set_vault(database, store.real_path)
         make_private(folder)
-        _merge(found.folder, folder)
+        _merge(moved.folder, folder)
         for name in (integrity.REGISTER_FILE, f"{JOURNAL_FILE}-wal", JOURNAL_FILE):
             with suppress(FileNotFoundError):
-                (found.folder / name).rename(folder / name)
+                (moved.folder / name).rename(folder / name)
         identity = vault_id(store)
         assert identity is not None
         _write_label(folder, Label(identity, store.real_path, _inode(store)))
-        (found.folder / ID_FILE).unlink(missing_ok=True)
-    return found
+        (moved.folder / ID_FILE).unlink(missing_ok=True)
+    return moved
 
 
 def assign_new_id(store: VaultStore) -> None:
-    """Give a vault a new id, so that what is kept under its old one is not offered again. VaultError."""
-    _give_id(store, uuid.uuid4().hex)
+    """Give a vault a new id, so that the state of its old id is not offered again.
+
+    Raise VaultError.
+    """
+    _store_id(store, uuid.uuid4().hex)
 
 
-def _give_id(store: VaultStore, identity: str) -> None:
+def _store_id(store: VaultStore, identity: str) -> None:
     path = custom_path(APP_FOLDER, ID_FILE)
     store.make_folder(path.parent)
     store.write_atomic(path, (json.dumps({"id": identity}) + "\n").encode())
@@ -166,27 +183,27 @@ def _give_id(store: VaultStore, identity: str) -> None:
 
 def _merge(source: Path, target: Path) -> None:
     for entry in source.iterdir():
-        place = target / entry.name
-        if entry.name in _NOT_TAKEN:
+        destination = target / entry.name
+        if entry.name in _NOT_MERGED:
             continue
-        if not place.exists():
-            entry.rename(place)
-        elif entry.is_dir() and place.is_dir():
-            _merge(entry, place)
+        if not destination.exists():
+            entry.rename(destination)
+        elif entry.is_dir() and destination.is_dir():
+            _merge(entry, destination)
 
 
 def _labels(vaults: Path, identity: str | None) -> list[tuple[Label, Path]]:
-    """The state folders with an id."""
-    found = [(_label(file.parent), file.parent) for file in vaults.glob(f"*/{ID_FILE}")]
+    """Return the state folders with an id."""
+    labels = [(_label(file.parent), file.parent) for file in vaults.glob(f"*/{ID_FILE}")]
     return [
-        (label, folder) for label, folder in found if label is not None and label.id == identity
+        (label, folder) for label, folder in labels if label is not None and label.id == identity
     ]
 
 
-def _lives(known: Label) -> bool:
-    """Whether there is a vault with this id at the path that a label names; also when that cannot be found out."""
+def _exists(label: Label) -> bool:
+    """Return True if the vault of a label exists at its path, or if that is unknown."""
     try:
-        return _id((Path(known.path) / APP_FOLDER / ID_FILE).read_bytes()) == known.id
+        return _id((Path(label.path) / APP_FOLDER / ID_FILE).read_bytes()) == label.id
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
@@ -201,9 +218,9 @@ def _label(folder: Path) -> Label | None:
         return None
 
 
-def _write_label(folder: Path, wanted: Label) -> None:
+def _write_label(folder: Path, new: Label) -> None:
     draft = folder / f"{ID_FILE}.new"
-    draft.write_text(json.dumps(asdict(wanted)), encoding="utf-8", errors="surrogatepass")
+    draft.write_text(json.dumps(asdict(new)), encoding="utf-8", errors="surrogatepass")
     draft.chmod(0o600)
     draft.replace(folder / ID_FILE)
 
@@ -223,14 +240,12 @@ def _inode(store: VaultStore) -> int:
         return 0
 
 
-_TRIES = 5
-_PAUSE = 0.01
-_BUSY = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK})
-
-
 @contextlib.contextmanager
 def vault_lock(file: Path, vault_fd: int) -> Iterator[None]:
-    """Hold the lock of a vault. JournalError (VAULT_BUSY) that names the holder when it is taken. The lock file stays, unlocked."""
+    """Hold the lock of a vault. The lock file stays afterwards.
+
+    Raise JournalError (VAULT_BUSY), which names the holder, if another process holds it.
+    """
     fd = os.open(
         file,
         os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0),
@@ -248,7 +263,7 @@ def vault_lock(file: Path, vault_fd: int) -> Iterator[None]:
 
 
 def is_locked(file: Path) -> bool:
-    """Whether a process holds the lock of this file just now."""
+    """Return True if a process holds the lock of this file."""
     try:
         fd = os.open(file, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
     except OSError:
@@ -260,7 +275,10 @@ def is_locked(file: Path) -> bool:
 
 
 def wait_for_lock(fd: int, seconds: float = 10.0) -> None:
-    """Hold a lock on an open file, which lasts until it is closed. Raises OSError (EAGAIN) when somebody else holds it all that time."""
+    """Lock an open file until it is closed.
+
+    Raise OSError (EAGAIN) if another process holds the lock for all that time.
+    """
     end = time.monotonic() + seconds
     while not _try_lock(fd):
         if time.monotonic() > end:
@@ -283,7 +301,7 @@ def _folder_lock(vault_fd: int) -> Iterator[None]:
 
 
 def _lock(fd: int) -> bool:
-    """Take the lock; somebody who only asks `is_locked` holds it for a moment, which is waited for."""
+    """Try to acquire the lock several times, because `is_locked` holds it for a moment."""
     for _ in range(_TRIES):
         if _try_lock(fd):
             return True
@@ -298,9 +316,9 @@ def _holder(fd: int) -> str | None:
 
 
 def _busy(holder: str | None) -> JournalError:
-    who = f"process {holder}" if holder else "another process"
+    process = f"process {holder}" if holder else "another process"
     return JournalError(
-        f"The vault is being changed by {who}, and only one may at a time.",
+        f"The vault is being changed by {process}, and only one process may change it at a time.",
         code="VAULT_BUSY",
         hint="Wait until it has finished, or close it.",
         retryable=True,
@@ -311,7 +329,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try_lock(fd: int) -> bool:
-        # A byte far behind the text, which others must be able to read.
+        # A byte far behind the text, because other processes must be able to read the text.
         os.lseek(fd, 1 << 20, os.SEEK_SET)
         try:
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
@@ -326,7 +344,7 @@ else:
     import fcntl
 
     def _try_lock(fd: int) -> bool:
-        """Whether the lock is ours now. A file system that knows no locks counts as unlocked."""
+        """Try to acquire the lock. Always succeeds on file systems without locks."""
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -1,7 +1,8 @@
-"""Undo and redo: a record taken back, action by action, in reverse, wherever the disk still is as the record left it.
+"""Undo and redo: the actions of a record are reversed in the opposite order.
 
-What somebody changed since is left alone and reported, unless it is forced; then the overwritten bytes go into the journal first. An undo
-is a record like a run, so it survives a crash, and redo is nothing but the undo of an undo.
+Only files that are still as the record left them are restored. Files that changed since are skipped
+and reported, unless the user forces them; then the overwritten contents are stored in the journal
+first. An undo is a record like a run, so it survives a crash, and a redo is the undo of an undo.
 """
 
 from __future__ import annotations
@@ -43,34 +44,38 @@ from obsidian_agent.vault.transaction.actions import (
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 
+_NOT_STORED: Final = "its old content is no longer stored"
+
 
 @dataclass(frozen=True, slots=True)
 class UndoConflict:
-    """Why a file was, or would be, left alone, and whether it could be restored over what is there now."""
+    """Reason a file was skipped by undo, and whether `--force` could restore it."""
 
     path: str
     reason: str
     forcible: bool = True
 
 
-_NOT_KEPT: Final = "its old content is no longer kept"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoResult:
-    """What an undo or redo did. `restored` are paths as they are afterwards, of what was put back, moved back or removed again."""
+    """The result of an undo or redo.
+
+    `restored` are the present paths of the files and folders that were restored, moved back or
+    removed.
+    """
 
     run_id: str
-    """The run that was taken back or brought back."""
+    """The run that was undone or redone."""
     restored: tuple[str, ...] = ()
     folders: frozenset[str] = frozenset()
-    """The paths in `restored` of folders that were made or removed again."""
+    """The paths in `restored` of folders that were created or removed."""
     skipped: tuple[str, ...] = ()
-    """Left alone on request, or because there was nothing to do: as wanted already, or a folder with other things in it."""
+    """Skipped on request, or because there was nothing to do: the entry had the desired state
+    already, or a folder had other entries."""
     conflicts: tuple[UndoConflict, ...] = ()
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    """What could not be given back to a file besides its content, and what another program wrote meanwhile."""
+    """Metadata that could not be restored, and files that another program wrote meanwhile."""
 
     @property
     def files(self) -> int:
@@ -80,77 +85,89 @@ class UndoResult:
 
 @dataclass(slots=True)
 class _Task:
-    """An action to carry out, with the content that it overwrites if that is nobody's but the person's."""
+    """An action to apply, with the content that it overwrites if no run wrote it."""
 
     action: Action
     origin: int
     overwritten: tuple[str, bytes] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """The paths to force and to skip, and the number of the first action to reverse."""
+
+    force: Collection[str] = ()
+    skip: Collection[str] = ()
+    first: int = 0
+
+
 @dataclass(slots=True)
 class _Reversal:
-    """The work of one undo: planned first, carried out afterwards."""
+    """The state of one undo: actions are planned first and applied afterwards."""
 
     images: ImageSource
     force: Collection[str] = ()
     skip: Collection[str] = ()
     editing: OpenFiles | None = None
     tasks: list[_Task] = field(default_factory=list)
-    settled: set[int] = field(default_factory=set)
+    resolved: set[int] = field(default_factory=set)
+    """Numbers of the run's actions that this undo cancels, or that need no undo."""
     restored: dict[str, bool] = field(default_factory=dict)
-    """Paths, each with whether a folder was made or removed there."""
+    """Paths, each with True if a folder was created or removed there."""
     skipped: dict[str, None] = field(default_factory=dict)
     conflicts: dict[str, UndoConflict] = field(default_factory=dict)
     errors: list[Problem] = field(default_factory=list)
-    left: set[str] = field(default_factory=set)
-    """Paths of what is left alone."""
+    unchanged: set[str] = field(default_factory=set)
+    """Paths of entries that are not reversed."""
     missing: set[str] = field(default_factory=set)
-    """Paths where something that is left alone was to come to."""
-    awaited: set[str] = field(default_factory=set)
-    """Those of them where it comes to at the next try, because only the disk failed: nothing else may take its place before."""
+    """Destinations of entries that are not reversed."""
+    reserved: set[str] = field(default_factory=set)
+    """Those of `missing` that a later undo will fill, because only the disk failed. No other entry
+    may be moved there before."""
     siblings: Siblings = field(default_factory=dict)
-    """The files of the record that were one file before it, at their present paths."""
+    """Groups of files that were one file before the record, at their present paths."""
 
-    # --- deciding --------------------------------------------------------------------------------------------------------------
-
-    def take_up(self, handles: FolderHandles, action: Action, origin: int) -> None:
-        """Take an action up unseen, where nobody has to be asked: carrying it out shows whether it is possible."""
+    def accept(self, handles: FolderHandles, action: Action, origin: int) -> None:
+        """Accept an action without a check. Applying it will show whether it is possible."""
         mode: int | None = None
         if isinstance(action, PutFile) and action.after is None:
-            # A folder that cannot be reached is told of when the action is tried.
+            # An unreachable folder is reported when the action is applied.
             with suppress(PathRefused):
                 status = handles.status(action.path)
                 mode = status.st_mode & 0o7777 if status else None
         tasks = self._ready(action, origin, mode)
         if tasks is None:
-            self._conflict(UndoConflict(action.path.text, _NOT_KEPT, forcible=False))
-            self._leave(action)
+            self._conflict(UndoConflict(action.path.text, _NOT_STORED, forcible=False))
+            self._leave_unchanged(action)
         else:
             self.tasks += tasks
 
     def decide(self, survey: Survey, action: Action, origin: int, names: set[str]) -> None:
-        """Look at one action, and take it up as a task, or not; `names` are those that its entry is known by."""
-        if isinstance(action, PutFolder) and self._holds_what_is_left(action):
+        """Check one action against the disk, and accept or skip it.
+
+        `names` are the paths by which the user may force or skip the entry.
+        """
+        if isinstance(action, PutFolder) and self._has_unchanged_entries(action):
             return
-        left = self._is_left(action)
-        if left or not names.isdisjoint(self.skip):
-            if not left:
-                self.skipped[action.path.text] = None
-            self._leave(action)
+        if self._is_unreachable(action):
+            self._leave_unchanged(action)
+            return
+        if not names.isdisjoint(self.skip):
+            self.skipped[action.path.text] = None
+            self._leave_unchanged(action)
             return
         finding = survey.check(action)
         if finding.state is State.DONE:
-            self._as_wanted(action, origin)
+            self._skip_done(action, origin)
             return
         tasks = self._ready(action, origin, _mode(finding)) if finding.possible else None
         if tasks is None:
             forced = self._forced(survey, action, origin, finding)
             tasks = None if names.isdisjoint(self.force) else forced
             if tasks is None:
-                self._conflict(
-                    UndoConflict(action.path.text, finding.reason or _NOT_KEPT, forced is not None)
-                )
-                self._leave(action)
+                reason = finding.reason or _NOT_STORED
+                self._conflict(UndoConflict(action.path.text, reason, forced is not None))
+                self._leave_unchanged(action)
                 return
         for task in tasks:
             survey.assume(task.action)
@@ -159,31 +176,38 @@ class _Reversal:
     def _conflict(self, conflict: UndoConflict) -> None:
         self.conflicts.setdefault(conflict.path, conflict)
 
-    def _leave(self, action: Action) -> None:
-        self.left.add(action.path.text)
+    def _leave_unchanged(self, action: Action) -> None:
+        self.unchanged.add(action.path.text)
         if isinstance(action, MoveEntry):
             self.missing.add(action.new_path.text)
         elif isinstance(action, PutFolder) and action.created:
             self.missing.add(action.path.text)
 
-    def _is_left(self, action: Action) -> bool:
-        """Whether the entry was left alone already, is in a folder that did not come to its place, or would take an awaited place."""
-        if action.path.text in self.left or _at_or_below(action.path, self.missing):
+    def _is_unreachable(self, action: Action) -> bool:
+        """Return True if the entry, its folder or its destination depends on a skipped action.
+
+        That is an entry that is unchanged already, one in a folder that was not restored, or one
+        whose destination is reserved.
+        """
+        if action.path.text in self.unchanged or _at_or_below(action.path, self.missing):
             return True
-        return isinstance(action, MoveEntry) and _at_or_below(action.new_path, self.awaited)
+        return isinstance(action, MoveEntry) and _at_or_below(action.new_path, self.reserved)
 
-    def _holds_what_is_left(self, action: PutFolder) -> bool:
-        """Whether a folder that is to go must stay in effect, because something of the same run stays in it."""
+    def _has_unchanged_entries(self, action: PutFolder) -> bool:
+        """Return True if a folder must not be removed because it has entries that stay."""
         below = action.path.text + "/"
-        return not action.created and any(path.startswith(below) for path in self.left)
+        return not action.created and any(path.startswith(below) for path in self.unchanged)
 
-    def _as_wanted(self, action: Action, origin: int) -> None:
-        self.settled.add(origin)
+    def _skip_done(self, action: Action, origin: int) -> None:
+        self.resolved.add(origin)
         if not isinstance(action, PutFolder):
             self.skipped[action.path.text] = None
 
     def _ready(self, action: Action, origin: int, mode: int | None) -> list[_Task] | None:
-        """The task for an action; `mode` is that of a file about to be removed. None when its content is no longer kept."""
+        """Return the task for an action, or None if its content is no longer stored.
+
+        `mode` is that of a file to be removed.
+        """
         if isinstance(action, PutFile):
             if action.after is None:
                 action = replace(action, mode=mode)
@@ -194,62 +218,66 @@ class _Reversal:
     def _forced(
         self, survey: Survey, action: Action, origin: int, finding: Finding
     ) -> list[_Task] | None:
-        """The same against what is there now; None where even that cannot be done (a folder in the way, the content not kept)."""
+        """Return the tasks that overwrite the present state, or None if that is impossible too.
+
+        It is impossible if a folder is in the way or the content is no longer stored.
+        """
         match action:
-            case PutFile(after=after):
-                if finding.state is State.MISSING and after is not None:
-                    tasks = self._ready(replace(action, before=None), origin, None)
-                    return (
-                        None
-                        if tasks is None
-                        else [*self._folders(survey, action.path.parent, origin), *tasks]
-                    )
-                if finding.content is None:
-                    return None
-                there = finding.content
-                tasks = self._ready(
-                    replace(action, before=there.hash, was=metadata_of(there.status)),
-                    origin,
-                    _mode(finding),
-                )
-                if tasks is not None:
-                    tasks[0].overwritten = (there.hash, there.data)
-                return tasks
+            case PutFile():
+                return self._forced_write(survey, action, origin, finding)
             case MoveEntry() if finding.state is State.FOREIGN and finding.actual is not None:
                 return [_Task(replace(action, hash=finding.actual), origin)]
             case MoveEntry() if finding.state is State.BLOCKED:
-                way = survey.check(PutFile(action.new_path, None, None))
-                if way.content is None:
+                obstacle = survey.check(PutFile(action.new_path, None, None))
+                if obstacle.content is None:
                     return None
-                clear = PutFile(
-                    action.new_path, way.content.hash, None, way.content.status.st_mode & 0o7777
-                )
+                content = obstacle.content
+                mode = content.status.st_mode & 0o7777
+                removal = PutFile(action.new_path, content.hash, None, mode)
                 return [
-                    _Task(clear, origin, (way.content.hash, way.content.data)),
+                    _Task(removal, origin, (content.hash, content.data)),
                     _Task(action, origin),
                 ]
             case _:
                 return None
 
+    def _forced_write(
+        self, survey: Survey, action: PutFile, origin: int, finding: Finding
+    ) -> list[_Task] | None:
+        if finding.state is State.MISSING and action.after is not None:
+            tasks = self._ready(replace(action, before=None), origin, None)
+            if tasks is None:
+                return None
+            return [*self._folders(survey, action.path.parent, origin), *tasks]
+        if finding.content is None:
+            return None
+        content = finding.content
+        overwrite = replace(action, before=content.hash, was=metadata_of(content.status))
+        tasks = self._ready(overwrite, origin, _mode(finding))
+        if tasks is not None:
+            tasks[0].overwritten = (content.hash, content.data)
+        return tasks
+
     def _folders(self, survey: Survey, folder: VaultPath, origin: int) -> list[_Task]:
-        """The tasks that make a folder that is gone, and those above it that are."""
+        """Return the tasks that create a missing folder and its missing parents."""
         action = PutFolder(folder, created=True)
         if folder.is_root or survey.check(action).state not in (State.READY, State.MISSING):
             return []
         return [*self._folders(survey, folder.parent, origin), _Task(action, origin)]
 
-    # --- doing -----------------------------------------------------------------------------------------------------------------
+    def apply(self, applier: Applier, handles: FolderHandles) -> tuple[set[int], set[int]]:
+        """Apply the inverse actions.
 
-    def carry_out(self, applier: Applier, handles: FolderHandles) -> tuple[set[int], set[int]]:
-        """Do the tasks; the numbers of those that are in effect, and the origins that are settled by them."""
+        Return the numbers of those applied and of the original actions they cancel.
+        """
         applied, failed = set[int](), set[int]()
         for number, task in enumerate(self.tasks):
             action = task.action
-            if self._is_left(action) or task.origin in failed:
-                self._leave(action)
+            if self._is_unreachable(action) or task.origin in failed:
+                self._leave_unchanged(action)
                 failed.add(task.origin)
                 continue
-            if isinstance(action, PutFolder) and self._holds_what_is_left(action):
+            if isinstance(action, PutFolder) and self._has_unchanged_entries(action):
                 failed.add(task.origin)
                 continue
             try:
@@ -257,52 +285,52 @@ class _Reversal:
             except HalfDone:
                 raise
             except (VaultError, JournalError) as error:
-                if not self._failed(task, error, handles):
+                if not self._resolve_failure(task, error, handles):
                     failed.add(task.origin)
                 continue
-            self.settled.add(task.origin)
+            self.resolved.add(task.origin)
             if done:
                 applied.add(number)
-                self.note(action)
+                self.count_restored(action)
                 if isinstance(action, MoveEntry):
-                    self.left = {_moved(path, action) for path in self.left}
+                    self.unchanged = {_moved(path, action) for path in self.unchanged}
             elif not is_trash(action.path):
                 self.skipped[action.path.text] = None
-        return applied, self.settled - failed
+        return applied, self.resolved - failed
 
-    def _failed(
+    def _resolve_failure(
         self, task: _Task, error: VaultError | JournalError, handles: FolderHandles
     ) -> bool:
-        """Say why an action was not possible; True when that is because it was not needed."""
+        """Record why an action failed. Return True if it was not needed."""
         action = task.action
         if error.code != "CONFLICT":
-            self.fail(action, error)
+            self.add_error(action, error)
             return False
         try:
             survey = Survey(handles)
             finding = survey.check(action)
             forced = self._forced(survey, action, task.origin, finding)
         except VaultError as unreadable:
-            self.fail(action, unreadable)
+            self.add_error(action, unreadable)
             return False
         if finding.state is State.DONE:
-            self._as_wanted(action, task.origin)
+            self._skip_done(action, task.origin)
             return True
-        self._leave(action)
+        self._leave_unchanged(action)
         self._conflict(
             UndoConflict(action.path.text, finding.reason or error.message, forced is not None)
         )
         return False
 
-    def fail(self, action: Action, error: VaultError | JournalError) -> None:
-        """Leave a place alone because the disk or the journal fails at it."""
-        self._leave(action)
+    def add_error(self, action: Action, error: VaultError | JournalError) -> None:
+        """Leave an entry unchanged because of an error of the disk or the journal."""
+        self._leave_unchanged(action)
         if isinstance(action, MoveEntry):
-            self.awaited.add(action.new_path.text)
+            self.reserved.add(action.new_path.text)
         self.errors.append(error.problem())
 
-    def note(self, action: Action) -> None:
-        """Count an action as restored."""
+    def count_restored(self, action: Action) -> None:
+        """Add the path of an applied action to the restored ones."""
         if isinstance(action, MoveEntry):
             moved = {_moved(path, action): folder for path, folder in self.restored.items()}
             self.restored = moved | {action.new_path.text: False}
@@ -310,7 +338,7 @@ class _Reversal:
             self.restored[action.path.text] = isinstance(action, PutFolder)
 
     def result(self, run_id: str) -> UndoResult:
-        """What came of it, for the run with this id."""
+        """Return the result for the run with this id."""
         conflicts = tuple(self.conflicts[path] for path in sorted(self.conflicts))
         return UndoResult(
             run_id=run_id,
@@ -331,29 +359,34 @@ def undo(
     skip: Collection[str] = (),
     to_step: str | None = None,
 ) -> UndoResult:
-    """Take back a run (None: the last one with anything in effect), file by file. With `to_step` only what was done after that step.
+    """Undo a run file by file; with `run_id` None the last one that has an action in effect.
 
-    A file that is no longer as the run left it is a conflict and left alone, unless its path (before or after the run) is in `force`;
-    the bytes overwritten then can be brought back by `redo`. JournalError: RUN_NOT_FOUND, NOTHING_TO_UNDO, VAULT_BUSY,
-    RECOVERY_NEEDED, STEP_NOT_FOUND, NOT_SEPARABLE (two steps wrote the same file, and only its last content is kept), or a journal that
-    cannot be used.
+    With `to_step` only the actions after that step are undone. A file that changed since the run is
+    a conflict and skipped, unless its path before or after the run is in `force`; `redo` can
+    restore the contents overwritten then.
+
+    Raise JournalError: RUN_NOT_FOUND, NOTHING_TO_UNDO, VAULT_BUSY, RECOVERY_NEEDED, STEP_NOT_FOUND,
+    NOT_SEPARABLE (two steps wrote the same file, and only its last content is stored), or an
+    unusable journal.
     """
     with journal.lock():
         resolve_interrupted(journal, store)
         record = _undoable(journal, run_id)
-        return _take_back(
-            journal, store, record, "undo", force, skip, _kept(journal, record, to_step)
-        )
+        request = _Request(force=force, skip=skip, first=_first_action(journal, record, to_step))
+        return _reverse(journal, store, record, "undo", request)
 
 
 def redo(
     journal: Journal, store: VaultStore, *, force: Collection[str] = (), skip: Collection[str] = ()
 ) -> UndoResult:
-    """Take back the last undo, or the rest of it, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
+    """Redo the last undo, or the rest of it, if no later run changed the vault.
+
+    Raise JournalError as `undo` does, with NOTHING_TO_REDO for NOTHING_TO_UNDO.
+    """
     with journal.lock():
         resolve_interrupted(journal, store)
         record = _redoable(journal)
-        return _take_back(journal, store, record, "redo", force, skip)
+        return _reverse(journal, store, record, "redo", _Request(force=force, skip=skip))
 
 
 def undo_preview(
@@ -365,15 +398,14 @@ def undo_preview(
     skip: Collection[str] = (),
     to_step: str | None = None,
 ) -> UndoResult:
-    """What `undo` (or `redo`) would restore, skip and leave as conflicts just now. Changes nothing."""
+    """Return what `undo` (or `redo`) would restore and skip now. Changes nothing."""
     record = _redoable(journal) if redoing else _undoable(journal, run_id)
     with FolderHandles(store) as handles:
-        reversal = _planned(
-            journal, handles, record, (), skip, _kept(journal, record, to_step), seen=True
-        )
+        request = _Request(skip=skip, first=_first_action(journal, record, to_step))
+        reversal = _plan(journal, handles, record, request, check=True)
     for task in reversal.tasks:
-        reversal.note(task.action)
-    return reversal.result(_behind(journal, record).run_id)
+        reversal.count_restored(task.action)
+    return reversal.result(_run_of(journal, record).run_id)
 
 
 def _undoable(journal: Journal, run_id: str | None) -> Record:
@@ -381,7 +413,7 @@ def _undoable(journal: Journal, run_id: str | None) -> Record:
     if run_id is not None and (record is None or record.kind != "run"):
         raise run_not_found(run_id)
     if record is None and journal.unfinished():
-        raise _half_done(journal)
+        raise _interrupted(journal)
     if record is None or not record.in_effect:
         message = (
             "There is no run to undo."
@@ -391,20 +423,20 @@ def _undoable(journal: Journal, run_id: str | None) -> Record:
         raise JournalError(message, code="NOTHING_TO_UNDO")
     if not record.has_images:
         raise JournalError(
-            f"Run {record.run_id} is too old to undo: its contents are no longer kept.",
+            f"Run {record.run_id} is too old to undo: its contents are no longer stored.",
             code="NOTHING_TO_UNDO",
         )
     return record
 
 
-def _half_done(journal: Journal) -> JournalError:
-    """Why the only run there is cannot be undone: it is at work, or a crash cut it short."""
+def _interrupted(journal: Journal) -> JournalError:
+    """Return the error for a run that is still running or was interrupted."""
     if journal.locked:
         return JournalError(
-            "A run is at work just now.", code="VAULT_BUSY", hint="Wait until it has finished."
+            "A run is in progress.", code="VAULT_BUSY", hint="Wait until it has finished."
         )
-    hint = "obsidian-agent recover finishes it or rolls it back."
-    return JournalError("The last run was cut short.", code="RECOVERY_NEEDED", hint=hint)
+    hint = "`obsidian-agent recover` finishes it or rolls it back."
+    return JournalError("The last run was interrupted.", code="RECOVERY_NEEDED", hint=hint)
 
 
 def _redoable(journal: Journal) -> Record:
@@ -414,51 +446,47 @@ def _redoable(journal: Journal) -> Record:
     return record
 
 
-def _behind(journal: Journal, record: Record) -> Record:
-    """The run that a record is about."""
+def _run_of(journal: Journal, record: Record) -> Record:
+    """Return the run that a record belongs to."""
     run = record if record.run is None else journal.record(record.run)
     return run or record
 
 
-def _kept(journal: Journal, record: Record, to_step: str | None) -> int:
-    """How many of a run's actions stay in effect."""
-    return (
-        0
-        if to_step is None
-        else undo_point_after(
-            journal.plan_of(record.run_id).undo_points, to_step, record.run_id
-        ).actions
-    )
+def _first_action(journal: Journal, record: Record, to_step: str | None) -> int:
+    """Return the number of the first action to undo; those before it stay in effect."""
+    if to_step is None:
+        return 0
+    undo_points = journal.plan_of(record.run_id).undo_points
+    return undo_point_after(undo_points, to_step, record.run_id).actions
 
 
-def _planned(
+def _plan(
     journal: Journal,
     handles: FolderHandles,
     record: Record,
-    force: Collection[str],
-    skip: Collection[str],
-    kept: int,
+    request: _Request,
     *,
-    seen: bool,
+    check: bool,
 ) -> _Reversal:
-    """The actions that take a record back, but for the first `kept`; with `seen` each is looked at first."""
+    """Plan the reversal of a record; with `check` each action is checked against the disk."""
     actions, images = journal.load(record)
-    reversal = _Reversal(
-        images, force, skip, save_open_files(handles.store, [stored.action for stored in actions])
-    )
+    editing = save_open_files(handles.store, [stored.action for stored in actions])
+    reversal = _Reversal(images, request.force, request.skip, editing)
     survey = Survey(handles)
     in_effect = record.in_effect
     if record.kind == "undo":
-        # An undo is in effect where no redo has brought back what it took back.
-        standing = _behind(journal, record).reversed
+        # An undo is in effect for the actions that no redo has restored.
+        reversed_actions = _run_of(journal, record).reversed
         in_effect = frozenset(
-            one.number for one in actions if one.number in in_effect and one.origin in standing
+            stored.number
+            for stored in actions
+            if stored.number in in_effect and stored.origin in reversed_actions
         )
-    # What is left of an earlier try has moved with the folders that were moved back meanwhile.
+    # Entries that an earlier undo skipped have moved with the folders that it moved back.
     moved = [
-        (one.number, reverse(one.action))
-        for one in actions
-        if one.number not in in_effect and isinstance(one.action, MoveEntry)
+        (stored.number, reverse(stored.action))
+        for stored in actions
+        if stored.number not in in_effect and isinstance(stored.action, MoveEntry)
     ]
     present: list[Action] = []
     for stored in reversed(actions):
@@ -467,33 +495,30 @@ def _planned(
             if number < stored.number and isinstance(move, MoveEntry):
                 action = after_move(action, move)
         present.append(action)
-        if stored.number in in_effect and stored.number >= kept:
+        if stored.number in in_effect and stored.number >= request.first:
             try:
-                if seen:
+                if check:
                     reversal.decide(survey, action, stored.origin, _names(first) | _names(action))
                 else:
-                    reversal.take_up(handles, action, stored.origin)
+                    reversal.accept(handles, action, stored.origin)
             except VaultError as error:
-                reversal.fail(action, error)
+                reversal.add_error(action, error)
     reversal.siblings = siblings_among(present)
     return reversal
 
 
-def _take_back(
-    journal: Journal,
-    store: VaultStore,
-    record: Record,
-    kind: Kind,
-    force: Collection[str],
-    skip: Collection[str],
-    kept: int = 0,
+def _reverse(
+    journal: Journal, store: VaultStore, record: Record, kind: Kind, request: _Request
 ) -> UndoResult:
-    run = _behind(journal, record)
+    run = _run_of(journal, record)
     with FolderHandles(store) as handles:
-        reversal = _planned(journal, handles, record, force, skip, kept, seen=bool(force or skip))
-        if not reversal.tasks and not reversal.settled:
+        reversal = _plan(
+            journal, handles, record, request, check=bool(request.force or request.skip)
+        )
+        if not reversal.tasks and not reversal.resolved:
             return reversal.result(run.run_id)
-        first = not journal.has_reversals()  # the system's limits are reported once per vault
+        # Limits of the system are reported once per vault.
+        is_first = not journal.has_reversals()
         new_record = NewRecord(kind=kind, goal=run.goal, source=record.seq, run=run.seq)
         with journal.begin(new_record) as writer:
             for task in reversal.tasks:
@@ -503,15 +528,17 @@ def _take_back(
             handles,
             new.token,
             reversal.editing,
-            report_creation=first,
+            report_creation=is_first,
             siblings=reversal.siblings,
         ) as applier:
-            applied, origins = reversal.carry_out(applier, handles)
+            applied, origins = reversal.apply(applier, handles)
             applier.complete()
             warnings = tuple(applier.warnings)
-        status: Status = (
-            "conflict" if reversal.conflicts else "failed" if reversal.errors else "done"
-        )
+        status: Status = "done"
+        if reversal.conflicts:
+            status = "conflict"
+        elif reversal.errors:
+            status = "failed"
         journal.finish(new, status, applied, origins=origins or None)
     return replace(reversal.result(run.run_id), warnings=warnings)
 
@@ -519,10 +546,11 @@ def _take_back(
 def undo_content(
     journal: Journal, run_id: str | None, path: str, *, redoing: bool = False
 ) -> tuple[str, bytes | None]:
-    """Return the path of a file as the run (None: the last one) left it, and its content after undoing that, or after redoing.
+    """Return the path of a file after a run (None: the last one), and its content after the undo.
 
-    `path` is the one that the run left it at, or the one it comes back to. The content is None where the file would be removed.
-    JournalError (RUN_NOT_FOUND, NOTHING_TO_UNDO) also when the run did not write that file.
+    With `redoing` it is the content after the redo. `path` is the path after the run or after the
+    undo. The content is None if the file would be removed. Raise JournalError (RUN_NOT_FOUND,
+    NOTHING_TO_UNDO), also if the run did not write that file.
     """
     record = _redoable(journal) if redoing else _undoable(journal, run_id)
     actions, images = journal.load(record)
@@ -543,7 +571,7 @@ def undo_content(
 
 
 def _restored_at(action: PutFile, moves: Sequence[StoredAction]) -> str:
-    """Return the path of a file once these moves are taken back too."""
+    """Return the path of a file after these moves are undone too."""
     path = action.path.text
     for move in reversed(moves):
         back = reverse(move.action)
@@ -553,23 +581,21 @@ def _restored_at(action: PutFile, moves: Sequence[StoredAction]) -> str:
 
 
 def _names(action: Action) -> set[str]:
-    return (
-        {action.path.text, action.new_path.text}
-        if isinstance(action, MoveEntry)
-        else {action.path.text}
-    )
+    if isinstance(action, MoveEntry):
+        return {action.path.text, action.new_path.text}
+    return {action.path.text}
 
 
-def _at_or_below(path: VaultPath, places: Collection[str]) -> bool:
-    while places and not path.is_root:
-        if path.text in places:
+def _at_or_below(path: VaultPath, folders: Collection[str]) -> bool:
+    while folders and not path.is_root:
+        if path.text in folders:
             return True
         path = path.parent
     return False
 
 
 def _moved(path: str, action: MoveEntry) -> str:
-    """Where something is after a move: elsewhere if it was what moved, or in it."""
+    """Return a path after a move, which changes it if it is the moved entry or inside it."""
     old, new = action.path.text, action.new_path.text
     return new + path[len(old) :] if path == old or path.startswith(old + "/") else path
 

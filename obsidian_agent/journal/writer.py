@@ -1,7 +1,8 @@
-"""Writing the journal of one vault. It is kept outside the vault, and every run is durable in it before the vault is touched.
+"""The write side of a vault's journal, which is stored outside the vault.
 
-The actions and contents of a record go in part by part, and become durable all at once. Contents (those of files, and the texts in a run's plan) are
-kept for 90 days or 2 GB, whichever ends first, and those of the last 20 runs always; what a run was about stays.
+A record is written part by part, and becomes durable all at once, before the vault is touched.
+Contents (of files, and the texts in the plan of a run) are stored for 90 days or up to 2 GB, and
+always for the last 20 runs. Goals and paths are never deleted.
 """
 
 from __future__ import annotations
@@ -44,13 +45,21 @@ from obsidian_agent.vault.transaction.actions import Action
 
 _WORKERS: Final = 2
 _WAITING_BYTES: Final = 16 << 20
-"""Contents that may wait to be written: a bound for memory."""
+"""Limit of the contents that wait to be written, to bound memory."""
+KEEP_RUNS: Final = 20
+KEEP_SECONDS: Final = 90 * 86_400.0
+KEEP_BYTES: Final = 2 << 30
+AT_MOST: Final = 50
+"""Records whose contents are deleted at once, so that no run waits long for the cleanup."""
+_OUTLINE_OF_PLAN: Final = ("version", "goal", "riskLevel")
+_OUTLINE_OF_STEP: Final = ("id", "tool", "dependsOn")
 
 
 class Journal(JournalReader):
-    """The journal of one vault, to be written too: under `lock()`, by one thread.
+    """The journal of a vault, for reading and writing.
 
-    Every method raises JournalError when the journal cannot be read or written; then nothing in the vault was touched.
+    Write under `lock()`, from one thread. Every method raises JournalError if the journal cannot be
+    read or written; nothing in the vault was touched then.
     """
 
     def __init__(self, folder: Path, store: VaultStore) -> None:
@@ -60,7 +69,7 @@ class Journal(JournalReader):
         self._fresh = self._new_log = False
 
     def close(self) -> None:
-        """See `JournalReader.close`."""
+        """Close the connections."""
         with self._reading:
             if self._writer is not None:
                 # The reader goes last, so that closing neither checkpoints nor flushes.
@@ -72,17 +81,20 @@ class Journal(JournalReader):
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the one writer of this vault. JournalError: VAULT_BUSY naming the process that is, VAULT_MOVED."""
-        with ExitStack() as held:
+        """Hold the writer lock of this vault.
+
+        Raise JournalError: VAULT_BUSY, which names the process that holds it, or VAULT_MOVED.
+        """
+        with ExitStack() as locks:
             with db.journal_errors(self.file):
-                self._check_place()
+                self._check_location()
                 self._check_moved()
                 make_private(self.folder)
-                held.enter_context(vault_lock(self.folder / "lock", self._store.root_fd))
+                locks.enter_context(vault_lock(self.folder / "lock", self._store.root_fd))
             yield
 
-    def _check_place(self) -> None:
-        """The vault's folder must still be where it was opened: its journal is found by that path."""
+    def _check_location(self) -> None:
+        """Raise VAULT_MOVED if the vault's folder is no longer at the path that was opened."""
         if self._store.root_fd < 0:
             return
         try:
@@ -98,7 +110,10 @@ class Journal(JournalReader):
 
     @contextmanager
     def begin(self, new: NewRecord) -> Iterator[RecordWriter]:
-        """Start a record; add its actions, then commit, all within the block. Left without a commit, nothing was recorded."""
+        """Start a record. Add its actions and commit within the block.
+
+        A block that ends without a commit records nothing.
+        """
         with db.journal_errors(self.file):
             connection = self._write_connection()
             connection.execute("BEGIN IMMEDIATE")
@@ -108,7 +123,7 @@ class Journal(JournalReader):
                     prune(connection, time.time())
                 last = self._last(connection)
             with ThreadPoolExecutor(_WORKERS, thread_name_prefix="journal") as pool:
-                yield RecordWriter(connection, self.file, new, last, self._flush, pool)
+                yield RecordWriter(connection, self.file, new, last, flush=self._flush, pool=pool)
         finally:
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
@@ -123,10 +138,11 @@ class Journal(JournalReader):
         effects: Effects | None = None,
         origins: Iterable[int] | None = None,
     ) -> None:
-        """Mark a record as ended. `applied` are the numbers of its actions that are in effect, `effects` what a run did.
+        """Mark a record as ended, and checkpoint the log if no other process is reading it.
 
-        For an undo or redo `origins` are the run's actions that it took back or brought back, and the run's own marks change with it.
-        A mark that a power loss takes away is found again by recovery. The log is brought into the database where nobody is reading it.
+        `applied` are the numbers of its actions that are in effect, `effects` those of a run. For
+        an undo or redo, `origins` are the run's actions that it reversed or restored; the marks of
+        the run change too. Recovery restores marks that a power loss removed.
         """
         with db.journal_errors(self.file):
             connection = self._write_connection()
@@ -148,10 +164,10 @@ class Journal(JournalReader):
             except BaseException:
                 connection.execute("ROLLBACK")
                 raise
-            # It ended, whatever becomes of this: the next run tries again.
+            # The record has ended even if this fails: the next run tries again.
             with suppress(sqlite3.Error, OSError):
                 if db.checkpoint(connection):
-                    self._note(connection)
+                    self._update_register(connection)
 
     def _mark_run(
         self, connection: sqlite3.Connection, record: Record, origins: frozenset[int]
@@ -165,54 +181,50 @@ class Journal(JournalReader):
         after = before | origins if record.kind == "undo" else before - origins
         marks = (bits(after, row[2]), applied <= after, record.run)
         connection.execute("UPDATE record SET reversed = ?, undone = ? WHERE seq = ?", marks)
-        source = (
-            self.record(record.source)
-            if record.kind == "redo" and record.source is not None
-            else None
+        if record.kind != "redo" or record.source is None:
+            return
+        source = self.record(record.source)
+        if source is None:
+            return
+        actions, _ = self.load(source)
+        is_in_effect = any(
+            stored.origin in after for stored in actions if stored.number in source.in_effect
         )
-        if source is not None:
-            left = any(
-                one.origin in after
-                for one in self.load(source)[0]
-                if one.number in source.in_effect
-            )
-            connection.execute("UPDATE record SET undone = ? WHERE seq = ?", (not left, source.seq))
+        connection.execute(
+            "UPDATE record SET undone = ? WHERE seq = ?", (not is_in_effect, source.seq)
+        )
 
     def make_durable(self) -> None:
-        """Flush whatever was committed, here or by a process that ended before it came to that."""
+        """Flush all commits, also those of a process that ended before it could flush them."""
         with db.journal_errors(self.file):
             flush_all_of(self.folder)
-
-    # --- the connection --------------------------------------------------------------------------------------------------------
 
     def _write_connection(self) -> sqlite3.Connection:
         if self._writer is None:
             if not self.file.exists():
                 self._register.write(self._register.read().entries.values())
                 db.create(self.file, self.vault)
-            # Nothing of a database or log made just now is on the disk for sure, not even their names.
+            # A database or log that was just created may not be on disk, not even its name.
             self._new_log = not (self._log.exists() and self._log.stat().st_size)
             self._fresh = not (self._log.exists() and self._register.read().entries)
             self._writer = db.open_writer(self.file, self.vault)
             if db.is_older(self._writer):
-                self._bring_up_to_date(self._writer)
-            integrity.close_late(self._writer, self._register.read().last)
+                self._migrate(self._writer)
+            integrity.chain_late_records(self._writer, self._register.read().last)
         return self._writer
 
     def _last(self, connection: sqlite3.Connection) -> tuple[int, bytes]:
-        """Number and hash of the last record there ever was, in the database or only in the register."""
-        there = connection.execute(
+        """Return number and hash of the last record, which may be in the register only."""
+        stored: tuple[int, bytes] = connection.execute(
             "SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1"
         ).fetchone() or (0, integrity.START)
-        listed = self._register.read()
-        return (
-            (listed.last, listed.entries[listed.last].hash)
-            if listed.last and listed.last >= there[0]
-            else there
-        )
+        register = self._register.read()
+        if register.last and register.last >= stored[0]:
+            return register.last, register.entries[register.last].hash
+        return stored
 
     def _flush(self) -> None:
-        """Make the last commit survive a power loss, and note in the register that it did. OSError when that cannot be."""
+        """Make the last commit durable and add it to the register. Raise OSError if that fails."""
         assert self._writer is not None
         if self._fresh:
             flush_all_of(self.folder)
@@ -221,21 +233,24 @@ class Journal(JournalReader):
             if self._new_log and system_calls.CAN_OPEN_FOLDERS:
                 _flush_one(self.folder, os.O_RDONLY)
         self._fresh = self._new_log = False
-        self._note(self._writer)
+        self._update_register(self._writer)
         state_folder.label(self.folder, self._store)
 
-    def _note(self, connection: sqlite3.Connection) -> None:
-        """Enter what is durable into the register."""
-        listed = self._register.read()
-        if not listed.whole:
-            known = {entry.seq: entry for entry in integrity.entries(connection)}
-            self._register.write((known | listed.entries).values())
-        elif since := integrity.entries(connection, listed.last):
-            self._register.add(since)
+    def _update_register(self, connection: sqlite3.Connection) -> None:
+        """Add the durable records to the register."""
+        register = self._register.read()
+        if not register.is_complete:
+            entries = {entry.seq: entry for entry in integrity.entries(connection)}
+            self._register.write((entries | register.entries).values())
+        elif new_entries := integrity.entries(connection, register.last):
+            self._register.add(new_entries)
 
 
 class RecordWriter:
-    """Adds to one record within an open transaction; `commit` ends both. Contents are compressed in other threads meanwhile."""
+    """A writer of one record within an open transaction; `commit` ends both.
+
+    Contents are compressed in other threads.
+    """
 
     def __init__(
         self,
@@ -243,10 +258,11 @@ class RecordWriter:
         file: Path,
         new: NewRecord,
         last: tuple[int, bytes],
+        *,
         flush: Callable[[], None],
         pool: ThreadPoolExecutor,
     ) -> None:
-        """`last`: number and hash of the record before it, whether it is still there or not."""
+        """Start a record after the one with the number and hash `last`."""
         self._connection = connection
         self._file = file
         self._flush = flush
@@ -260,11 +276,11 @@ class RecordWriter:
     def add(
         self, action: Action, images: Iterable[tuple[str, bytes]] = (), origin: int | None = None
     ) -> int:
-        """Add an action with the contents it is about; its number."""
+        """Add an action with the contents that it refers to. Return its number."""
         number = self._count
         self._builder.add(action, number if origin is None else origin, images)
         self._count += 1
-        if self._builder.full:
+        if self._builder.is_full:
             self._waiting.append(
                 (self._packed, self._builder.size, self._pool.submit(self._builder.pack))
             )
@@ -274,20 +290,19 @@ class RecordWriter:
         return number
 
     def commit(self, *, durable: bool = True, undo_points: Sequence[UndoPoint] = ()) -> Record:
-        """Make the record durable. JournalError when it cannot be, and then it isn't there. `cuts`: where a run can be cut in two.
+        """Commit the record and make it durable.
 
-        Without `durable` a power loss may take it: enough for a run that changes nothing.
+        Raise JournalError if that fails; the record does not exist then. Without `durable` a power
+        loss may remove it, which is acceptable for a run that changes nothing.
         """
         while self._waiting:
             self._write_oldest()
-        if not self._builder.empty:
+        if not self._builder.is_empty:
             self._write(self._packed, self._builder.pack())
         new, moment = self._new, datetime.now(UTC)
-        plan = (
-            None
-            if new.plan is None
-            else zlib.compress(json.dumps(dict(new.plan), ensure_ascii=False).encode(), 1)
-        )
+        plan = None
+        if new.plan is not None:
+            plan = zlib.compress(json.dumps(dict(new.plan), ensure_ascii=False).encode(), 1)
         values = {
             "seq": self._seq,
             "run_id": f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
@@ -309,14 +324,14 @@ class RecordWriter:
         with db.journal_errors(self._file):
             columns = f"({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
             self._connection.execute(f"INSERT INTO record {columns}", tuple(values.values()))
-            integrity.close(self._connection, self._seq, self._previous)
+            integrity.append_to_chain(self._connection, self._seq, self._previous)
             record = record_at(self._connection, self._seq)
             self._connection.execute("COMMIT")
             try:
                 if durable:
                     self._flush()
             except OSError:
-                # It may not be on the disk: nothing will be done under it, so it must not look interrupted.
+                # The run will not start, so its record must not look interrupted.
                 with suppress(sqlite3.Error):
                     self._connection.execute("DELETE FROM part WHERE record = ?", (self._seq,))
                     self._connection.execute("DELETE FROM record WHERE seq = ?", (self._seq,))
@@ -330,7 +345,8 @@ class RecordWriter:
     def _write(self, first: int, part: Part) -> None:
         with db.journal_errors(self._file):
             self._connection.execute(
-                "INSERT INTO part (record, number, first, actions, images, checksum) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO part (record, number, first, actions, images, checksum) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
                 (self._seq, self._parts, first, part.actions, part.images, part.checksum),
             )
         self._parts += 1
@@ -338,7 +354,7 @@ class RecordWriter:
 
 
 def flush_all_of(folder: Path) -> None:
-    """Flush the files of a folder, its names, and the names of the folders above it."""
+    """Flush the files and names of a folder, and the names of its parents."""
     if system_calls.CAN_OPEN_FOLDERS:
         fd = os.open(folder, os.O_RDONLY)
         try:
@@ -349,9 +365,11 @@ def flush_all_of(folder: Path) -> None:
     for entry in folder.iterdir():
         if entry.is_file():
             _flush_one(entry, os.O_RDWR)
-    for place in (folder, *folder.parents) if system_calls.CAN_OPEN_FOLDERS else ():
+    if not system_calls.CAN_OPEN_FOLDERS:
+        return
+    for parent in (folder, *folder.parents):
         with suppress(OSError):
-            _flush_one(place, os.O_RDONLY)
+            _flush_one(parent, os.O_RDONLY)
 
 
 def _flush_one(path: Path, flags: int) -> None:
@@ -363,48 +381,43 @@ def _flush_one(path: Path, flags: int) -> None:
         os.close(fd)
 
 
-KEEP_RUNS: Final = 20
-KEEP_SECONDS: Final = 90 * 86_400.0
-KEEP_BYTES: Final = 2 << 30
-AT_MOST: Final = 50
-"""Records that are thinned out at once, so that no run waits for years of leftovers."""
-
-
-_KEPT_OF_PLAN: Final = ("version", "goal", "riskLevel")
-_KEPT_OF_STEP: Final = ("id", "tool", "dependsOn")
-
-
 def prune(connection: sqlite3.Connection, now: float) -> int:
-    """Drop the contents of records that are past keeping, within the open transaction; how many."""
+    """Delete the contents of expired records within the open transaction.
+
+    Return the number of these records.
+    """
     rows = connection.execute(
-        "SELECT seq, kind, unix, bytes FROM record WHERE kept = 1 AND status != 'applying' ORDER BY seq DESC"
+        "SELECT seq, kind, unix, bytes FROM record "
+        "WHERE kept = 1 AND status != 'applying' ORDER BY seq DESC"
     ).fetchall()
-    runs, total, old = 0, 0, list[int]()
+    runs = total = 0
+    expired: list[int] = []
     for seq, kind, unix, size in rows:
         runs += kind == "run" and size > 0
         total += size
         if runs > KEEP_RUNS and (now - unix > KEEP_SECONDS or total > KEEP_BYTES):
-            old.append(seq)
-    for seq in old[-AT_MOST:]:
+            expired.append(seq)
+    batch = expired[-AT_MOST:]
+    for seq in batch:
         (plan,) = connection.execute("SELECT plan FROM record WHERE seq = ?", (seq,)).fetchone()
         connection.execute("UPDATE part SET images = NULL WHERE record = ?", (seq,))
         connection.execute(
             "UPDATE record SET bytes = 0, kept = 0, plan = ? WHERE seq = ?",
-            (_without_texts(plan), seq),
+            (_outline(plan), seq),
         )
-    integrity.seal(connection, old[-AT_MOST:])
-    return len(old[-AT_MOST:])
+    integrity.seal(connection, batch)
+    return len(batch)
 
 
-def _without_texts(stored: bytes | None) -> bytes | None:
-    """A stored plan with its goal, tools and order, but nothing of what was to be written, found or asked; None when it cannot be read."""
+def _outline(stored: bytes | None) -> bytes | None:
+    """Return a stored plan without the arguments of its steps, or None if it is unreadable."""
     try:
         plan: dict[str, Any] = json.loads(zlib.decompress(stored or b""))
         steps = [
-            {name: step[name] for name in _KEPT_OF_STEP if name in step} | {"args": {}}
+            {name: step[name] for name in _OUTLINE_OF_STEP if name in step} | {"args": {}}
             for step in plan["steps"]
         ]
-        kept = {name: plan[name] for name in _KEPT_OF_PLAN if name in plan} | {"steps": steps}
+        outline = {name: plan[name] for name in _OUTLINE_OF_PLAN if name in plan} | {"steps": steps}
     except (zlib.error, ValueError, KeyError, TypeError):
         return None
-    return zlib.compress(json.dumps(kept, ensure_ascii=False).encode(), 1)
+    return zlib.compress(json.dumps(outline, ensure_ascii=False).encode(), 1)

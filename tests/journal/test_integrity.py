@@ -29,7 +29,7 @@ def register(tmp_path: Path) -> Register:
 def test_what_is_written_is_read(register: Register) -> None:
     register.add([entry(3)])
     listed = register.read()
-    assert (listed.entries, listed.whole, listed.last) == (
+    assert (listed.entries, listed.is_complete, listed.last) == (
         {seq: entry(seq) for seq in (1, 2, 3)},
         True,
         3,
@@ -42,7 +42,7 @@ def test_a_line_that_was_damaged_is_left_out_and_told(register: Register) -> Non
     for at in range(len(text)):
         register.file.write_bytes(text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :])
         listed = register.read()
-        assert not listed.whole
+        assert not listed.is_complete
         assert all(found == entry(seq) for seq, found in listed.entries.items())
         assert len(listed.entries) >= 1 or at in (text.find(b"\n", 30),)
 
@@ -58,7 +58,7 @@ def test_a_line_that_could_not_be_flushed_is_not_there(
         with pytest.raises(OSError, match="Input/output"):
             register.add([entry(3)])
     assert register.read().last == 2
-    assert register.read().whole
+    assert register.read().is_complete
 
 
 @pytest.mark.parametrize("call", ["add", "write"])
@@ -96,7 +96,7 @@ def test_one_that_is_damaged_is_written_anew_with_the_next_run(home: Home) -> No
     home.run(create("n.md", b"x"))
     (home.journal.folder / REGISTER_FILE).write_bytes(b"nonsense")
     (told,) = home.journal.examine()
-    assert "damaged or gone" in told.message
+    assert "damaged or missing" in told.message
     home.run(create("m.md", b"x"))
     assert home.journal.examine() == []
     assert Register(home.journal.folder).read().last == 2

@@ -89,9 +89,9 @@ def test_a_new_run_waits_for_the_decision(home: Home) -> None:
         None,
         "RECOVERY_NEEDED",
     )
-    with pytest.raises(JournalError, match="half done"):
+    with pytest.raises(JournalError, match="only a part of it was applied"):
         undo(home.journal, home.store)
-    with refused("RECOVERY_NEEDED", "cut short"):
+    with refused("RECOVERY_NEEDED", "interrupted"):
         undo_preview(home.journal, home.store)
     with home.journal.lock(), refused("VAULT_BUSY"):
         undo_preview(home.journal, home.store)

@@ -94,14 +94,14 @@ def test_a_moved_vault_is_told_and_takes_its_history_along(
     for command in (["history"], ["undo", "--yes"], ["redo", "--yes"], ["recover"]):
         code, told = call("b", *command)
         assert (code, told["errors"][0]["code"]) == (1, "VAULT_MOVED"), command
-        assert f"This vault was at {tmp_path / 'a'}" in told["errors"][0]["message"]
+        assert f"This vault was moved from {tmp_path / 'a'}" in told["errors"][0]["message"]
         assert "doctor --adopt" in told["errors"][0]["message"]
     code, told = call("b", "doctor")
     assert code == 1
-    assert "was at" in next(
+    assert "was moved from" in next(
         check["detail"] for check in told["checks"] if check["name"] == "journal"
     )
-    with pytest.raises(JournalError, match="kept for that place"):
+    with pytest.raises(JournalError, match="belongs to that path"):
         work("b", "three.md")
     assert not (tmp_path / "b/three.md").exists()
     assert call("b", "doctor", "--adopt")[1] == {"movedFrom": str(tmp_path / "a"), "adopted": True}

@@ -124,7 +124,7 @@ class TestRetention:
             connection.execute(
                 "UPDATE record SET unix = unix - ?, hash = NULL, seal = NULL", (days * 86_400,)
             )
-            seals.close_all(connection)
+            seals.chain_unlinked(connection)
             integrity.Register(home.journal.folder).file.unlink()
 
     def test_the_last_runs_are_kept_however_old(self, home: Home) -> None:
@@ -137,7 +137,7 @@ class TestRetention:
         assert entries[-1].effects.created == ("n0.md",)
         assert home.journal.plan_of(ids[0]).document["goal"] == "Run 0"
         assert entries[0].run_id == numbered_last
-        with pytest.raises(JournalError, match="no longer kept"):
+        with pytest.raises(JournalError, match="no longer stored"):
             undo(home.journal, home.store, ids[0])
 
     def test_the_texts_of_old_plans_go_with_the_contents(self, home: Home) -> None:
@@ -302,7 +302,9 @@ class TestDamage:
             with pytest.raises(JournalError, match="damaged"):
                 undo(journal, home.store, second.run_id)
             result = undo(journal, home.store, third.run_id)
-            assert [one.reason for one in result.conflicts] == ["its old content is no longer kept"]
+            assert [one.reason for one in result.conflicts] == [
+                "its old content is no longer stored"
+            ]
             assert undo(journal, home.store, first.run_id).restored == ("n0.md",)
 
 

@@ -366,7 +366,7 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
 
 async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
     session = FakeSession()
-    gone = UndoConflict("B.md", "its old content is no longer kept", forcible=False)
+    gone = UndoConflict("B.md", "its old content is no longer stored", forcible=False)
     session.runs.reports = [
         Report(restored=("A.md",), conflicts=(gone, UndoConflict("C.md", "changed since"))),
         Report(restored=("C.md",), skipped=("B.md",)),

@@ -62,7 +62,7 @@ async def test_what_is_not_decided_is_asked_again_and_nothing_runs_meanwhile(bas
     async with opened(base, "Notes") as driver:
         await driver.press("enter")
         await driver.settle()
-        assert "its history is kept for that place" in driver.transcript()
+        assert "its history belongs to that path" in driver.transcript()
     async with opened(base, "Notes") as driver:
         assert "This vault was moved" in driver.screen()
 
