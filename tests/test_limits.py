@@ -11,7 +11,6 @@ from obsidian_agent.agent.turn.proposals import MAX_CORRECTIONS
 from obsidian_agent.cli.session_factory import MAX_SELECTION_BYTES
 from obsidian_agent.config.settings import Settings
 from obsidian_agent.integrations.mcp_server import DECISION_SECONDS
-from obsidian_agent.integrations.shared_vault import MAX_PROPOSALS
 from obsidian_agent.journal.writer import KEEP_BYTES, KEEP_RUNS, KEEP_SECONDS
 from obsidian_agent.obsidian import editing
 from obsidian_agent.plan.active_content import MAX_PARSED
@@ -21,6 +20,7 @@ from obsidian_agent.plan.preview import PREVIEW_SECONDS
 from obsidian_agent.providers.base import SILENCE
 from obsidian_agent.providers.registry import LOCAL_SILENCE
 from obsidian_agent.services import hooks
+from obsidian_agent.services.waiting_plans import MAX_WAITING
 from obsidian_agent.tools.core.patterns import TIME_LIMIT
 from obsidian_agent.vault.filesystem.inventory import HASHED_FILE
 from obsidian_agent.vault.filesystem.store import READ_LIMIT
@@ -57,7 +57,7 @@ LIMITS = [
     f"{MAX_CORRECTIONS}",
     f"{Settings().requests_per_minute} (`requests_per_minute`)",
     f"{SILENCE:.0f} seconds, {LOCAL_SILENCE:.0f} on this machine (`timeout`)",
-    f"{MAX_PROPOSALS}",
+    f"{MAX_WAITING}",
     f"{DECISION_SECONDS:.0f} seconds",
     f"{hooks.TIMEOUT:.0f} seconds",
 ]

@@ -15,7 +15,6 @@ from obsidian_agent.cli.session_factory import (
     open_session,
     parameters,
     read_bytes,
-    wiring_of,
 )
 from obsidian_agent.errors import Problem
 
@@ -44,7 +43,7 @@ def arguments(commands: Commands) -> None:
         "plan", nargs="?", metavar="PLAN.json", help="a file, or - for standard input"
     )
     command.add_argument(
-        "--plan", dest="proposed", metavar="ID", help="the id of a plan that an MCP client proposed"
+        "--plan", dest="proposed", metavar="ID", help="the id of a plan that waits"
     )
     approval(command)
     command.add_argument(
@@ -99,7 +98,7 @@ def run_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.cli.report import RunRequest, run_plan
 
     if (options.plan is None) == (options.proposed is None):
-        raise UsageError("Give PLAN.json, or --plan ID for a plan that an MCP client proposed.")
+        raise UsageError("Give PLAN.json, or --plan ID for a plan that waits.")
     if options.plan is not None:
         document, agent = _document(options.plan), ""
     else:
@@ -115,10 +114,10 @@ def run_command(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _proposed(options: argparse.Namespace) -> tuple[object, str]:
-    from obsidian_agent.bootstrap import proposals_folder
-    from obsidian_agent.integrations.shared_vault import proposal
+    from obsidian_agent.cli.plans import waiting_plans
 
-    return proposal(proposals_folder(wiring_of(options)), options.proposed)
+    plan = waiting_plans(options).get(options.proposed)
+    return plan.plan, plan.source
 
 
 def plan_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -8,7 +8,6 @@ written to the ledger, with the client as the provider.
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -34,15 +33,12 @@ from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.open_vault import OpenVault
 from obsidian_agent.services.plans import Plans, PreviewOptions
 from obsidian_agent.services.run_context import run_context
-from obsidian_agent.state_files import replace_file
+from obsidian_agent.services.waiting_plans import WaitingPlans
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView, locate_by_name
-
-MAX_PROPOSALS: Final = 100
-"""Number of stored plans of a vault; the oldest are deleted."""
 
 CALL_SECONDS: Final = 60.0
 """Seconds of a client's call without the writing of changes; most clients wait for a minute."""
@@ -53,8 +49,6 @@ HINT: Final = (
     "The user shares notes with MCP clients by patterns in share_allow: "
     "obsidian-agent config set share_allow 'Projects/**'."
 )
-
-_PLAN_ID: Final = re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,16 +218,19 @@ class SharedVault:
             if self.cancel.is_set():
                 raise
             preview = None  # it uses what is not shared, or the user must fill in values first
-        plan_id = keep_proposal(
-            self.proposals, {"client": self.client, "plan": checked.plan.to_json()}
+        waiting = WaitingPlans(self.proposals).add(
+            checked.plan.to_json(),
+            source=self.client,
+            now=self.vault.clock(),
+            changes=None if preview is None else len(preview["changes"]),
         )
-        self._note_proposal(plan_id, goal=checked.plan.goal[:200])
+        self._note_proposal(waiting.id, goal=checked.plan.goal[:200])
         message = (
             "Nothing was changed. The user sees the whole preview and decides: "
-            f"obsidian-agent run --plan {plan_id}"
+            f"obsidian-agent plans run {waiting.id}"
         )
         document = {
-            "planId": plan_id,
+            "planId": waiting.id,
             "status": "waits for the user",
             "message": message,
             "preview": preview,
@@ -248,7 +245,7 @@ class SharedVault:
         plan_id = document["planId"]
         self._note_proposal(plan_id, outcome=outcome.status)
         if outcome.status in ("applied", "refused"):
-            (self.proposals / f"{plan_id}.json").unlink(missing_ok=True)
+            WaitingPlans(self.proposals).drop(plan_id)
         return {
             **document,
             "status": outcome.status,
@@ -340,29 +337,3 @@ def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
 
 def _not_shared(gate: Gate, folders: frozenset[str]) -> Callable[[VaultPath], bool]:
     return lambda path: path.text not in folders and gate.allowed(path, Level.TEXT) is None
-
-
-def keep_proposal(folder: Path, document: Mapping[str, Any]) -> str:
-    """Store a proposed plan in the state folder and return its id. Delete the oldest plans."""
-    plan_id = secrets.token_hex(6)
-    replace_file(folder / f"{plan_id}.json", json.dumps(document).encode("ascii"))
-    stored = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
-    for old in stored[MAX_PROPOSALS:]:
-        old.unlink(missing_ok=True)
-    return plan_id
-
-
-def proposal(folder: Path, plan_id: str) -> tuple[Mapping[str, Any], str]:
-    """Return a proposed plan and its client. Raise `ConfigError` PLAN_NOT_FOUND."""
-    try:
-        if _PLAN_ID.fullmatch(plan_id) is None:
-            raise FileNotFoundError
-        document = json.loads((folder / f"{plan_id}.json").read_text("utf-8"))
-        plan: Mapping[str, Any] = document["plan"]
-    except (OSError, ValueError, KeyError) as error:
-        raise ConfigError(
-            f"There is no proposed plan {plan_id} for this vault.",
-            code="PLAN_NOT_FOUND",
-            hint="The client that proposed the plan knows its id.",
-        ) from error
-    return plan, str(document.get("client", ""))
