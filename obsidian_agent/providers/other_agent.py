@@ -435,7 +435,7 @@ def _unreachable(who: str) -> Problem:
     return Problem(
         "PROPOSALS_UNREACHABLE",
         f"Plans that {who} proposes cannot be shown here: the socket for them cannot be opened. "
-        "They wait until you run them with run --plan.",
+        "They wait until you run them with plans run.",
     )
 
 
