@@ -340,6 +340,7 @@ class InProcess(AcpAgent):
     shared: ClassVar[Callable[[], SharedVault]]
     told: ClassVar[str] = ""
     alive = True
+    lists_tools = False
     wanted = ""
 
     async def _connect(self) -> None:
