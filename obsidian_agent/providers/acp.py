@@ -75,7 +75,7 @@ class AcpAgent(OtherAgent):
 
     def _count_anew(self) -> None:
         if self._link is not None:
-            self._link.process.said = 0
+            self._link.process.received = 0
 
     async def _end(self) -> None:
         link, self._link = self._link, None

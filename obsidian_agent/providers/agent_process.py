@@ -1,4 +1,7 @@
-"""Another program as a child whose whole process group ends with ours, however ours ends, and whose output is read no further than a limit."""
+"""Another agent as a child process, with limited output.
+
+Its whole process group ends with this process, even if this process is killed.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,13 @@ from obsidian_agent.state_files import make_private
 LONGEST_LINE: Final = 4 << 20
 """Bytes of one message."""
 MOST_BYTES: Final = 8 << 20
-"""Bytes in one turn; what says more is ended."""
+"""Bytes in one turn; an agent that sends more is ended."""
 LAST_WORDS: Final = 2_000
-"""Bytes of what it wrote to standard error last that are kept, to say why it ended."""
+"""Last bytes of standard error that are stored to report why it ended."""
 GRACE: Final = 1.0
-"""Seconds from being asked to end to being killed."""
+"""Seconds between the request to end and the kill."""
 
-# Reads until our end of the pipe is gone, by whatever death, and ends the group.
+# Reads until this process is gone, however it ended, and then ends the group.
 _GUARD: Final = """
 import os, signal, subprocess, sys, time
 sys.stdin.buffer.read()
@@ -44,7 +47,7 @@ else:
 
 
 class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
-    """Tells when the process is over, whoever may still hold its pipes open."""
+    """The streams of a process, with an event for its exit even if its pipes stay open."""
 
     def __init__(self) -> None:
         super().__init__(LONGEST_LINE, asyncio.get_running_loop())
@@ -57,15 +60,15 @@ class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
 
 @dataclass(slots=True)
 class AgentProcess:
-    """A running agent, spoken to in lines of JSON; it is a `Transport` of the package `acp`."""
+    """A running agent that exchanges lines of JSON: a `Transport` of the package `acp`."""
 
     transport: asyncio.SubprocessTransport
     protocol: _Streams
     guard: asyncio.subprocess.Process
     log: ProcessLog
     owner: asyncio.Task[None] | None = None
-    said: int = 0
-    """Bytes of this turn."""
+    received: int = 0
+    """Bytes received in this turn."""
     flooded: bool = False
     errors: bytes = b""
 
@@ -73,13 +76,14 @@ class AgentProcess:
     async def start(
         cls, command: Sequence[str], folder: Path, environment: Mapping[str, str], log: ProcessLog
     ) -> AgentProcess:
-        """Start a command in an empty folder of its own. Raises `ProviderError` AGENT_NOT_STARTED.
+        """Start a command in an empty folder of its own.
 
-        The task that owns it ends it when the event loop ends. Its errors go to the log.
+        The task that owns it ends it with the event loop. Its standard error goes to the log. Raise
+        `ProviderError` (AGENT_NOT_STARTED).
         """
         await asyncio.to_thread(log.begin, f"starting {' '.join(command)}\n")
         try:
-            await asyncio.to_thread(_emptied, folder)
+            await asyncio.to_thread(_empty_folder, folder)
             transport, protocol = await asyncio.get_running_loop().subprocess_exec(
                 _Streams,
                 *runnable(command),
@@ -89,14 +93,10 @@ class AgentProcess:
             )
             guard = (sys.executable, "-I", "-S", "-c", _GUARD, str(transport.get_pid()))
             try:
-                made = cls(
-                    transport,
-                    protocol,
-                    await asyncio.create_subprocess_exec(
-                        *guard, stdin=subprocess.PIPE, start_new_session=True
-                    ),
-                    log,
+                guard_process = await asyncio.create_subprocess_exec(
+                    *guard, stdin=subprocess.PIPE, start_new_session=True
                 )
+                agent = cls(transport, protocol, guard_process, log)
             except BaseException:
                 end_group(transport.get_pid(), force=True)
                 raise
@@ -107,31 +107,30 @@ class AgentProcess:
                 code="AGENT_NOT_STARTED",
                 hint="Install it, or name its command under agents in the settings.",
             ) from error
-        made.owner = asyncio.create_task(made._own(), name="agent")
-        return made
+        agent.owner = asyncio.create_task(agent._own(), name="agent")
+        return agent
 
     @property
     def alive(self) -> bool:
+        """True while the process runs and has not exceeded the limits."""
         return self.transport.get_returncode() is None and not self.flooded
 
     def last_words(self) -> str:
-        """Why it ended, as far as it said so: foreign text."""
+        """Return why it ended. The text comes from the agent and is not trusted."""
         lines = self.errors.decode("utf-8", "replace").strip().splitlines()
         code = self.transport.get_returncode()
-        return (
-            f"exit code {code}" + (f": {lines[-1][:300]}" if lines else "")
-            if code is not None
-            else "it closed the connection"
-        )
+        if code is None:
+            return "it closed the connection"
+        return f"exit code {code}" + (f": {lines[-1][:300]}" if lines else "")
 
     async def end(self) -> None:
-        """End the whole group, first asking."""
+        """End the whole group: terminate it, then kill it."""
         if self.owner is not None:
             self.owner.cancel()
             await asyncio.wait([self.owner])
 
     async def _own(self) -> None:
-        errors = asyncio.create_task(self._hear_errors())
+        errors = asyncio.create_task(self._read_errors())
         group = self.transport.get_pid()
         try:
             await self.protocol.exited.wait()
@@ -149,29 +148,29 @@ class AgentProcess:
             if self.guard.stdin is not None:
                 self.guard.stdin.close()
             self.transport.close()
-            await asyncio.sleep(
-                0
-            )  # pipes are closed in the loop's next round, which may be its last
+            # Pipes are closed in the loop's next round, which may be its last.
+            await asyncio.sleep(0)
 
-    async def _hear_errors(self) -> None:
+    async def _read_errors(self) -> None:
         assert self.protocol.stderr is not None
         while piece := await self.protocol.stderr.read(1 << 16):
             self.errors = (self.errors + piece)[-LAST_WORDS:]
             self.log.write(redact(piece.decode("utf-8", "replace")))
 
-    # --- a transport of `acp` --------------------------------------------------------------------------------------------------------
-
     async def send(self, message: dict[str, Any]) -> None:
-        """Write a message. Raises `ConnectionError` when it is gone."""
+        """Write a message. Raise `ConnectionError` if the agent has ended."""
         assert self.protocol.stdin is not None
         self.protocol.stdin.write(json.dumps(message).encode("ascii") + b"\n")
         await self.protocol.stdin.drain()
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end, which too much is as well. Lines that are no message are left out."""
+        """Return the next message, or None at the end or if a limit is exceeded.
+
+        Lines that are not messages are ignored.
+        """
         assert self.protocol.stdout is not None
         while True:
-            await asyncio.sleep(0)  # who floods must not have the event loop for itself
+            await asyncio.sleep(0)  # A flood must not block the event loop.
             try:
                 line = await self.protocol.stdout.readuntil(b"\n")
             except asyncio.LimitOverrunError:
@@ -179,8 +178,8 @@ class AgentProcess:
                 return None
             except (asyncio.IncompleteReadError, OSError):
                 return None
-            self.said += len(line)
-            if self.said > MOST_BYTES:
+            self.received += len(line)
+            if self.received > MOST_BYTES:
                 self.flooded = True
                 return None
             with contextlib.suppress(ValueError, RecursionError):
@@ -189,10 +188,10 @@ class AgentProcess:
                     return message
 
     async def close(self) -> None:
-        """Nothing: the owner ends it."""
+        """Do nothing: the owner ends the process."""
 
 
-def _emptied(folder: Path) -> None:
-    """A private folder with nothing in it: what an agent left there would be instructions to the next one."""
+def _empty_folder(folder: Path) -> None:
+    """Create an empty private folder: files of an earlier agent could instruct the next one."""
     shutil.rmtree(folder, ignore_errors=True)
     make_private(folder)

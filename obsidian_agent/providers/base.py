@@ -1,6 +1,7 @@
-"""What a planner asks of a model, and what it gets back: one request, one stream of deltas, one way to fail (`ProviderError`).
+"""The interface of model providers: one request, one stream of deltas, one error (`ProviderError`).
 
-Client libraries block their event loop, so they get one of their own, in a thread (`in_own_loop`); the loop that draws only receives finished items.
+Client libraries may block their event loop, so they run in a loop of their own in a thread
+(`in_own_loop`); the loop that draws the screen only receives finished items.
 """
 
 from __future__ import annotations
@@ -15,14 +16,21 @@ from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 
 SILENCE: Final = 120.0
-"""Seconds without a piece of the answer before a service is given up, where the settings name none."""
+"""Default timeout in seconds without a piece of the answer."""
+LONGEST_GOODBYE: Final = 1.0
+"""Seconds that closing waits for the clean-up; a thread in the middle of an import takes longer."""
+
+Item = TypeVar("Item")
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """A function that the model may call. `name` holds letters, digits, _ and - only; `parameters` is a JSON Schema of an object."""
+    """A function that the model may call.
+
+    `name` contains only letters, digits, _ and -. `parameters` is a JSON Schema of an object.
+    """
 
     name: str
     description: str
@@ -31,7 +39,7 @@ class ToolOffer:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model made it. `arguments` is the text that it wrote: JSON when all went well."""
+    """A call by the model. `arguments` is the text that it wrote, which should be JSON."""
 
     id: str
     name: str
@@ -40,10 +48,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message of the conversation as it goes to the model.
+    """One message of the conversation in the form that is sent to the model.
 
-    An assistant's message may hold `calls`; each is answered by one message of role "tool", before any other message, whose `call_id` is
-    the call's.
+    An assistant's message may contain `calls`. Each call is answered by one message of role "tool"
+    with its `call_id`, before any other message.
     """
 
     role: Role
@@ -54,11 +62,13 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One completion. `json_only` asks for a JSON object where the service can promise one, `schema` (a JSON Schema of an object) for one
-    of that shape. What comes need not keep to either: services without such a promise answer as they like. `timeout`: seconds of silence
-    before it is given up, None: the provider's own.
+    """A request for one completion.
 
-    A service that cannot call tools refuses a request with `tools` with the code API_TOOLS_UNSUPPORTED.
+    `json_only` requests a JSON object and `schema` (a JSON Schema of an object) one of that shape.
+    The answer may still have another form: not every service can guarantee it. `timeout` is the
+    permitted silence in seconds, None for the provider's default.
+
+    A service that cannot call tools refuses a request with `tools` with API_TOOLS_UNSUPPORTED.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -69,12 +79,12 @@ class ChatRequest:
     tools: tuple[ToolOffer, ...] = ()
     schema: Mapping[str, Any] | None = None
     conversation: str = ""
-    """Whose request this is, for a provider that keeps conversations itself; "" for one that belongs to none."""
+    """Id of the conversation, for providers that store conversations; "" if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """Streamed text; `thinking` is the model's reasoning, shown apart."""
+    """Streamed text. `thinking` marks the model's reasoning, which is displayed separately."""
 
     text: str
     thinking: bool = False
@@ -82,7 +92,7 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallChunk:
-    """A piece of a call; pieces of call `number` (from 0, in the order of the calls) join to one. `id` and `name` come with its first."""
+    """A piece of call `number`, counted from 0. The first piece has `id` and `name`."""
 
     number: int
     arguments: str
@@ -92,7 +102,10 @@ class ToolCallChunk:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request, as the service counts them. `cached_tokens` of the prompt's are what it remembered from an earlier one."""
+    """Tokens of one request, as the service counts them.
+
+    `cached_tokens` are those of the prompt that it had cached from an earlier request.
+    """
 
     prompt_tokens: int
     completion_tokens: int
@@ -104,7 +117,10 @@ FinishReason = Literal["stop", "length", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event of a stream. `length` means that the text was cut. `usage` is None when the service does not tell."""
+    """The last event of a stream.
+
+    The reason `length` means that the text was truncated. `usage` is None if unknown.
+    """
 
     reason: FinishReason
     usage: Usage | None = None
@@ -112,10 +128,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The request goes out by itself after a pause: again, when it failed before anything of the answer came, or for the first time
-    (`attempt` 1), when too many went out before it.
+    """A pause before the request is sent, `attempt` of `attempts`.
 
-    `attempt` is the one that comes after the pause, of `attempts`.
+    A first attempt waits for the rate limit, a later one follows a failure without an answer.
     """
 
     seconds: float
@@ -126,7 +141,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class OwnCall:
-    """A call that a provider makes which looks around by itself; nobody here answers it. `ended`: it is over, with `problem` in vain."""
+    """A tool call that the provider itself makes and answers.
+
+    `ended` is True when it is over, and `problem` is set if it failed.
+    """
 
     id: str
     tool: str
@@ -137,7 +155,10 @@ class OwnCall:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something that the person should know; `alarm`: that they must see. `tool`: what a provider wanted to use and was refused."""
+    """A notice for the user; one with `alarm` must not be missed.
+
+    `tool` is the tool that the provider was refused.
+    """
 
     problem: Problem
     alarm: bool = False
@@ -152,28 +173,25 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """How it is shown and chosen: `openai/gpt-5`, `scripted/answers.jsonl`."""
+        """The name for display and settings: `openai/gpt-5`, `scripted/answers.jsonl`."""
         ...
 
     @property
     def address(self) -> str:
-        """Where requests go, as scheme and host; "" when they go nowhere."""
+        """Scheme and host to which requests are sent; "" if there are none."""
         ...
 
     @property
     def local(self) -> bool:
-        """Whether requests stay on this machine (loopback)."""
+        """True if requests stay on this machine (loopback)."""
         ...
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """One completion as deltas, ended by exactly one `Finished`. Raises `ProviderError`; closing the iterator cancels the request."""
+        """Stream one completion as deltas, ended by exactly one `Finished`.
+
+        Closing the iterator cancels the request. Raise `ProviderError`.
+        """
         ...
-
-
-Item = TypeVar("Item")
-
-LONGEST_GOODBYE = 1.0
-"""Seconds that closing waits for the generator's own clean-up; a thread in the middle of an import is not waited for any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +201,7 @@ class _Ended:
 
 @dataclass(slots=True)
 class _Worker(Generic[Item]):
-    """The thread's side. `deliver` may be called from it at any time."""
+    """The part that runs in the thread, from which `deliver` is called at any time."""
 
     make: Callable[[], AsyncGenerator[Item, None]]
     deliver: Callable[[Item | _Ended], None]
@@ -199,7 +217,7 @@ class _Worker(Generic[Item]):
         self.loop, self.task = asyncio.get_running_loop(), asyncio.current_task()
         failure: Exception | None = None
         try:
-            # Set first, looked at second; `cancel` does it the other way round, so one of both sees the other.
+            # `cancel` sets `closing` before it reads the task, so one of both sees the other.
             if not self.closing.is_set():
                 async with contextlib.aclosing(self.make()) as items:
                     async for item in items:
@@ -217,7 +235,7 @@ class _Worker(Generic[Item]):
 
 
 async def value_in_own_loop(make: Callable[[], Awaitable[Item]]) -> Item:
-    """What the awaitable made by `make` comes to, worked on in a loop of its own."""
+    """Return the result of the awaitable from `make`, awaited in a loop of its own."""
 
     async def once() -> AsyncGenerator[Item, None]:
         yield await make()
@@ -227,7 +245,10 @@ async def value_in_own_loop(make: Callable[[], Awaitable[Item]]) -> Item:
 
 
 async def in_own_loop(make: Callable[[], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
-    """Yield what the generator made by `make` yields. Its exception is raised here; closing this one cancels and closes that one."""
+    """Yield the items of the generator from `make`, which runs in a loop of its own.
+
+    Its exception is raised here. Closing this generator cancels and closes that one.
+    """
     home = asyncio.get_running_loop()
     items: asyncio.Queue[Item | _Ended] = asyncio.Queue()
     ended = asyncio.Event()
@@ -238,7 +259,7 @@ async def in_own_loop(make: Callable[[], AsyncGenerator[Item, None]]) -> AsyncGe
         items.put_nowait(item)
 
     def deliver(item: Item | _Ended) -> None:
-        with contextlib.suppress(RuntimeError):  # nobody is listening any more
+        with contextlib.suppress(RuntimeError):  # the receiving loop is closed
             home.call_soon_threadsafe(receive, item)
 
     worker = _Worker(make, deliver)

@@ -1,7 +1,7 @@
-"""Where API keys come from: the environment, else the system's keyring, else a file that nobody else can read. They never lie in a vault.
+"""API keys from the environment, the system's keyring, or a private file; never from a vault.
 
-Keys travel as `SecretStr`, which shows stars in every repr and log. A keyring counts when it is one of the systems' own; some stand-ins
-forget what they are given, others write it down in plain text.
+Keys are passed as `SecretStr`, which hides them in every repr and log. Only the keyrings of the
+operating systems are used: some replacements lose keys, others store them in plain text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from obsidian_agent.providers.registry import Vendor, environment_key
 from obsidian_agent.state_files import replace_file
 
 SERVICE: Final = "obsidian-agent"
-"""What entries are called in a keyring; the user name is the vendor's name."""
+"""Name of the entries in a keyring; the user name is the vendor's name."""
 KEY_FILE: Final = "keys.toml"
 _REAL: Final = (
     "keyring.backends.SecretService",
@@ -35,7 +35,7 @@ KeySource = Literal["environment", "keyring", "file"]
 
 
 class Ring(Protocol):
-    """As much of a keyring as we need; its methods may raise anything."""
+    """The used part of a keyring. Its methods may raise any exception."""
 
     def get_password(self, service: str, username: str) -> str | None: ...
     def set_password(self, service: str, username: str, password: str) -> None: ...
@@ -43,49 +43,55 @@ class Ring(Protocol):
 
 
 def system_ring() -> Ring | None:
-    """The system's keyring; None without a real one. May block, and import."""
+    """Return the system's keyring, or None if there is none. May block."""
     try:
         import keyring
 
-        found = keyring.get_keyring()
+        ring = keyring.get_keyring()
     except Exception:
         return None
-    return _real(found)
+    return _real(ring)
 
 
 def _real(ring: Any) -> Ring | None:
-    inner = getattr(ring, "backends", None)
-    if inner:
-        return next((real for each in inner if (real := _real(each)) is not None), None)
-    kept: Ring | None = (
-        ring if type(ring).__module__.startswith((*_REAL, *_REAL_ELSEWHERE)) else None
-    )
-    return kept
+    backends = getattr(ring, "backends", None)
+    if backends:
+        return next(filter(None, map(_real, backends)), None)
+    if type(ring).__module__.startswith((*_REAL, *_REAL_ELSEWHERE)):
+        real: Ring = ring
+        return real
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class KeyStore:
-    """Finds and keeps keys. `file` is the person's key file, which need not exist. Methods may block."""
+    """The store of keys. `file` is the user's key file, which may not exist. Methods may block."""
 
     file: Path
     ring: Callable[[], Ring | None] = system_ring
 
     def find(self, vendor: Vendor) -> SecretStr | None:
-        """The key for a service. Raises `ConfigError` for a key file that others can read, or that is no TOML."""
-        found = self._found(vendor)
-        return found[1] if found is not None else None
+        """Return the key for a service, or None.
+
+        Raise `ConfigError` if other users can read the key file, or if it is not TOML.
+        """
+        match = self._find(vendor)
+        return match[1] if match is not None else None
 
     def source(self, vendor: Vendor) -> KeySource | None:
-        """Where the key for a service comes from; None when there is none."""
-        found = self._found(vendor)
-        return found[0] if found is not None else None
+        """Return the source of the key for a service, or None if there is no key."""
+        match = self._find(vendor)
+        return match[0] if match is not None else None
 
     def save(self, vendor: Vendor, key: SecretStr) -> KeySource:
-        """Keep a key in the system's keyring, or where there is none that works in the file; says where. Raises `ConfigError`."""
+        """Store a key in the system's keyring, or in the file if no keyring works.
+
+        Return which of them. Raise `ConfigError`.
+        """
         secret = key.get_secret_value().strip()
         if not secret or not secret.isprintable():
             raise ConfigError(
-                "That is no key.", code="ARGUMENT_INVALID", hint="Paste it again, in one line."
+                "This is not a key.", code="ARGUMENT_INVALID", hint="Paste it again, in one line."
             )
         if self._into_ring(vendor, secret):
             self._write(vendor, None)
@@ -94,13 +100,13 @@ class KeyStore:
         return "file"
 
     def forget(self, vendor: Vendor) -> None:
-        """Remove a key from keyring and file. Raises `ConfigError`."""
+        """Remove a key from keyring and file. Raise `ConfigError`."""
         with contextlib.suppress(Exception):
             if (ring := self.ring()) is not None:
                 ring.delete_password(SERVICE, vendor.name)
         self._write(vendor, None)
 
-    def _found(self, vendor: Vendor) -> tuple[KeySource, SecretStr] | None:
+    def _find(self, vendor: Vendor) -> tuple[KeySource, SecretStr] | None:
         if (key := environment_key(vendor)) is not None:
             return "environment", key
         if (secret := self._from_ring(vendor)) is not None:
@@ -110,14 +116,14 @@ class KeyStore:
         return None
 
     def _from_ring(self, vendor: Vendor) -> str | None:
-        # A keyring may be locked, gone, or ask questions that nobody sees: then there is no key in it.
+        # A keyring may be locked, missing, or waiting for an invisible prompt.
         with contextlib.suppress(Exception):
             if (ring := self.ring()) is not None:
                 return ring.get_password(SERVICE, vendor.name) or None
         return None
 
     def _into_ring(self, vendor: Vendor, secret: str) -> bool:
-        """Whether a keyring took it, which is known when it gives it back."""
+        """Store a key in the keyring. Return True if it can be read back."""
         with contextlib.suppress(Exception):
             if (ring := self.ring()) is not None:
                 ring.set_password(SERVICE, vendor.name, secret)
@@ -133,7 +139,7 @@ class KeyStore:
         if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
             hint = f"Run: chmod 600 {self.file}"
             raise ConfigError(
-                f"Others can read the key file {self.file}, so it is not used.",
+                f"Other users can read the key file {self.file}, so it is not used.",
                 code="KEY_FILE_OPEN",
                 hint=hint,
             )
@@ -142,7 +148,7 @@ class KeyStore:
         except (UnicodeDecodeError, tomllib.TOMLDecodeError):
             # The reason would quote a line of the file.
             raise ConfigError(
-                f"The key file {self.file} is no TOML.",
+                f"The key file {self.file} is not valid TOML.",
                 code="KEY_FILE_INVALID",
                 hint='Write lines like openai = "sk-…".',
             ) from None
@@ -156,9 +162,9 @@ class KeyStore:
         keys = self._read()
         if keys.get(vendor.name) == secret:
             return
-        keys = {name: value for name, value in keys.items() if name != vendor.name} | (
-            {vendor.name: secret} if secret else {}
-        )
+        keys.pop(vendor.name, None)
+        if secret:
+            keys[vendor.name] = secret
         text = "".join(
             f'{_quoted(name)} = "{_escaped(value)}"\n' for name, value in sorted(keys.items())
         )

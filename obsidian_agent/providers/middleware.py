@@ -1,4 +1,4 @@
-"""Providers around another provider: asking again after a failure that may pass, asking no more often than allowed."""
+"""Wrappers of providers: retries after temporary failures, and a rate limit."""
 
 from __future__ import annotations
 
@@ -13,38 +13,44 @@ from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import SILENCE, ChatDelta, ChatRequest, Provider, Waiting
 
+SHORTEST_ATTEMPT: Final = 0.1
+"""Share of the permitted silence that must remain for another attempt."""
+SILENT: Final = frozenset({"API_TIMEOUT", "API_NETWORK"})
+"""Failures without an answer, after which the silence continues."""
+REQUESTS: Final = 10
+"""Requests that may be sent at once, and per minute afterwards."""
+MINUTE: Final = 60.0
+"""Seconds in which a bucket is refilled."""
+
 
 @dataclass(frozen=True, slots=True)
 class AroundProvider:
-    """What providers around another one share: they are that one by name and place, and only treat its stream differently."""
+    """The base of wrappers, which have the name and address of the inner provider."""
 
     inner: Provider
 
     @property
     def name(self) -> str:
+        """The name of the inner provider."""
         return self.inner.name
 
     @property
     def address(self) -> str:
+        """The address of the inner provider."""
         return self.inner.address
 
     @property
     def local(self) -> bool:
-        """Whether the inner provider is on this machine."""
+        """True if the inner provider is on this machine."""
         return self.inner.local
-
-
-SHORTEST_ATTEMPT: Final = 0.1
-"""Share of the permitted silence that must be left for another attempt."""
-SILENT: Final = frozenset({"API_TIMEOUT", "API_NETWORK"})
-"""Failures in which the service gave no answer, so that its silence goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Pauses of `base_delay` doubling up to `max_delay` seconds with full jitter, or what the service asks for.
+    """Exponential backoff with full jitter, unless the service requests a pause.
 
-    A service that asks for more than `longest_request` seconds is not waited for: the person is told instead.
+    Delays double from `base_delay` up to `max_delay` seconds. A request for a pause of more than
+    `longest_request` seconds is reported instead.
     """
 
     attempts: int = 3
@@ -53,7 +59,10 @@ class RetryPolicy:
     longest_request: float = 60.0
 
     def delay(self, failed: int, error: ProviderError, spread: float) -> float | None:
-        """Seconds before the attempt after `failed` (from 1) failed ones; None when it should not be tried again. `spread` in [0, 1)."""
+        """Return the seconds before the next attempt, or None if there should be none.
+
+        `failed` is the number of failed attempts, `spread` the jitter in [0, 1).
+        """
         if not error.retryable or failed >= self.attempts:
             return None
         if error.retry_after is not None:
@@ -63,9 +72,9 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RetryingProvider(AroundProvider):
-    """A provider whose passing failures are met by asking again, up to the first text of the answer.
+    """A provider that repeats a request after a temporary failure before the first text.
 
-    `silence`: seconds without a sign of the service, over all attempts, where a request names none.
+    `silence` is the default timeout in seconds without a sign of the service, over all attempts.
     """
 
     policy: RetryPolicy = RetryPolicy()
@@ -75,21 +84,20 @@ class RetryingProvider(AroundProvider):
     clock: Callable[[], float] = time.monotonic
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """As the inner provider's, with `Waiting` before each further attempt."""
+        """Stream the inner provider's deltas, with `Waiting` before each further attempt."""
         allowed = self.silence if request.timeout is None else request.timeout
-        heard = (
-            self.clock()
-        )  # when the service last gave a sign, or a wait ended that was announced
+        # The time of the last sign of the service, or of the end of an announced wait.
+        last_sign = self.clock()
         for attempt in range(1, self.policy.attempts + 1):
             begun = False
             failure: ProviderError | None = None
-            left = allowed - (self.clock() - heard)
-            asked = replace(request, timeout=left)
-            async with contextlib.aclosing(self.inner.stream(asked)) as deltas:
+            remaining = allowed - (self.clock() - last_sign)
+            attempt_request = replace(request, timeout=remaining)
+            async with contextlib.aclosing(self.inner.stream(attempt_request)) as deltas:
                 try:
                     async for delta in deltas:
                         if isinstance(delta, Waiting):
-                            heard = self.clock() + delta.seconds
+                            last_sign = self.clock() + delta.seconds
                         begun = begun or not isinstance(delta, Waiting)
                         yield delta
                 except ProviderError as error:
@@ -100,23 +108,16 @@ class RetryingProvider(AroundProvider):
             if delay is None:
                 raise failure
             if failure.code not in SILENT:
-                heard = self.clock() + delay
-            elif self.clock() + delay - heard > allowed * (1 - SHORTEST_ATTEMPT):
+                last_sign = self.clock() + delay
+            elif self.clock() + delay - last_sign > allowed * (1 - SHORTEST_ATTEMPT):
                 raise failure
             yield Waiting(delay, attempt + 1, self.policy.attempts, failure.problem())
             await self.sleep(delay)
 
 
-REQUESTS = 10
-"""Requests that may go out at once, and in a minute from then on."""
-
-MINUTE = 60.0
-"""Seconds in which the requests that may go out are refilled."""
-
-
 @dataclass(slots=True)
 class TokenBucket:
-    """`capacity` tokens, refilled evenly in `period` seconds. Who takes one that is not there yet is told how long to wait for it."""
+    """A bucket of `capacity` tokens that is refilled evenly in `period` seconds."""
 
     capacity: int = REQUESTS
     period: float = MINUTE
@@ -128,8 +129,8 @@ class TokenBucket:
         self._tokens = float(self.capacity)
         self._at = self.clock()
 
-    def take(self) -> float:
-        """Take a token. Seconds until it is there: 0.0 when it is, more for each who waits already."""
+    def acquire(self) -> float:
+        """Remove a token. Return the seconds until it is available, 0.0 if it is now."""
         now = self.clock()
         self._tokens = min(
             float(self.capacity),
@@ -140,19 +141,19 @@ class TokenBucket:
         return max(0.0, -self._tokens * self.period / self.capacity)
 
     def give_back(self) -> None:
-        """Undo a `take` whose request never went out."""
+        """Return the token of a request that was not sent."""
         self._tokens = min(float(self.capacity), self._tokens + 1)
 
 
 @dataclass(slots=True)
 class RateLimits:
-    """The bucket of each service, shared by everything in the program that asks it."""
+    """The buckets of the services, shared by the whole program."""
 
     make: Callable[[], TokenBucket] = TokenBucket
     _buckets: dict[str, TokenBucket] = field(default_factory=dict)
 
     def bucket(self, service: str) -> TokenBucket:
-        """The bucket of a service, by any name that is always the same."""
+        """Return the bucket of a service."""
         if service not in self._buckets:
             self._buckets[service] = self.make()
         return self._buckets[service]
@@ -160,18 +161,21 @@ class RateLimits:
 
 @dataclass(frozen=True, slots=True)
 class LimitedProvider(AroundProvider):
-    """A provider that is asked no more often than its bucket allows; a wait is shown as `Waiting` before the first attempt."""
+    """A rate-limited provider, which yields `Waiting` before it waits for its bucket."""
 
     bucket: TokenBucket
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """As the inner provider's, when it is its turn."""
-        seconds = self.bucket.take()
+        """Stream the inner provider's deltas when the bucket allows it."""
+        seconds = self.bucket.acquire()
         if seconds > 0:
             sent = False
             try:
-                message = f"At most {self.bucket.capacity} requests in {self.bucket.period:.0f} s go to {self.name}."
+                message = (
+                    f"At most {self.bucket.capacity} requests in {self.bucket.period:.0f} s are "
+                    f"sent to {self.name}."
+                )
                 yield Waiting(seconds, 1, 1, Problem("RATE_LIMIT_WAIT", message))
                 await self.sleep(seconds)
                 sent = True

@@ -1,13 +1,13 @@
-"""What a model can hold and what it costs, from the list that comes with litellm. The list is read as a file: nothing is imported.
+"""Context windows and prices of models, from the list in litellm, which is read without an import.
 
-Prices change and lists get old; a figure from here is an estimate until the service's bill comes.
+Prices change and lists get old: a figure from here is an estimate, not the service's bill.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,22 +19,30 @@ from obsidian_agent.providers.registry import OLLAMA_CONTEXT, SCRIPTED
 
 _LIST: Final = "model_prices_and_context_window_backup.json"
 _OWN: Final = frozenset({"ollama", "lm_studio", SCRIPTED})
-"""Models that cost nothing but electricity."""
+"""Vendors whose models are free."""
 AGENT_CONTEXT: Final = 200_000
-"""Tokens. Agents see to their own window; a conversation is not made shorter for them before this."""
+"""Tokens. Agents manage their own window; conversations are not shortened for them before this."""
 _PASSED_ON: Final = frozenset({"openrouter"})
-"""Services that charge what the model's maker charges."""
+"""Services that charge the same as the model's maker."""
+_FIELDS: Final = (
+    "max_input_tokens",
+    "max_output_tokens",
+    "input_cost_per_token",
+    "output_cost_per_token",
+    "cache_read_input_token_cost",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars a token. `cached`: of a prompt token that the service remembered."""
+    """US dollars per token. `cached` is the price of a cached prompt token."""
 
     prompt: float
     completion: float
     cached: float
 
     def of(self, usage: Usage) -> float:
+        """Return the price of a request."""
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
         return (
             fresh * self.prompt
@@ -43,13 +51,13 @@ class Price:
         )
 
     def estimate(self, prompt: int, completion: int) -> float:
-        """What a request may cost, at most, for the tokens that it is thought to take."""
+        """Return the highest price of a request with these estimated tokens."""
         return self.of(Usage(prompt, completion))
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A model's window in tokens and its price; None where nobody knows."""
+    """The window of a model in tokens, and its price; None if unknown."""
 
     window: int | None = None
     reply: int | None = None
@@ -61,7 +69,7 @@ NOTHING_KNOWN: Final = ModelFacts()
 
 
 def facts_of(spec: str) -> ModelFacts:
-    """What is known of `VENDOR/MODEL`. May block the first time (the list is 3 MB)."""
+    """Return the known facts of `VENDOR/MODEL`. May block the first time (the list is 3 MB)."""
     vendor, _, model = spec.strip().partition("/")
     vendor = vendor.lower()
     if vendor == "ollama":
@@ -70,21 +78,22 @@ def facts_of(spec: str) -> ModelFacts:
         return ModelFacts(AGENT_CONTEXT, None, None)
     if vendor in _OWN:
         return ModelFacts(None, None, FREE)
-    exact = next(
-        (row for name in _own_names(vendor, model) if (row := _models().get(name)) is not None),
-        None,
-    )
-    alike = exact or next(
-        (row for name in _other_names(model) if (row := _models().get(name)) is not None), None
-    )
-    if alike is None:
+    exact = _row(_own_names(vendor, model))
+    similar = exact or _row(_other_names(model))
+    if similar is None:
         return NOTHING_KNOWN
-    priced = exact if exact is not None else alike if vendor in _PASSED_ON else None
+    priced = exact
+    if exact is None and vendor in _PASSED_ON:
+        priced = similar
     return ModelFacts(
-        _whole(alike.get("max_input_tokens")),
-        _whole(alike.get("max_output_tokens")),
+        _positive_int(similar.get("max_input_tokens")),
+        _positive_int(similar.get("max_output_tokens")),
         _price(priced),
     )
+
+
+def _row(names: Iterable[str]) -> Mapping[str, Any] | None:
+    return next((row for name in names if (row := _models().get(name)) is not None), None)
 
 
 def _own_names(vendor: str, model: str) -> Iterator[str]:
@@ -94,7 +103,10 @@ def _own_names(vendor: str, model: str) -> Iterator[str]:
 
 
 def _other_names(model: str) -> Iterator[str]:
-    """The names under which the same model may be listed for its maker: `anthropic/claude-sonnet-4.5:beta` is `claude-sonnet-4-5`."""
+    """Yield the names under which the same model may be listed for its maker.
+
+    For instance, `anthropic/claude-sonnet-4.5:beta` is `claude-sonnet-4-5`.
+    """
     bare = model.rpartition("/")[2].partition(":")[0]
     for name in (model, bare, bare.replace(".", "-")):
         yield name
@@ -115,26 +127,17 @@ def _price(row: Mapping[str, Any] | None) -> Price | None:
     )
 
 
-def _whole(value: object) -> int | None:
+def _positive_int(value: object) -> int | None:
     return int(value) if isinstance(value, int | float) and value > 0 else None
-
-
-_FIELDS: Final = (
-    "max_input_tokens",
-    "max_output_tokens",
-    "input_cost_per_token",
-    "output_cost_per_token",
-    "cache_read_input_token_cost",
-)
 
 
 @lru_cache(maxsize=1)
 def _models() -> Mapping[str, Mapping[str, Any]]:
-    found = importlib.util.find_spec("litellm")
-    if found is None or found.origin is None:
+    litellm = importlib.util.find_spec("litellm")
+    if litellm is None or litellm.origin is None:
         return {}
     try:
-        document = json.loads(Path(found.origin).with_name(_LIST).read_bytes())
+        document = json.loads(Path(litellm.origin).with_name(_LIST).read_bytes())
     except (OSError, ValueError):
         return {}
     rows = document.items() if isinstance(document, dict) else ()

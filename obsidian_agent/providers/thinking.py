@@ -1,7 +1,7 @@
-"""Thinking that a model writes into its answer, between `<think>` and `</think>`, separated from the answer.
+"""Separation of thinking that a model writes into its answer, between `<think>` and `</think>`.
 
-Some services have a field for reasoning. Many models behind other services write it into the content, so the tags are read in whatever
-any provider streams.
+Some services have a field for reasoning. Many models behind other services write it into the
+content, so the tags are recognised in the text of every provider.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, Finished, TextChunk
 
 TAGS: Final[Mapping[str, str]] = {"<think>": "</think>", "<thinking>": "</thinking>"}
-"""Opening tags, which count at the beginning of a line outside fenced code, and their ends."""
+"""Closing tags by opening tags, which count at the start of a line outside fenced code."""
 _FENCES: Final = ("```", "~~~")
 _LINE_STARTS: Final = (*TAGS, *_FENCES)
 
@@ -25,7 +25,7 @@ async def thinking_apart(deltas: AsyncIterable[ChatDelta]) -> AsyncGenerator[Cha
     try:
         async for delta in deltas:
             if isinstance(delta, TextChunk) and not delta.thinking:
-                for chunk in splitter.take(delta.text):
+                for chunk in splitter.feed(delta.text):
                     yield chunk
                 continue
             if isinstance(delta, TextChunk):
@@ -42,7 +42,7 @@ async def thinking_apart(deltas: AsyncIterable[ChatDelta]) -> AsyncGenerator[Cha
 
 @dataclass(slots=True)
 class _Splitter:
-    """Splits streamed text into answer and thinking. A tag may be spread over any number of chunks."""
+    """A splitter of streamed text into answer and thinking. Chunks may split a tag."""
 
     _held: str = ""
     """Text that may be the beginning of a tag or a fence."""
@@ -50,15 +50,15 @@ class _Splitter:
     """The tag that ends the thinking; "" in the answer."""
     _at_line_start: bool = True
     _after_thinking: bool = False
-    """The white space between thinking and answer belongs to neither."""
+    """True while white space between thinking and answer is dropped."""
     _answered: bool = False
     _fence: str = ""
 
     def thought(self) -> None:
-        """Note thinking that the service sent apart."""
+        """Note thinking that the service sent separately."""
         self._after_thinking = self._after_thinking or not self._answered
 
-    def take(self, chunk: str) -> Iterator[TextChunk]:
+    def feed(self, chunk: str) -> Iterator[TextChunk]:
         """Yield the pieces that are certain by now."""
         text, self._held = self._held + chunk, ""
         while text:
@@ -91,12 +91,17 @@ class _Splitter:
             self._closing, self._at_line_start, self._after_thinking = "", True, True
             return thought, rest
         first = max(0, len(text) - len(self._closing) + 1)
-        cut = next(at for at in range(first, len(text) + 1) if self._closing.startswith(text[at:]))
-        self._held = text[cut:]
-        return text[:cut], ""
+        end_of_text = next(
+            at for at in range(first, len(text) + 1) if self._closing.startswith(text[at:])
+        )
+        self._held = text[end_of_text:]
+        return text[:end_of_text], ""
 
     def _line_start(self, text: str) -> str:
-        """Look for a tag or a fence. Return the text behind a tag, all of it without one, "" while neither is certain."""
+        """Look for a tag or a fence at the start of `text`.
+
+        Return the text after a tag, all of it if there is none, and "" while that is uncertain.
+        """
         line = text.lstrip(" \t")
         opening = next((tag for tag in TAGS if line.startswith(tag)), None)
         if opening is not None and not self._fence:

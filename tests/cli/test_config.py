@@ -142,7 +142,7 @@ def test_a_key_is_saved_from_standard_input_listed_by_source_and_forgotten(
 @pytest.mark.usefixtures("key_file")
 @pytest.mark.parametrize(("arguments", "typed", "told"), [
     (["save", "opneai"], "x\n", "Did you mean 'openai'?"),
-    (["save", "openai"], "\n", "That is no key."),
+    (["save", "openai"], "\n", "This is not a key."),
     (["save", "openai", SECRET], "", "not accepted on the command line"),
 ])  # fmt: skip
 def test_a_key_comes_from_nowhere_else(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.providers.http_guard import Merger
+from obsidian_agent.providers.event_merger import EventMerger
 
 
 def chunk(delta: dict[str, Any], **choice: Any) -> bytes:
@@ -51,7 +51,7 @@ def test_neighbours_become_one() -> None:
         + chunk({"content": "llo "})
         + chunk({"content": "Größe 📏"})
     )
-    merged = Merger().take(data)
+    merged = EventMerger().feed(data)
     assert len(events(merged)) == 1
     assert content(merged) == "Hello Größe 📏"
     assert json.loads(merged[6:])["choices"][0]["delta"]["role"] == "assistant"
@@ -86,7 +86,7 @@ def test_neighbours_become_one() -> None:
 )
 def test_everything_else_passes_as_it_is_and_in_its_place(between: bytes) -> None:
     one = chunk({"content": "a"})
-    merged = Merger().take(one + one + between + one + one)
+    merged = EventMerger().feed(one + one + between + one + one)
     assert events(merged)[1] == between
     assert [content(event) for event in (events(merged)[0], events(merged)[2])] == ["aa", "aa"]
 
@@ -103,7 +103,7 @@ def test_other_services_pieces() -> None:
         + anthropic("input_json_delta", "{")
         + anthropic("input_json_delta", "}")
     )
-    merged = events(Merger().take(data + more))
+    merged = events(EventMerger().feed(data + more))
     assert merged == [
         anthropic("thinking_delta", "ab"),
         anthropic("text_delta", "cd"),
@@ -117,20 +117,20 @@ def test_other_services_pieces() -> None:
 )
 def test_however_it_is_cut_nothing_is_lost(cuts: list[int], texts: list[str]) -> None:
     data = b"".join(chunk({"content": text}) for text in texts) + TOOL + END + DONE + b"data: {tail"
-    merger, out, start = Merger(), b"", 0
+    merger, out, start = EventMerger(), b"", 0
     for cut in cuts:
-        out += merger.take(data[start : start + cut])
+        out += merger.feed(data[start : start + cut])
         start += cut
-    out += merger.take(data[start:]) + merger.end()
+    out += merger.feed(data[start:]) + merger.end()
     assert content(out.removesuffix(b"data: {tail")) == "".join(texts)
     assert out.endswith(TOOL + END + DONE + b"data: {tail")
 
 
 def test_a_line_without_an_end_is_looked_at_once() -> None:
-    merger, piece = Merger(), b"x" * 65_536
+    merger, piece = EventMerger(), b"x" * 65_536
     began = time.process_time()
     for _ in range(128):
-        assert merger.take(piece) == b""
+        assert merger.feed(piece) == b""
     assert time.process_time() - began < 2.0, (
         "it took six seconds when all of it was looked at again for every piece"
     )

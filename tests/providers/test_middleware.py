@@ -224,11 +224,11 @@ class Service:
 def test_ten_at_once_then_one_every_six_seconds() -> None:
     clock = Clock()
     bucket = TokenBucket(clock=clock)
-    assert [bucket.take() for _ in range(12)] == [0.0] * 10 + [6.0, 12.0]
+    assert [bucket.acquire() for _ in range(12)] == [0.0] * 10 + [6.0, 12.0]
     clock.now += 12
-    assert bucket.take() == pytest.approx(6.0)
+    assert bucket.acquire() == pytest.approx(6.0)
     clock.now += 1000
-    assert [bucket.take() for _ in range(11)] == [0.0] * 10 + [6.0]
+    assert [bucket.acquire() for _ in range(11)] == [0.0] * 10 + [6.0]
 
 
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=200))
@@ -239,7 +239,7 @@ def test_no_minute_has_more_than_twenty_and_none_in_the_long_run(pauses: list[fl
     sent = []
     for pause in pauses:
         clock.now += pause
-        sent.append(clock.now + bucket.take())
+        sent.append(clock.now + bucket.acquire())
     assert sent == sorted(sent)
     for start in sent:
         assert sum(start <= at < start + 60 for at in sent) <= 20
@@ -257,7 +257,7 @@ async def test_a_wait_is_shown_and_waited_for() -> None:
     waiting, *rest = [delta async for delta in provider.stream(REQUEST)]
     assert isinstance(waiting, Waiting)
     assert (waiting.seconds, waiting.attempt, waiting.attempts) == (30.0, 1, 1)
-    assert "At most 2 requests in 60 s go to service" in waiting.problem.message
+    assert "At most 2 requests in 60 s are sent to service" in waiting.problem.message
     assert rest == [TextChunk("ok"), Finished("stop")]
     assert clock.slept == [30.0]
 
@@ -281,7 +281,7 @@ async def test_retries_are_counted_and_a_wait_is_no_answer() -> None:
 async def test_who_gives_up_waiting_gives_the_token_back() -> None:
     clock, service = Clock(), Service()
     bucket = TokenBucket(1, 60.0, clock)
-    bucket.take()
+    bucket.acquire()
 
     async def forever(seconds: float) -> None:
         await asyncio.Event().wait()
@@ -296,7 +296,7 @@ async def test_who_gives_up_waiting_gives_the_token_back() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await task
     assert service.asked == 0
-    assert bucket.take() == 60.0, "nobody else is waiting"
+    assert bucket.acquire() == 60.0, "nobody else is waiting"
 
 
 def test_each_service_has_one_bucket() -> None:
