@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -289,14 +290,7 @@ class SharedVault:
     def _view(self) -> SharedView:
         inner = self.vault.view()
         gate = Gate(self.rules, Grants(), False, self.vault.resolve)
-        folders = {ROOT.text}
-        for entry in inner.walk(ROOT):
-            if entry.kind == "file" and gate.allowed(entry.path, Level.TEXT):
-                ancestor = entry.path.parent
-                while ancestor.text not in folders:
-                    folders.add(ancestor.text)
-                    ancestor = ancestor.parent
-        return SharedView(inner, _not_shared(gate, frozenset(folders)), self.vault.resolve)
+        return SharedView(inner, _Unshared(inner, gate), self.vault.resolve)
 
 
 class SharedView(FilteredView):
@@ -335,5 +329,26 @@ def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
     return completed
 
 
-def _not_shared(gate: Gate, folders: frozenset[str]) -> Callable[[VaultPath], bool]:
-    return lambda path: path.text not in folders and gate.allowed(path, Level.TEXT) is None
+class _Unshared:
+    """Decides by path what is not shared. A folder is shared if a file in it is.
+
+    The vault is walked only when a path is asked for that no rule shares by itself.
+    """
+
+    def __init__(self, view: VaultView, gate: Gate) -> None:
+        self._view = view
+        self._gate = gate
+
+    def __call__(self, path: VaultPath) -> bool:
+        return self._gate.allowed(path, Level.TEXT) is None and path.text not in self._folders
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        folders = {ROOT.text}
+        for entry in self._view.walk(ROOT):
+            if entry.kind == "file" and self._gate.allowed(entry.path, Level.TEXT):
+                ancestor = entry.path.parent
+                while ancestor.text not in folders:
+                    folders.add(ancestor.text)
+                    ancestor = ancestor.parent
+        return frozenset(folders)

@@ -47,9 +47,13 @@ class FilteredView(VaultView):
             hidden = self._hidden[path.text] = (
                 self.is_denied(path)
                 or self._leads_to_hidden(path)
-                or path.text in self._emptied_folders
+                or (self._is_folder(path) and path.text in self._emptied_folders)
             )
         return hidden
+
+    def _is_folder(self, path: VaultPath) -> bool:
+        entry = self.inner.locate(path)
+        return entry is not None and entry.kind == "folder"
 
     @cached_property
     def _emptied_folders(self) -> frozenset[str]:
