@@ -23,6 +23,10 @@ FOLDER = Path(__file__).parent / "snapshots"
 UPDATE = "UPDATE_SNAPSHOTS" in os.environ
 """Set it to write the files anew; then read what has changed."""
 
+TRIES = 12
+BETWEEN_TRIES = 0.3
+"""Seconds."""
+
 READABLE = 4.5
 """Contrast that text needs (WCAG 2.2, AA)."""
 
@@ -56,6 +60,11 @@ async def picture(app: Driver) -> str:
     for theme in (LIGHT, DARK):
         app.app.theme = theme
         await app.settle()
+        for (
+            screen
+        ) in app.app.screen_stack:  # what a dialog dims is as it was when the dialog was drawn last
+            screen.refresh()
+            await app.settle()
         seen[theme] = cells(app)
         names[theme] = _names(app)
         hidden = list(unreadable(app))
@@ -101,18 +110,17 @@ def unreadable(app: Driver) -> Iterator[str]:
 async def looks(name: str, app: Driver) -> None:
     """Compare the screen on top with the file of its picture at this size; with `UPDATE_SNAPSHOTS` write it.
 
-    A screen that is drawn in several steps is looked at again; one that stays wrong fails after some seconds.
+    A screen that is drawn in several steps is read again; one that stays wrong fails after some seconds.
     """
     width, height = app.app.size
     file = FOLDER / f"{name}-{width}x{height}.txt"
-    for left in reversed(range(1 if UPDATE else 12)):
-        await app.settle()
-        app.app.clear_notifications()
+    if UPDATE:
+        file.write_text(await _stable_picture(app), encoding="utf-8")
+        return
+    before = file.read_text(encoding="utf-8").splitlines()
+    for left in reversed(range(TRIES)):
         try:
-            found = await picture(app)
-            if UPDATE:
-                file.write_text(found, encoding="utf-8")
-            before, now = file.read_text(encoding="utf-8").splitlines(), found.splitlines()
+            now = (await _settled_picture(app)).splitlines()
             assert now == before, "\n".join(
                 unified_diff(before, now, file.name, "the screen", lineterm="", n=1)
             )
@@ -120,7 +128,30 @@ async def looks(name: str, app: Driver) -> None:
         except AssertionError:
             if not left:
                 raise
-            await app.pilot.pause(0.3)
+            await app.pilot.pause(BETWEEN_TRIES)
+
+
+async def _settled_picture(app: Driver) -> str:
+    await app.settle()
+    app.app.clear_notifications()
+    return await picture(app)
+
+
+async def _stable_picture(app: Driver) -> str:
+    """Return the first picture that is the same when it is taken a second time."""
+    last = ""
+    for left in reversed(range(TRIES)):
+        try:
+            current = await _settled_picture(app)
+        except AssertionError:
+            if not left:
+                raise
+            current = ""
+        if current and current == last:
+            return current
+        last = current
+        await app.pilot.pause(BETWEEN_TRIES)
+    raise AssertionError("the screen keeps changing")
 
 
 def _names(app: Driver) -> dict[str, str]:

@@ -442,7 +442,7 @@ async def test_a_first_start_offers_the_model_that_runs_here_once_and_writes_the
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
         await app.on_top(FirstStart)
-        assert "Ollama with qwen3:4b runs here. Use it?" in app.screen()
+        assert "Ollama runs on this computer with qwen3:4b. Use it?" in app.screen()
         assert not file.exists()
         await app.press("1")
         await app.settle()

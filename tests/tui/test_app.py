@@ -610,7 +610,10 @@ async def test_a_retry_of_planning_is_said() -> None:
     )
     async with driving(session) as app:
         await app.send("Hi")
-        assert "in the form that this program can run. Asking again (2 of 3)." in app.transcript()
+        assert (
+            "in the form that this program can run. Asking the model again (2 of 3)."
+            in app.transcript()
+        )
 
 
 async def test_an_error_of_the_core_is_said_calmly() -> None:
@@ -890,7 +893,7 @@ async def test_looking_around_is_told_and_what_was_sent_is_counted() -> None:
             "Sent 1 of 2 to some/model.",
             "There is no B.md.",
             "The context was shortened.",
-            "8 rounds",
+            "used tools 8 times without an answer",
         ):
             assert words in told
         assert "no end" not in told

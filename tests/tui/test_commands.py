@@ -149,7 +149,7 @@ async def _settings(driver: Driver, file: Path) -> None:
     assert "allow_deletes" not in content(file)
     await pilot.press("escape")
     await driver.send("/set temperature 0.5")
-    assert "temperature is 0.5 now." in driver.transcript()
+    assert "temperature is now 0.5." in driver.transcript()
     assert "temperature = 0.5" in content(file)
     await driver.send("/set nonsense 1")
     assert "There is no setting 'nonsense'" in driver.transcript()
@@ -233,7 +233,7 @@ async def test_what_did_not_come_out_can_be_repaired(
                 driver.prompt.text = text
                 await pilot.press("enter")
                 await driver.settle()
-                assert hint in driver.screen()
+                assert hint in driver.hint()
             await driver.planned("Make a note about the beans")
             driver.wait_out_grace()
             await driver.press("a")

@@ -51,7 +51,7 @@ async def test_a_moved_vault_is_asked_about_and_takes_its_history_along(base: Pa
         assert str(base / "Vault")[:30] in driver.screen()
         await driver.press("y")
         await driver.settle()
-        assert "The history of this vault is here now." in driver.screen()
+        assert "The history of this vault was moved to its new path." in driver.transcript()
         await driver.press("f3")
         await driver.settle()
         assert "Make two.md" in driver.screen()

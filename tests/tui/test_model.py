@@ -73,7 +73,7 @@ async def open_source(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     await driver.pilot.press("o")
-    await driver.until(lambda: "no desktop here" in driver.screen())
+    await driver.until(lambda: "There is no desktop" in driver.screen())
     driver.prompt.focus()
 
 

@@ -218,5 +218,5 @@ async def test_every_list_of_files_opens_them_in_obsidian(
         driver.wait_out_grace()
         await driver.press("o")
         await driver.until(
-            lambda: any("no desktop here" in told.message for told in driver.app._notifications)
+            lambda: any("There is no desktop" in told.message for told in driver.app._notifications)
         )

@@ -110,7 +110,7 @@ async def _find_rename_delete(driver: Driver) -> None:
     await pilot.press("f4")
     await titled(driver, "3 conversations")
     await pilot.press("slash", *"garden rest slow")
-    await titled(driver, "No conversation holds")
+    await titled(driver, "No matching conversations")
     for _ in "garden ":
         await pilot.press("home", "delete")
     await titled(driver, "1 conversation")

@@ -84,11 +84,10 @@ class Router:
             case PlanningRetry():
                 chat.transcript.end_stream(keep=False)
                 self._answer = StreamedAnswer()
-                why = event.problems[0].sentence if event.problems else "It has no plan."
+                why = event.problems[0].sentence if event.problems else "The answer has no plan."
                 chat.transcript.add_entry(
                     "note",
-                    f"The answer is not a valid plan. {why} "
-                    f"Asking the model again ({event.attempt} of {event.attempts}).",
+                    f"{why} Asking the model again ({event.attempt} of {event.attempts}).",
                 )
             case Answer():
                 chat.transcript.end_stream(event.text)

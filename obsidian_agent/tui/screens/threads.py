@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 TYPING_PAUSE = 0.15
 
+NO_THREADS = " No conversations yet."
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadChoice:
@@ -96,7 +98,7 @@ class Threads(Modal[ThreadChoice]):
     def body(self) -> ComposeResult:
         yield LineEntry(self._query, placeholder="Search titles and messages", compact=False)
         yield Static("", id="found", markup=False)
-        yield ThreadList(empty=" No conversations yet.")
+        yield ThreadList(empty=NO_THREADS)
 
     def on_mount(self) -> None:
         self.query_one(ThreadList).focus()
@@ -116,12 +118,10 @@ class Threads(Modal[ThreadChoice]):
             return
         self._query = query
         cursor = next((index for index, row in enumerate(rows) if row.thread.id == selected), 0)
-        self.query_one(ThreadList).set_rows(rows, cursor)
-        summary = ""
-        if rows:
-            summary = terminal_text.counted(len(rows), "conversation")
-        elif query.strip():
-            summary = "No matching conversations."
+        listing = self.query_one(ThreadList)
+        listing.empty = " No matching conversations." if query.strip() else NO_THREADS
+        listing.set_rows(rows, cursor)
+        summary = terminal_text.counted(len(rows), "conversation") if rows else ""
         self.query_one("#found", Static).update(Content(summary))
 
     def _row(self, thread: ThreadSummary, match: str = "") -> ThreadRow:
