@@ -109,6 +109,7 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
             assert "Water the beans." in driver.screen(), "the lines that would be sent"
             await pilot.press("a")
             await driver.until(lambda: driver.stage == "plan" and driver.plan.complete)
+            await driver.settle()
             assert "Here is a plan." in driver.transcript()
             assert not (vault / "Beans.md").exists()
             driver.wait_out_grace()
