@@ -72,14 +72,14 @@ def _use(options: argparse.Namespace, out: Output) -> Exit:
 def _print(local: LocalModels, out: Output) -> Exit:
     if out.as_json:
         models = [
-            {"name": name, "service": service.place.vendor, "url": service.place.url}
+            {"name": name, "service": service.location.vendor, "url": service.location.url}
             for service in local.services
             for name in service.models
         ]
         out.document({"found": models, "using": local.using})
     for service in local.services:
         suffix = "" if service.models else ": no model yet"
-        out.line(f"{service.place.title} at {service.place.url}{suffix}")
+        out.line(f"{service.location.title} at {service.location.url}{suffix}")
         for name in service.models:
             out.line(f"  {name}{'  (in use)' if service.spec(name) == local.using else ''}")
     if not local.services:

@@ -22,6 +22,7 @@ LONGEST_GOODBYE: Final = 1.0
 
 Item = TypeVar("Item")
 
+FinishReason = Literal["stop", "length", "error"]
 Role = Literal["system", "user", "assistant", "tool"]
 
 
@@ -110,9 +111,6 @@ class Usage:
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
-
-
-FinishReason = Literal["stop", "length", "error"]
 
 
 @dataclass(frozen=True, slots=True)

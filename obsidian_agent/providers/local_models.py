@@ -1,6 +1,6 @@
-"""Discovery of model services on this machine, and choosing one of their models for the settings.
+"""Discovery of model services on this machine, and the choice of one of their models.
 
-The usual ports of Ollama, LM Studio, llama.cpp's server and Jan are asked, and addresses from the
+The usual ports of Ollama, LM Studio, llama.cpp's server and Jan are probed, and addresses from the
 settings if they are loopback addresses. No proxy, redirect or name lookup is used. Nothing is
 started or downloaded.
 """
@@ -28,14 +28,17 @@ from obsidian_agent.providers.registry import (
 )
 
 PATIENCE: Final = 0.3
-"""Seconds that all of them together have for their answers."""
+"""Seconds in which all services must answer."""
 _NO_CHAT: Final = ("embed", "rerank", "whisper", "bge-", "minilm")
-"""In names of models that answer nothing."""
+"""Parts of the names of models that cannot chat."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a service may listen. `vendor` is the provider that models there are asked through, `title` how people call the program."""
+class ServiceLocation:
+    """An address at which a service may listen.
+
+    `vendor` is the provider for its models, `title` the name of the program.
+    """
 
     vendor: str
     title: str
@@ -44,18 +47,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LocalService:
-    """A service that answered, and the models it has, as it names them."""
+    """A service that answered, and the names of its models."""
 
-    place: Place
+    location: ServiceLocation
     models: tuple[str, ...]
 
     def spec(self, model: str) -> str:
-        """A model of it as the setting `model` has it."""
-        return f"{self.place.vendor}/{model}"
+        """Return a model of it as a value of the setting `model`."""
+        return f"{self.location.vendor}/{model}"
 
     @property
     def suggestion(self) -> str | None:
-        """The first of its models that can hold a conversation, by its name."""
+        """The first of its models that can chat, judged by its name."""
         return next(
             (name for name in self.models if not any(sign in name.lower() for sign in _NO_CHAT)),
             None,
@@ -63,34 +66,42 @@ class LocalService:
 
 
 USUAL: Final = (
-    Place("ollama", "Ollama", "http://127.0.0.1:11434"),
-    Place("lm_studio", "LM Studio", "http://127.0.0.1:1234/v1"),
-    Place("custom", "llama.cpp", "http://127.0.0.1:8080/v1"),
-    Place("custom", "Jan", "http://127.0.0.1:1337/v1"),
+    ServiceLocation("ollama", "Ollama", "http://127.0.0.1:11434"),
+    ServiceLocation("lm_studio", "LM Studio", "http://127.0.0.1:1234/v1"),
+    ServiceLocation("custom", "llama.cpp", "http://127.0.0.1:8080/v1"),
+    ServiceLocation("custom", "Jan", "http://127.0.0.1:1337/v1"),
 )
 
 
-def places(model: str | None = None, base_url: str | None = None) -> tuple[Place, ...]:
-    """Where to look: the usual ports, Ollama's where OLLAMA_HOST says, and the address of the settings' model if it is on this machine."""
-    found = list(USUAL)
+def locations(model: str | None = None, base_url: str | None = None) -> tuple[ServiceLocation, ...]:
+    """Return the locations to probe.
+
+    These are the usual ports, for Ollama the port of OLLAMA_HOST, and the address of the model in
+    the settings if it is on this machine.
+    """
+    addresses = list(USUAL)
     host = os.environ.get("OLLAMA_HOST", "").strip()
     port = _port(host if "://" in host else f"http://{host}") if host else None
     if port is not None:
-        found[0] = Place("ollama", "Ollama", f"http://127.0.0.1:{port}")
+        addresses[0] = ServiceLocation("ollama", "Ollama", f"http://127.0.0.1:{port}")
     vendor = (model or "").partition("/")[0].lower()
     if (
         vendor
         and base_url
         and is_loopback(base_url)
-        and all(base_url.rstrip("/") != place.url for place in found)
+        and all(base_url.rstrip("/") != location.url for location in addresses)
     ):
         with contextlib.suppress(ConfigError):
-            found.insert(0, Place(vendor, find_vendor(vendor).title, base_url.rstrip("/")))
-    return tuple(found)
+            title = find_vendor(vendor).title
+            addresses.insert(0, ServiceLocation(vendor, title, base_url.rstrip("/")))
+    return tuple(addresses)
 
 
 def _port(address: str) -> int | None:
-    """The port of an address on this machine (a server may be told to listen everywhere); None for any other."""
+    """Return the port of an address on this machine, or None for other addresses.
+
+    A server may listen on all addresses.
+    """
     try:
         parts = urlsplit(address)
         everywhere = parts.hostname in ("0.0.0.0", "::")  # noqa: S104  read, not listened on
@@ -99,40 +110,49 @@ def _port(address: str) -> int | None:
         return None
 
 
-async def find_services(where: Sequence[Place] = USUAL) -> tuple[LocalService, ...]:
-    """The services that answer, in the order of `where`. Takes `PATIENCE` at most, besides what loading the client takes the first time."""
-    return await value_in_own_loop(lambda: _asked(where))
+async def find_services(where: Sequence[ServiceLocation] = USUAL) -> tuple[LocalService, ...]:
+    """Return the services that answer, in the order of `where`.
+
+    Takes at most `PATIENCE`, and longer the first time, when the client is loaded.
+    """
+    return await value_in_own_loop(lambda: _probe(where))
 
 
-async def _asked(where: Iterable[Place]) -> tuple[LocalService, ...]:
+async def _probe(where: Iterable[ServiceLocation]) -> tuple[LocalService, ...]:
     from obsidian_agent.providers import http_guard
 
     http_guard.prepare()
-    found = await asyncio.gather(*(_service(place) for place in where if is_loopback(place.url)))
-    return tuple(service for service in found if service is not None)
-
-
-async def _service(place: Place) -> LocalService | None:
-    """What answers there. Without a key: one that stands in the environment is nothing for whoever happens to listen on a port."""
-    endpoint, _ = endpoint_of(
-        find_vendor(place.vendor), "", base_url=place.url, find_key=lambda vendor: None
+    services = await asyncio.gather(
+        *(_service(location) for location in where if is_loopback(location.url))
     )
-    found = await list_models(endpoint, None, PATIENCE)
-    return LocalService(place, found) if isinstance(found, tuple) else None
+    return tuple(service for service in services if service is not None)
+
+
+async def _service(location: ServiceLocation) -> LocalService | None:
+    """Return the service at a location. No key is sent: any program may listen on the port."""
+    endpoint, _ = endpoint_of(
+        find_vendor(location.vendor), "", base_url=location.url, find_key=lambda vendor: None
+    )
+    models = await list_models(endpoint, None, PATIENCE)
+    return LocalService(location, models) if isinstance(models, tuple) else None
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModels:
-    """The services that run on this machine, and the model of the settings (None: the menu alone)."""
+    """The services on this machine, and the model in the settings (None: only the menu)."""
 
     services: tuple[LocalService, ...]
     using: str | None
 
     @property
     def offer(self) -> Offer | None:
-        """The model to suggest to somebody who has not chosen yet; None when nothing that answers runs here."""
+        """The model to suggest on the first start; None if no service has one."""
         return next(
-            (Offer(each, each.suggestion) for each in self.services if each.suggestion is not None),
+            (
+                Offer(service, service.suggestion)
+                for service in self.services
+                if service.suggestion is not None
+            ),
             None,
         )
 
@@ -146,71 +166,70 @@ class Offer:
 
     @property
     def title(self) -> str:
-        """The program that has it, as people call it."""
-        return self.service.place.title
+        """The name of the program."""
+        return self.service.location.title
 
     @property
     def spec(self) -> str:
+        """The value of the setting `model`."""
         return self.service.spec(self.model)
 
 
 async def look_around(settings: LiveSettings) -> LocalModels:
-    """What runs here now. Takes a third of a second, and more the first time; blocks no loop."""
-    return LocalModels(
-        await find_services(places(settings.model, settings.current.base_url)), settings.model
-    )
+    """Return the services that run now. Takes a third of a second, and more the first time."""
+    services = await find_services(locations(settings.model, settings.current.base_url))
+    return LocalModels(services, settings.model)
 
 
 async def first_offer(settings: LiveSettings) -> LocalModels | None:
-    """For a first start: what runs here, or None when somebody has chosen already, a model or none. As `look_around` otherwise."""
+    """Return the services as `look_around` does, or None if the user has already chosen a model."""
     rows = await asyncio.to_thread(settings.rows)
     chosen = next(row.source for row in rows if row.name == "model") != "default"
     return None if chosen else await look_around(settings)
 
 
-def use(settings: LiveSettings, name: str, found: Sequence[LocalService]) -> tuple[str, ...]:
-    """Choose a model for all conversations; answers what the person should know besides. May block.
+def use(settings: LiveSettings, name: str, services: Sequence[LocalService]) -> tuple[str, ...]:
+    """Choose a model for all conversations. Return remarks for the user. May block.
 
-    `name`: as a service on this machine names it, `PROVIDER/NAME` for any other, or "none" for the menu alone. Raises `ConfigError`.
+    `name` is the name of a model on this machine, `PROVIDER/NAME` for any other, or "none" for the
+    menu alone. Raise `ConfigError`.
     """
-    wanted = name.strip()
-    here = [
+    name = name.strip()
+    matches = [
         (service, model)
-        for service in found
+        for service in services
         for model in service.models
-        if wanted in (model, service.spec(model))
+        if name in (model, service.spec(model))
     ]
-    specs = dict.fromkeys(service.spec(model) for service, model in here)
+    specs = dict.fromkeys(service.spec(model) for service, model in matches)
     if len(specs) > 1:
         raise ConfigError(
-            f"Several services here have {wanted}.",
+            f"Several services on this machine have {name}.",
             code="MODEL_AMBIGUOUS",
-            hint=f"Say which: {', '.join(specs)}.",
+            hint=f"Choose one: {', '.join(specs)}.",
         )
     before = settings.current
-    if wanted == NO_MODEL:
+    if name == NO_MODEL:
         settings.change({"model": NO_MODEL})
-    elif here:
-        service, model = here[0]
-        settings.change({"model": service.spec(model), "base_url": service.place.url})
+    elif matches:
+        service, model = matches[0]
+        settings.change({"model": service.spec(model), "base_url": service.location.url})
     else:
-        settings.change({"model": _elsewhere(wanted, found), "base_url": None})
+        settings.change({"model": _remote_model(name, services), "base_url": None})
     return _remarks(settings, before.base_url)
 
 
-def _elsewhere(wanted: str, found: Sequence[LocalService]) -> str:
-    """A model of a service that did not answer here. Raises `ConfigError` when it should have."""
-    vendor, _, model = wanted.partition("/")
-    names = [service.spec(each) for service in found for each in service.models]
-    listed = (
-        f"Here are: {', '.join(names)}."
-        if names
-        else "No service for models answers on this machine."
-    )
-    local = {place.vendor for place in USUAL}
+def _remote_model(name: str, services: Sequence[LocalService]) -> str:
+    """Return a model that is not on this machine. Raise `ConfigError` if it should be."""
+    vendor, _, model = name.partition("/")
+    specs = [service.spec(model) for service in services for model in service.models]
+    hint = "No model service answers on this machine."
+    if specs:
+        hint = f"Models on this machine: {', '.join(specs)}."
+    local = {location.vendor for location in USUAL}
     if not model or vendor in local or vendor == SCRIPTED:
         raise ConfigError(
-            f"There is no model {wanted} on this machine.", code="MODEL_NOT_FOUND", hint=listed
+            f"There is no model {name} on this machine.", code="MODEL_NOT_FOUND", hint=hint
         )
     return f"{find_vendor(vendor).name}/{model}"
 

@@ -1,8 +1,9 @@
-"""From a model's name on the command line or in the settings (`openai/gpt-5`, `ollama/qwen3`, `scripted/answers.jsonl`) to a `Provider`.
+"""The registry of model services: from names such as `openai/gpt-5` to a `Provider`.
 
-A row of `VENDORS` is all there is to a service; `custom:NAME` is one more like `custom`, under an address of the person's settings. Importing
-this module imports no client library. `ProviderManager` is where the program gets providers from: each is made once, and shared by everything that
-asks the same model. Which models a service has is asked of it, remembered for half a minute, and never asked twice within two seconds.
+A service is one row of `VENDORS`; `custom:NAME` is another one like `custom` at an address from the
+settings. Importing this module imports no client library. `ProviderManager` creates each provider
+once and shares it. The list of a service's models is cached for half a minute, and requested at
+most once in two seconds.
 """
 
 from __future__ import annotations
@@ -32,14 +33,28 @@ from obsidian_agent.providers.scripted import ScriptedProvider
 
 SCRIPTED = "scripted"
 OLLAMA_CONTEXT = 16_384
-"""Tokens. Ollama's own default is smaller than a prompt, which it cuts without a word."""
+"""Tokens. Ollama's own default is smaller than a prompt, which it truncates silently."""
 LOCAL_SILENCE: Final = 300.0
 """Seconds of silence for a model on this machine, which may have to be loaded first."""
+LIST_SECONDS: Final = 30.0
+"""Seconds for which a list of models is cached."""
+SHORTEST: Final = 2.0
+"""Minimal seconds between two requests for a list, also when the user refreshes it."""
+TIMEOUT: Final = 10.0
+"""Seconds in which a service must answer with its list of models."""
+MOST_MODELS: Final = 5_000
+"""Models that are read from a list."""
+
+Fetch = Callable[[Endpoint, SecretStr | None], Awaitable[tuple[str, ...]]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vendor:
-    """A service that models can be asked at. Keys are looked for under `key_variables`, in order. No `base_url`: the person gives one."""
+    """A model service.
+
+    Keys are read from the first of `key_variables` that is set. Without a `base_url` the user has
+    to set one.
+    """
 
     name: str
     title: str
@@ -54,79 +69,85 @@ class Vendor:
 
 VENDORS = (
     Vendor(
-        "openai",
-        "OpenAI",
-        "openai",
-        "https://api.openai.com/v1",
-        ("OPENAI_API_KEY",),
-        ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+        name="openai",
+        title="OpenAI",
+        dialect="openai",
+        base_url="https://api.openai.com/v1",
+        key_variables=("OPENAI_API_KEY",),
+        base_url_variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
     ),
     Vendor(
-        "anthropic",
-        "Anthropic",
-        "anthropic",
-        "https://api.anthropic.com",
-        ("ANTHROPIC_API_KEY",),
-        ("ANTHROPIC_BASE_URL",),
+        name="anthropic",
+        title="Anthropic",
+        dialect="anthropic",
+        base_url="https://api.anthropic.com",
+        key_variables=("ANTHROPIC_API_KEY",),
+        base_url_variables=("ANTHROPIC_BASE_URL",),
         json_mode=False,
     ),
     Vendor(
-        "gemini",
-        "Gemini",
-        "openai",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        name="gemini",
+        title="Gemini",
+        dialect="openai",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     ),
     Vendor(
-        "openrouter",
-        "OpenRouter",
-        "openai",
-        "https://openrouter.ai/api/v1",
-        ("OPENROUTER_API_KEY",),
+        name="openrouter",
+        title="OpenRouter",
+        dialect="openai",
+        base_url="https://openrouter.ai/api/v1",
+        key_variables=("OPENROUTER_API_KEY",),
     ),
-    Vendor("zenmux", "ZenMux", "openai", "https://zenmux.ai/api/v1", ("ZENMUX_API_KEY",)),
     Vendor(
-        "ollama",
-        "Ollama",
-        "ollama_chat",
-        "http://localhost:11434",
-        ("OLLAMA_API_KEY",),
-        ("OLLAMA_HOST",),
+        name="zenmux",
+        title="ZenMux",
+        dialect="openai",
+        base_url="https://zenmux.ai/api/v1",
+        key_variables=("ZENMUX_API_KEY",),
+    ),
+    Vendor(
+        name="ollama",
+        title="Ollama",
+        dialect="ollama_chat",
+        base_url="http://localhost:11434",
+        key_variables=("OLLAMA_API_KEY",),
+        base_url_variables=("OLLAMA_HOST",),
         needs_key=False,
         extra=(("num_ctx", OLLAMA_CONTEXT),),
     ),
     Vendor(
-        "lm_studio",
-        "LM Studio",
-        "openai",
-        "http://localhost:1234/v1",
-        ("LM_STUDIO_API_KEY",),
+        name="lm_studio",
+        title="LM Studio",
+        dialect="openai",
+        base_url="http://localhost:1234/v1",
+        key_variables=("LM_STUDIO_API_KEY",),
         needs_key=False,
     ),
     Vendor(
-        "custom",
-        "The model service",
-        "openai",
-        None,
-        ("OBSIDIAN_AGENT_API_KEY",),
-        ("OBSIDIAN_AGENT_BASE_URL",),
+        name="custom",
+        title="The model service",
+        dialect="openai",
+        base_url=None,
+        key_variables=("OBSIDIAN_AGENT_API_KEY",),
+        base_url_variables=("OBSIDIAN_AGENT_BASE_URL",),
         needs_key=False,
     ),
 )
 
 KeyFinder = Callable[[Vendor], SecretStr | None]
-"""Where keys come from: the environment alone, or also the keyring or a file (`keys.KeyStore.find`)."""
+"""A source of keys: only the environment, or `keys.KeyStore.find`."""
 
 
 def environment_key(vendor: Vendor) -> SecretStr | None:
-    found = next(
-        (key for name in vendor.key_variables if (key := os.environ.get(name, "").strip())), None
-    )
-    return SecretStr(found) if found is not None else None
+    """Return the key of a service from the environment, or None."""
+    keys = (os.environ.get(name, "").strip() for name in vendor.key_variables)
+    key = next(filter(None, keys), None)
+    return SecretStr(key) if key is not None else None
 
 
 def find_vendor(name: str) -> Vendor:
-    """The vendor called `name`. Raises `ConfigError`."""
+    """Return the vendor called `name`. Raise `ConfigError` if there is none."""
     name = name.lower()
     for vendor in VENDORS:
         if vendor.name == name:
@@ -145,12 +166,18 @@ def find_vendor(name: str) -> Vendor:
             base_url_variables=variables[1:],
         )
     known = ", ".join([vendor.name for vendor in VENDORS] + [SCRIPTED])
-    hint = f"Known are: {known}. For another OpenAI-compatible service use custom:NAME/MODEL, with its address in the setting services."
+    hint = (
+        f"Providers: {known}. For another OpenAI-compatible service use custom:NAME/MODEL, with "
+        "its address in the setting services."
+    )
     raise ConfigError(f"There is no provider {name!r}.", hint=hint)
 
 
 def known_vendors(addresses: Iterable[str] = ()) -> tuple[Vendor, ...]:
-    """Every service, with those of the person's own that have an address. Raises `ConfigError` for an address of none."""
+    """Return all services, including those with an address in the settings.
+
+    Raise `ConfigError` if the name of an address is invalid.
+    """
     return tuple(
         {vendor.name: vendor for vendor in (*VENDORS, *map(find_vendor, addresses))}.values()
     )
@@ -164,11 +191,15 @@ def open_provider(
     limits: RateLimits | None = None,
     streaming: bool = True,
 ) -> Provider:
-    """The provider that `spec` (`VENDOR/MODEL` or `scripted/FILE`) names; it asks again after passing failures. Not `streaming`: for whole answers.
+    """Return the provider that `spec` (`VENDOR/MODEL` or `scripted/FILE`) names.
 
-    A service that is not on this machine is asked no more often than its bucket in `limits` allows; None: a bucket of its own.
-    Nothing is imported or sent before its first request, and a missing key is reported there (`API_KEY_MISSING`).
-    Raises `ConfigError` for a bad name, an address that is neither https nor on this machine, and an unreadable script.
+    It repeats requests after temporary failures. A service that is not on this machine is
+    rate-limited by its bucket in `limits` (None: a bucket of its own). Without `streaming` answers
+    are requested in one piece. Nothing is imported or sent before the first request, which also
+    reports a missing key (`API_KEY_MISSING`).
+
+    Raise `ConfigError` for an invalid name, an address that is neither https nor on this machine,
+    or an unreadable script.
     """
     name, _, model = spec.strip().partition("/")
     if not model:
@@ -184,11 +215,8 @@ def open_provider(
     service = endpoint.service
     if service.local:
         return RetryingProvider(provider, silence=LOCAL_SILENCE)
-    return RetryingProvider(
-        LimitedProvider(
-            provider, (limits or RateLimits()).bucket(f"{vendor.name} {service.address}")
-        )
-    )
+    bucket = (limits or RateLimits()).bucket(f"{vendor.name} {service.address}")
+    return RetryingProvider(LimitedProvider(provider, bucket))
 
 
 def endpoint_of(
@@ -198,21 +226,24 @@ def endpoint_of(
     base_url: str | None = None,
     find_key: KeyFinder = environment_key,
 ) -> tuple[Endpoint, SecretStr | None]:
-    """Where a vendor's model is asked, and with which key. Raises `ConfigError` for an address that must not be used."""
+    """Return the endpoint of a model and its key. Raise `ConfigError` for an unsafe address."""
     address = base_url or _from_environment(vendor) or vendor.base_url
     if address is None:
         raise ConfigError(
             f"{vendor.name}/{model} needs a base URL.",
-            hint=f"Give --base-url, or set {vendor.base_url_variables[0]} or services.",
+            hint=f"Use --base-url, or set {vendor.base_url_variables[0]} or services.",
         )
-    parts = _checked(address)
+    parts = _parse_address(address)
     local = _is_loopback(parts)
     key = find_key(vendor)
     service = Service(
         name=vendor.title,
         model=model,
         address=f"{parts.scheme}://{parts.netloc}",
-        key_hint=f"Set {' or '.join(vendor.key_variables)}, or save a key for {vendor.name} in the settings.",
+        key_hint=(
+            f"Set {' or '.join(vendor.key_variables)}, or save a key for {vendor.name} in the "
+            "settings."
+        ),
         local=local,
         secrets=(key.get_secret_value(),) if key is not None else (),
     )
@@ -230,21 +261,15 @@ def endpoint_of(
 
 
 def _from_environment(vendor: Vendor) -> str | None:
-    found = next(
-        (
-            value
-            for name in vendor.base_url_variables
-            if (value := os.environ.get(name, "").strip())
-        ),
-        None,
-    )
-    if found and "://" not in found:
-        return f"http://{found}"  # OLLAMA_HOST is host:port
-    return found
+    values = (os.environ.get(name, "").strip() for name in vendor.base_url_variables)
+    address = next(filter(None, values), None)
+    if address and "://" not in address:
+        return f"http://{address}"  # OLLAMA_HOST is host:port
+    return address
 
 
-def _checked(address: str) -> SplitResult:
-    """The address in parts, if keys and notes may go there."""
+def _parse_address(address: str) -> SplitResult:
+    """Split an address. Raise `ConfigError` if keys and notes must not be sent to it."""
     try:
         parts = urlsplit(address.strip())
         host, _ = parts.hostname, parts.port
@@ -257,16 +282,16 @@ def _checked(address: str) -> SplitResult:
             hint="Write it like https://host/v1.",
         )
     if parts.username or parts.password or parts.query or parts.fragment:
-        hint = "Leave out user, password, ? and #."
+        hint = "Remove user, password, ? and #."
         raise ConfigError(
-            f"The base URL for {host} carries more than an address.",
+            f"The base URL for {host} contains more than an address.",
             code="BASE_URL_REFUSED",
             hint=hint,
         )
     if parts.scheme == "http" and not _is_loopback(parts):
         hint = "Use https; http is for this machine only."
         raise ConfigError(
-            f"http://{host} would carry key and notes in the open.",
+            f"http://{host} would send key and notes without encryption.",
             code="BASE_URL_REFUSED",
             hint=hint,
         )
@@ -274,7 +299,7 @@ def _checked(address: str) -> SplitResult:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is on this machine, by what it says: no name is looked up."""
+    """Return True if an address is on this machine. No name is looked up."""
     try:
         return _is_loopback(urlsplit(address.strip()))
     except ValueError:
@@ -291,19 +316,8 @@ def _is_loopback(parts: SplitResult) -> bool:
         return False
 
 
-REMEMBERED: Final = 30.0
-"""Seconds that a list is good for."""
-SHORTEST: Final = 2.0
-"""Seconds between two questions to one service, also when the person wants a fresh list."""
-TIMEOUT: Final = 10.0
-MOST_MODELS: Final = 5_000
-"""Seconds that a service has for its list of models, and how many of it are kept."""
-
-Fetch = Callable[[Endpoint, SecretStr | None], Awaitable[tuple[str, ...]]]
-
-
 @dataclass(slots=True)
-class _Known:
+class _CachedList:
     at: float
     models: tuple[str, ...]
     failure: ProviderError | None = None
@@ -311,57 +325,60 @@ class _Known:
 
 @dataclass(slots=True)
 class Catalogue:
-    """The lists of models of all services."""
+    """The cached model lists of all services."""
 
     fetch: Fetch = lambda endpoint, key: fetch_models(endpoint, key)
     clock: Callable[[], float] = time.monotonic
-    _known: dict[str, _Known] = field(default_factory=dict)
-    _asking: dict[str, asyncio.Task[tuple[str, ...]]] = field(default_factory=dict)
+    _cached: dict[str, _CachedList] = field(default_factory=dict)
+    _requests: dict[str, asyncio.Task[tuple[str, ...]]] = field(default_factory=dict)
 
     async def models(
         self, endpoint: Endpoint, key: SecretStr | None, *, fresh: bool = False
     ) -> tuple[str, ...]:
-        """The names of a service's models, sorted. Raises `ProviderError`; that is remembered for two seconds too."""
+        """Return the names of a service's models, sorted.
+
+        Raise `ProviderError`, which is cached for two seconds too.
+        """
         name = endpoint.base_url
-        known = self._known.get(name)
-        age = self.clock() - known.at if known is not None else REMEMBERED
-        if known is not None and age < (
-            SHORTEST if fresh or known.failure is not None else REMEMBERED
-        ):
-            if known.failure is not None:
-                raise known.failure
-            return known.models
-        task = self._asking.get(name)
+        cached = self._cached.get(name)
+        if cached is not None:
+            is_short = fresh or cached.failure is not None
+            if self.clock() - cached.at < (SHORTEST if is_short else LIST_SECONDS):
+                if cached.failure is not None:
+                    raise cached.failure
+                return cached.models
+        task = self._requests.get(name)
         if task is None:
-            task = self._asking[name] = asyncio.ensure_future(self.fetch(endpoint, key))
+            task = self._requests[name] = asyncio.ensure_future(self.fetch(endpoint, key))
         try:
-            found = await asyncio.shield(task)
-            self._known[name] = _Known(self.clock(), found)
+            models = await asyncio.shield(task)
+            self._cached[name] = _CachedList(self.clock(), models)
         except ProviderError as error:
-            self._known[name] = _Known(self.clock(), (), error)
+            self._cached[name] = _CachedList(self.clock(), (), error)
             raise
         finally:
             if task.done():
-                self._asking.pop(name, None)
-        return found
+                self._requests.pop(name, None)
+        return models
 
 
 async def fetch_models(endpoint: Endpoint, key: SecretStr | None) -> tuple[str, ...]:
-    """Ask a service for its models. Raises `ProviderError`."""
+    """Request the models of a service. Raise `ProviderError`."""
     if endpoint.needs_key and key is None:
         raise errors.key_missing(endpoint.service)
-    found = await value_in_own_loop(lambda: list_models(endpoint, key, 2 * TIMEOUT))
-    if isinstance(found, ProviderError):
-        raise found
-    return found
+    models = await value_in_own_loop(lambda: list_models(endpoint, key, 2 * TIMEOUT))
+    if isinstance(models, ProviderError):
+        raise models
+    return models
 
 
 async def list_models(
     endpoint: Endpoint, key: SecretStr | None, seconds: float
 ) -> tuple[str, ...] | ProviderError:
-    """The names of a service's models, sorted, or why there are none: as a value, since what hangs on to an exception would hold headers.
+    """Return the names of a service's models, sorted, or the error.
 
-    Imports httpx, and works in the loop it is called in. `seconds` are for all of it.
+    The error is a value because the context of a raised exception could contain headers with keys.
+    Imports httpx and runs in the calling loop. `seconds` is the time for the whole request.
     """
     from obsidian_agent.providers.http_guard import GuardedClient
 
@@ -409,7 +426,7 @@ def _headers(endpoint: Endpoint, key: SecretStr | None) -> dict[str, str]:
 
 
 def _names(document: Any) -> Iterator[str]:
-    """The names in `{data: [{id}]}` or `{models: [{name}]}`."""
+    """Yield the names in `{data: [{id}]}` or `{models: [{name}]}`."""
     rows = document.get("data", document.get("models")) if isinstance(document, dict) else document
     for row in rows if isinstance(rows, list) else ():
         name = row.get("id") or row.get("name") if isinstance(row, dict) else row
@@ -419,55 +436,64 @@ def _names(document: Any) -> Iterator[str]:
 
 @dataclass(slots=True)
 class ProviderManager:
-    """Providers by `VENDOR/MODEL`. `addresses` are those of services, by their names, that are not the usual ones.
+    """The providers by `VENDOR/MODEL`.
 
-    Buckets of requests belong to services, so switching models back and forth asks a service no more often.
+    `addresses` are the addresses of services from the settings, by service name. Rate limits belong
+    to services, so that switching between models does not raise them.
     """
 
     addresses: Mapping[str, str] = field(default_factory=dict)
     find_key: KeyFinder = environment_key
     limits: RateLimits = field(default_factory=RateLimits)
     streaming: bool = True
-    """Off: services are asked for answers in one piece."""
+    """False: answers are requested in one piece."""
     wrap: Callable[[Provider], Provider] = lambda provider: provider
-    """What every provider is put into."""
+    """Wrapper of every provider."""
     open_agent: Callable[[str], Provider] | None = None
-    """Opens an agent that looks around by itself, `acp/NAME`. Raises `ConfigError`."""
+    """Opens another agent, `acp/NAME`. Raises `ConfigError`."""
     catalogue: Catalogue = field(default_factory=Catalogue)
-    _made: dict[str, Provider] = field(default_factory=dict)
+    _providers: dict[str, Provider] = field(default_factory=dict)
 
     def get(self, spec: str) -> Provider:
-        """The provider that a name stands for; the same one every time. Raises `ConfigError`."""
+        """Return the provider with a name, always the same one. Raise `ConfigError`."""
         spec = spec.strip()
-        if spec not in self._made:
+        if spec not in self._providers:
             vendor, _, model = spec.partition("/")
             if vendor.lower() == ACP and self.open_agent is not None:
-                self._made[spec] = self.wrap(self.open_agent(model))
-                return self._made[spec]
+                self._providers[spec] = self.wrap(self.open_agent(model))
+                return self._providers[spec]
             base_url = self.addresses.get(vendor.lower())
-            how: dict[str, Any] = {
-                "find_key": self.find_key,
-                "limits": self.limits,
-                "streaming": self.streaming,
-            }
-            self._made[spec] = self.wrap(open_provider(spec, base_url=base_url, **how))
-        return self._made[spec]
+            provider = open_provider(
+                spec,
+                base_url=base_url,
+                find_key=self.find_key,
+                limits=self.limits,
+                streaming=self.streaming,
+            )
+            self._providers[spec] = self.wrap(provider)
+        return self._providers[spec]
 
     def warm_up(self, spec: str) -> None:
-        """Prepare for the first request to a model, which takes seconds; nothing is sent. Blocks: call it in a thread that may be left."""
+        """Prepare for the first request to a model, without sending anything.
+
+        Blocks for seconds: call it in a thread that may be abandoned.
+        """
         if not spec.startswith((f"{SCRIPTED}/", f"{ACP}/")):
             warm_up()
 
     async def models(self, vendor: str, *, fresh: bool = False) -> tuple[str, ...]:
-        """The models of a service as `VENDOR/MODEL`, sorted. Raises `ConfigError` and `ProviderError`."""
-        found = find_vendor(vendor)
-        base_url = self.addresses.get(found.name)
+        """Return the models of a service as `VENDOR/MODEL`, sorted.
+
+        Raise `ConfigError` or `ProviderError`.
+        """
+        service = find_vendor(vendor)
+        base_url = self.addresses.get(service.name)
         endpoint, key = await asyncio.to_thread(
-            lambda: endpoint_of(found, "", base_url=base_url, find_key=self.find_key)
+            lambda: endpoint_of(service, "", base_url=base_url, find_key=self.find_key)
         )
         names = await self.catalogue.models(endpoint, key, fresh=fresh)
-        return tuple(f"{found.name}/{name}" for name in names)
+        return tuple(f"{service.name}/{name}" for name in names)
 
     def forget(self) -> None:
-        """Make every provider anew when it is asked for: after a key or an address has changed."""
-        self._made.clear()
+        """Drop all providers, because a key or an address has changed."""
+        self._providers.clear()

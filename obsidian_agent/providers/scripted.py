@@ -1,13 +1,17 @@
-"""A provider that plays answers from a file, one a request: for tests, demonstrations, and replaying what a model once said. No network.
+"""A provider that replays answers from a file, one per request, for tests and demonstrations.
 
-The file holds JSON lines (or one JSON list) of objects, each with exactly one of
+The file contains JSON lines, or one JSON list, of objects. Each has exactly one of
 
-- `text`: the answer; `plan`: the answer is this document; `chunks`: the answer in these pieces;
-- `calls`: a list of `{name, arguments, id?}`, calls of tools; `arguments` is an object, or the text to be sent in its place;
-- `error`: `{code, message, retryable?, retryAfter?}`, raised instead of an answer, or after what `text` or `chunks` beside it hold;
+- `text`: the answer;
+- `plan`: a document that is the answer;
+- `chunks`: the answer in pieces;
+- `calls`: tool calls as a list of `{name, arguments, id?}`; `arguments` is an object, or a text
+  that is sent instead;
+- `error`: `{code, message, retryable?, retryAfter?}`, raised instead of an answer.
 
-where `calls` may also stand beside `text`, `chunks` and `error`, and, as wanted, `thinking`, `finish` ("stop" or "length"), `usage`
-([prompt, completion, cached?]), `delayMs` (before each piece). Lines that are blank or begin with # are left out.
+`calls` and `error` may also follow `text` or `chunks`. Optional fields are `thinking`, `finish`
+("stop" or "length"), `usage` ([prompt, completion, cached?]) and `delayMs` (before each piece).
+Blank lines and lines that start with # are ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from obsidian_agent.providers.base import (
 )
 
 PIECE = 16
-"""Characters of a streamed piece."""
+"""Characters per streamed piece."""
 
 
 class _ScriptModel(BaseModel):
@@ -43,7 +47,7 @@ class _ScriptModel(BaseModel):
 
 
 class ScriptedError(_ScriptModel):
-    """A failure to be played."""
+    """A failure of a script."""
 
     code: str = "API_ERROR"
     message: str
@@ -59,11 +63,10 @@ class ScriptedCall(_ScriptModel):
     id: str | None = None
 
     def text(self) -> str:
-        return (
-            self.arguments
-            if isinstance(self.arguments, str)
-            else json.dumps(self.arguments, ensure_ascii=False)
-        )
+        """Return the arguments as text."""
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False)
 
 
 class ScriptedAnswer(_ScriptModel):
@@ -81,27 +84,26 @@ class ScriptedAnswer(_ScriptModel):
 
     @model_validator(mode="after")
     def _one_answer(self) -> ScriptedAnswer:
-        given = [name for name in ("text", "plan", "chunks") if getattr(self, name) is not None]
-        if len(given) > 1 or not (given or self.calls or self.error):
+        fields = [name for name in ("text", "plan", "chunks") if getattr(self, name) is not None]
+        if len(fields) > 1 or not (fields or self.calls or self.error):
             raise ValueError("give one of text, plan, chunks, calls or error")
         return self
 
     def pieces(self) -> list[str]:
+        """Return the pieces of the answer."""
         if self.chunks is not None:
             return self.chunks
-        text = (
-            json.dumps(self.plan, ensure_ascii=False, indent=2)
-            if self.plan is not None
-            else self.text or ""
-        )
-        return _cut(text)
+        if self.plan is not None:
+            return _split(json.dumps(self.plan, ensure_ascii=False, indent=2))
+        return _split(self.text or "")
 
 
 @dataclass(slots=True)
 class ScriptedProvider:
-    """A `Provider` over a list of answers. `requests` holds what was asked.
+    """A `Provider` over a list of answers, which records its `requests`.
 
-    It counts as a service somewhere else, so that what it is for (trying out what a model would do) has every question in it.
+    It counts as a remote service, so that tests and demonstrations include every question of
+    consent.
     """
 
     name: str
@@ -112,7 +114,7 @@ class ScriptedProvider:
 
     @classmethod
     def load(cls, path: Path) -> ScriptedProvider:
-        """The script in a file. Raises `ConfigError` naming file and line."""
+        """Load a script. Raise `ConfigError`, which names file and line."""
         try:
             text = path.expanduser().read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
@@ -123,7 +125,7 @@ class ScriptedProvider:
         return cls(f"scripted/{path}", _parse(text, path))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """The next answer. Raises `ProviderError` SCRIPT_EXHAUSTED when there is none."""
+        """Stream the next answer. Raise `ProviderError` (SCRIPT_EXHAUSTED) if there is none."""
         self.requests.append(request)
         number = len(self.requests)
         if number > len(self.answers):
@@ -133,13 +135,13 @@ class ScriptedProvider:
                 hint="Add an answer to the script.",
             )
         answer = self.answers[number - 1]
-        for thinking, pieces in ((True, _cut(answer.thinking)), (False, answer.pieces())):
+        for thinking, pieces in ((True, _split(answer.thinking)), (False, answer.pieces())):
             for piece in pieces:
                 await asyncio.sleep(answer.delay_ms / 1000)
                 yield TextChunk(piece, thinking=thinking)
         for at, call in enumerate(answer.calls):
             yield ToolCallChunk(at, "", call.id or f"call_{number}_{at}", call.name)
-            for piece in _cut(call.text()):
+            for piece in _split(call.text()):
                 await asyncio.sleep(answer.delay_ms / 1000)
                 yield ToolCallChunk(at, piece)
         if answer.error is not None:
@@ -153,7 +155,7 @@ class ScriptedProvider:
         yield Finished(answer.finish, Usage(*answer.usage) if answer.usage else None)
 
 
-def _cut(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
 
 
@@ -169,26 +171,26 @@ def _parse(text: str, path: Path) -> tuple[ScriptedAnswer, ...]:
             for number, line in enumerate(text.split("\n"), start=1)
         ]
         documents = [
-            (where, _decode(line, where))
-            for where, line in lines
+            (location, _decode(line, location))
+            for location, line in lines
             if line and not line.startswith("#")
         ]
-    return tuple(_answer(document, where) for where, document in documents)
+    return tuple(_answer(document, location) for location, document in documents)
 
 
-def _decode(text: str, where: str) -> Any:
+def _decode(text: str, location: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{where}: not JSON: {error}.") from error
+        raise ConfigError(f"{location}: not JSON: {error}.") from error
 
 
-def _answer(document: Any, where: str) -> ScriptedAnswer:
+def _answer(document: Any, location: str) -> ScriptedAnswer:
     try:
         return ScriptedAnswer.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         field_name = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
-            f"{where}: {f'{field_name}: ' if field_name else ''}{first['msg']}."
+            f"{location}: {f'{field_name}: ' if field_name else ''}{first['msg']}."
         ) from error

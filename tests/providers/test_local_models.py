@@ -13,16 +13,16 @@ from obsidian_agent.providers.local_models import (
     USUAL,
     LocalModels,
     LocalService,
-    Place,
+    ServiceLocation,
     find_services,
     first_offer,
-    places,
+    locations,
     use,
 )
 
 
-def ollama(server: LlmServer) -> Place:
-    return Place("ollama", "Ollama", server.url)
+def ollama(server: LlmServer) -> ServiceLocation:
+    return ServiceLocation("ollama", "Ollama", server.url)
 
 
 async def test_services_that_run_are_found_with_their_models() -> None:
@@ -33,11 +33,11 @@ async def test_services_that_run_are_found_with_their_models() -> None:
     ):
         where = (
             ollama(first),
-            Place("lm_studio", "LM Studio", "http://127.0.0.1:9/v1"),
-            Place("custom", "llama.cpp", second.openai_url),
+            ServiceLocation("lm_studio", "LM Studio", "http://127.0.0.1:9/v1"),
+            ServiceLocation("custom", "llama.cpp", second.openai_url),
         )
         found = await find_services(where)
-        assert [(service.place.title, service.models) for service in found] == [
+        assert [(service.location.title, service.models) for service in found] == [
             ("Ollama", ("nomic-embed-text:latest", "qwen3:4b")),
             ("llama.cpp", ("qwen2.5.gguf",)),
         ]
@@ -71,7 +71,7 @@ async def test_whatever_else_listens_on_a_port_is_no_service_and_costs_a_moment(
     with LlmServer([behaviour]) as server, LlmServer([Reply("ok")], ["m"]) as runs:
         await find_services((ollama(runs),))  # what is loaded the first time is loaded
         found = await find_services(
-            (ollama(server), Place("custom", "Jan", server.openai_url), ollama(runs))
+            (ollama(server), ServiceLocation("custom", "Jan", server.openai_url), ollama(runs))
         )
         assert [service.models for service in found] == [("m",)]
 
@@ -85,7 +85,7 @@ async def test_no_proxy_and_no_key_of_the_environment_is_used(
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
         found = await find_services(
-            (ollama(server), Place("custom", "llama.cpp", server.openai_url))
+            (ollama(server), ServiceLocation("custom", "llama.cpp", server.openai_url))
         )
         assert len(found) == 2
         assert not proxy.requests
@@ -97,8 +97,8 @@ async def test_an_address_elsewhere_is_never_asked() -> None:
     assert (
         await find_services(
             (
-                Place("custom", "Elsewhere", "http://192.0.2.1:8080/v1"),
-                Place("ollama", "Host", "http://host.test"),
+                ServiceLocation("custom", "Elsewhere", "http://192.0.2.1:8080/v1"),
+                ServiceLocation("ollama", "Host", "http://host.test"),
             )
         )
         == ()
@@ -119,16 +119,16 @@ def test_ollama_is_looked_for_where_its_variable_says_if_that_is_here(
     host: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", host)
-    assert places()[0].url == url
+    assert locations()[0].url == url
 
 
 def test_the_address_of_the_settings_is_looked_at_too_if_it_is_here() -> None:
-    assert places("custom/m", "http://127.0.0.1:8911/v1/")[0] == Place(
+    assert locations("custom/m", "http://127.0.0.1:8911/v1/")[0] == ServiceLocation(
         "custom", "The model service", "http://127.0.0.1:8911/v1"
     )
     assert (
-        places("custom/m", "https://models.test/v1")
-        == places("custom/m", "http://127.0.0.1:8080/v1")
+        locations("custom/m", "https://models.test/v1")
+        == locations("custom/m", "http://127.0.0.1:8080/v1")
         == USUAL
     )
 
@@ -170,7 +170,7 @@ def test_a_name_that_two_services_have_must_be_said_in_full(tmp_path: Path) -> N
     services = (
         LocalService(USUAL[0], ("m",)),
         LocalService(USUAL[1], ("m",)),
-        LocalService(Place("custom", "Jan", "http://127.0.0.1:1/v1"), ("n",)),
+        LocalService(ServiceLocation("custom", "Jan", "http://127.0.0.1:1/v1"), ("n",)),
     )
     with pytest.raises(ConfigError) as caught:
         use(settings, "m", services)

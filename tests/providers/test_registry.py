@@ -16,7 +16,7 @@ from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.litellm_client import Endpoint, LiteLLMProvider
 from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider
 from obsidian_agent.providers.registry import (
-    REMEMBERED,
+    LIST_SECONDS,
     SHORTEST,
     VENDORS,
     Catalogue,
@@ -310,12 +310,12 @@ async def test_a_list_is_good_for_half_a_minute_and_two_seconds_lie_between_ques
     catalogue = Catalogue(service.fetch, lambda: service.now)
     endpoint, key = endpoint_of(find_vendor("ollama"), "")
     assert await catalogue.models(endpoint, key) == ("m1",)
-    service.now += REMEMBERED - 0.1
+    service.now += LIST_SECONDS - 0.1
     assert await catalogue.models(endpoint, key) == ("m1",)
     assert await catalogue.models(endpoint, key, fresh=True) == ("m2",)
     service.now += SHORTEST - 0.1
     assert await catalogue.models(endpoint, key, fresh=True) == ("m2",)
-    service.now += REMEMBERED
+    service.now += LIST_SECONDS
     assert await catalogue.models(endpoint, key) == ("m3",)
 
 
