@@ -54,7 +54,7 @@ def test_back_to_a_step_is_the_vault_after_that_step(
         for cut in runs.undo_points(result.run_id):
             if not cut.clean:
                 event("not separable")
-                with pytest.raises(JournalError, match="not kept"):
+                with pytest.raises(JournalError, match="not stored"):
                     runs.undo(result.run_id, to_step=cut.step)
                 assert home.seen() == after
                 continue
