@@ -16,12 +16,16 @@ from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, note_name
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
+    NEGATIONS,
     WORD,
     NameMatch,
     Sentence,
     Stretch,
+    is_function_word,
     is_pasted,
+    meanings,
     stem,
+    tokens,
     words,
 )
 from obsidian_agent.plan.model import ActionPlan
@@ -113,9 +117,12 @@ def doubts(
             for recipe, values in parts
             for text in (recipe.title, *_spoken(recipe, {**recipe.defaults, **values}))
         ]
-        problems += _uncovered(
-            parsed, texts, frozenset(words(" ".join((*own, *texts)))), frozenset(_folders(chosen))
-        )
+        stems = frozenset(words(" ".join((*own, *texts))))
+        if not live:
+            stems |= frozenset(
+                stem for recipe, values in parts for stem in _menu_stems(recipe, values)
+            )
+        problems += _uncovered(parsed, texts, stems, frozenset(_folders(chosen)), strict=live)
         problems += (doubt for _, values in parts for doubt in _misused(parsed, values))
         problems += _ambiguous(parsed, frozenset(_folders(chosen)))
         used = [
@@ -274,51 +281,80 @@ def _folders(chosen: Iterable[tuple[Input, Any]]) -> Iterator[str]:
 
 
 def _uncovered(
-    parsed: Sentence, texts: Sequence[str], stems: Collection[str], folders: Collection[str]
+    parsed: Sentence,
+    texts: Sequence[str],
+    stems: Collection[str],
+    folders: Collection[str],
+    *,
+    strict: bool,
 ) -> Iterator[str]:
     """Yield a doubt about the parts of a sentence that the plan does not use.
 
-    The word "folder" counts as used next to the name of one of `folders`.
+    The word "folder" counts as used next to the name of one of `folders`. Unless `strict`, words of
+    any language that mean one of `stems` are used, and function words are never unused.
     """
     keys = {key_of(text) for text in texts}
     covered = [span for span in (*parsed.quotes, *parsed.days) if key_of(span.text) in keys]
     covered += (
         match for match in parsed.names if any(_values(match) & {key, f"{key}.md"} for key in keys)
     )
-    tokens = list(WORD.finditer(parsed.text))
+    matches = list(WORD.finditer(parsed.text))
     named = [
         match
         for match in parsed.names
         if any(name.kind == "folder" and key_of(str(name.value)) in folders for name in match.names)
     ]
-    beside = [(word, match) for word in tokens if stem(word[0]) == "folder" for match in named]
+    beside = [(word, match) for word in matches if stem(word[0]) == "folder" for match in named]
     gaps = (
         (word, parsed.text[min(word.end(), match.end) : max(word.start(), match.start)])
         for word, match in beside
     )
     covered += [Stretch(word.start(), word.end(), word[0]) for word, gap in gaps if not gap.strip()]
+    spoken = tokens(parsed.text) if not strict else []
     codes = ""
-    for word in tokens:
+    for word in matches:
         inside = any(span.start <= word.start() and word.end() <= span.end for span in covered)
         is_small = word[0].casefold() in FUNCTION_WORDS
         is_used = stem(word[0]) in stems or word[0].casefold() in _EVERYTHING
+        if not strict:
+            token = next(token for token in spoken if token.end > word.start())
+            is_small = is_small or is_function_word(token.text)
+            is_used = is_used or not meanings(token.text).isdisjoint(stems)
         if inside or (is_used and not is_small):
             codes += "u"
         else:
             codes += "s" if is_small else "l"
     unused: list[str] = []
     for stretch in _UNUSED_WORDS.finditer(codes):
-        first, second = tokens[stretch.start()], tokens[min(stretch.start() + 1, stretch.end() - 1)]
-        apart = codes[stretch.start()] == "s" and (
-            first[0].casefold() in _ARTICLES or parsed.text[first.end() : second.start()].strip()
+        first, second = (
+            matches[stretch.start()],
+            matches[min(stretch.start() + 1, stretch.end() - 1)],
         )
-        begin, end = (second if apart else first).start(), tokens[stretch.end() - 1].end()
+        apart = codes[stretch.start()] == "s" and (
+            not strict
+            or first[0].casefold() in _ARTICLES
+            or parsed.text[first.end() : second.start()].strip()
+        )
+        begin, end = (second if apart else first).start(), matches[stretch.end() - 1].end()
         end = next(
             (quote.end for quote in parsed.quotes if begin <= quote.start < end < quote.end), end
         )
         unused.append(f"“{parsed.text[begin:end]}”")
     if unused:
         yield f"Not used: {' and '.join(unused)}."
+
+
+def _menu_stems(recipe: Recipe, values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the stems that count as used in a list of candidates: they chose the recipe."""
+    texts = (recipe.title, recipe.description, *recipe.examples)
+    yield from words(SLOT.sub(" ", " ".join(texts)))
+    yield "all"
+    for described in values.values():
+        if isinstance(described, NoteSet):
+            if any(term.op not in (":", "has", "lacks") for term in described.terms):
+                yield from words("before since")
+            if any(term.negated or term.key == "is" for term in described.terms):
+                yield from NEGATIONS
 
 
 def _values(match: NameMatch) -> set[str]:

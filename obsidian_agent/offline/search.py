@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, replace
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.names import Name, Surroundings, display_text
-from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
-from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
+from obsidian_agent.offline.filling import Filling, FolderRoles
+from obsidian_agent.offline.names import Surroundings
+from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
     JOINED,
     WORD,
-    NameMatch,
     Sentence,
+    Stretch,
     beginning,
     joined_words,
     meanings,
@@ -31,7 +31,6 @@ from obsidian_agent.offline.sentence import (
     word_before,
     words,
 )
-from obsidian_agent.offline.values import read
 
 MAX_SUGGESTIONS: Final = 3
 _PLAIN_WORD: Final = unicode_expression(r"[\p{L}\p{N}]+")
@@ -52,6 +51,14 @@ _LACKING: Final = 0.9
 """The factor for each input without a value."""
 _UNUSED: Final = 0.8
 """The factor for each name or text that no input uses."""
+_GUESSED: Final = 0.97
+"""The factor for each value from a phrase without quotes."""
+_UNUSED_WORDS: Final = 0.93
+"""The factor for each phrase that neither fills an input nor chooses the recipe."""
+_UNNAMED: Final = 0.3
+"""The share of the score that depends on the words of the title."""
+_FIRST_VERB: Final = 1.3
+"""The weight of the first word that a title begins with."""
 _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
 """The most frequent actions, first among recipes with equal scores."""
 
@@ -66,16 +73,6 @@ _SIGNS: Final[Mapping[str, str]] = {
 }
 """The terms for names of the vault and their slots; other slots and quoted texts are `‹text›`."""
 
-_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("note", "template"), ("note", "alias")),
-    "entry": ("note", "alias", "folder", "file"),
-    **{kind: (kind,) for kind in ("folder", "tag", "property", "value")},
-}
-"""The kinds of names that an input accepts, by its kind."""
-_NEW_KINDS: Final = frozenset({"newNote", "newName", "folder", "tag"})
-"""The kinds of inputs that accept a new name."""
-_TEXT_KINDS: Final = frozenset({"folder", "newNote", "newName", "value", "text", "list", "heading"})
-"""The kinds of inputs that accept a quoted text."""
 _TEXT: Final[Mapping[str, float]] = {
     "‹text›": 1,
     "‹folder›": _KIND,
@@ -85,7 +82,7 @@ _TEXT: Final[Mapping[str, float]] = {
 """The possible kinds of a quoted text."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeSuggestion:
     """A recipe that may match, with its values from the sentence and the names of missing ones."""
 
@@ -95,6 +92,9 @@ class RecipeSuggestion:
     score: float
     worded: bool = True
     """True if the recipe and the sentence share a word, not only kinds of names."""
+
+    guesses: Mapping[str, str] = field(default_factory=dict)
+    """The phrases without quotes that were read as values, by input."""
 
 
 class Menu:
@@ -118,6 +118,7 @@ class Menu:
         self.common = frozenset(
             word.casefold() for text in texts for word in _PLAIN_WORD.findall(text)
         )
+        self._verbs = frozenset(words(recipe.title)[0] for recipe in self.recipes if recipe.title)
         self._roles = _folder_roles(self.recipes)
 
     def nearest(
@@ -125,8 +126,9 @@ class Menu:
     ) -> list[RecipeSuggestion]:
         """Return the most likely recipes, best first: `most` of them, even if none is similar."""
         parsed = Sentence(beginning(sentence), around, self.common)
-        spoken = self._term_weights(_bare_words(parsed))
-        meant = [*spoken, *_kinds(parsed)]
+        spoken = self._spoken(parsed)
+        kinds = list(_kinds(parsed))
+        meant = [*spoken, *kinds]
         scores = [self._score(meant, counts) for counts in self._counts]
         first = [
             _FIRST.index(recipe.name) if recipe.name in _FIRST else len(_FIRST)
@@ -138,17 +140,57 @@ class Menu:
         suggestions = []
         for number in order[: max(_CANDIDATES, most)]:
             recipe = self.recipes[number]
-            kinds = {spec.kind for spec in recipe.inputs.values()}
-            rest = _Rest.of(parsed, kinds, self._roles[number])
-            values = rest.values(recipe)
+            filling = Filling.of(parsed, recipe, self._roles[number])
+            values = filling.values()
             missing = recipe.missing(values)
-            score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
+            # The words of a value or a condition do not choose the action.
+            read = [part for part in filling.phrases if part.text]
+            own = self._spoken(parsed, read) if read else spoken
+            score = self._score([*own, *kinds], self._counts[number])
+            score *= _LACKING ** len(missing) * _UNUSED ** len(filling)
+            score *= _GUESSED ** len(filling.guesses) * _UNUSED_WORDS ** len(filling.unused())
+            score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own))
             suggestions.append(
                 RecipeSuggestion(
-                    recipe, values, missing, score, self._score(spoken, self._counts[number]) > 0
+                    recipe=recipe,
+                    values=values,
+                    missing=missing,
+                    score=score,
+                    worded=self._score(spoken, self._counts[number]) > 0,
+                    guesses={
+                        name: phrase.text
+                        for name, phrase in filling.guesses.items()
+                        if name in values
+                    },
                 )
             )
         return sorted(suggestions, key=lambda suggestion: -suggestion.score)[:most]
+
+    def _spoken(self, parsed: Sentence, read: Sequence[Stretch] = ()) -> list[Mapping[str, float]]:
+        """Return the terms of a sentence without the parts `read`; the first verb weighs more."""
+        spoken = self._term_weights(_bare_words(parsed, read))
+        for number, weights in enumerate(spoken):
+            if not self._verbs.isdisjoint(weights):
+                spoken[number] = {
+                    term: weight * (_FIRST_VERB if term in self._verbs else 1)
+                    for term, weight in weights.items()
+                }
+                break
+        return spoken
+
+    def _mentioned_part(self, recipe: Recipe, spoken: Sequence[Mapping[str, float]]) -> float:
+        """Return how much a sentence mentions of a recipe's title or an example, from 0 to 1."""
+        mentioned_terms = {term for alternatives in spoken for term in alternatives}
+        best = 0.0
+        for text in (recipe.title, *recipe.examples):
+            weights = {
+                word: self._weights[word]
+                for word in words(SLOT.sub(" ", text))
+                if word not in FUNCTION_WORDS
+            }
+            mentioned = sum(weight for word, weight in weights.items() if word in mentioned_terms)
+            best = max(best, mentioned / (sum(weights.values()) or 1))
+        return best
 
     def ranked(self, text: str) -> list[tuple[float, Recipe]]:
         """Return all recipes with scores by words alone, without names of a vault."""
@@ -168,7 +210,10 @@ class Menu:
             own = stem(word)
             if own in FUNCTION_WORDS:
                 continue
-            other = dict.fromkeys(meanings(word), _SYNONYM)
+            known = meanings(word)
+            if known and known <= FUNCTION_WORDS:
+                continue
+            other = dict.fromkeys(known - FUNCTION_WORDS, _SYNONYM)
             if not other and own not in self._weights and (near := self._similar_word(own)):
                 other = {near: _SIMILAR}
             spoken.append({**other, own: 1})
@@ -203,15 +248,7 @@ class Menu:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _FolderRoles:
-    """The words before a folder that make it the destination, and those that make it a filter."""
-
-    destination: frozenset[str] = frozenset()
-    filter: frozenset[str] = frozenset()
-
-
-def _folder_roles(recipes: Sequence[Recipe]) -> list[_FolderRoles]:
+def _folder_roles(recipes: Sequence[Recipe]) -> list[FolderRoles]:
     """Return the roles for each recipe: by its own examples first, then by those of others."""
     destinations = [_words_before(recipe, _is_destination) for recipe in recipes]
     filters = [_words_before(recipe, _is_filter) for recipe in recipes]
@@ -219,7 +256,7 @@ def _folder_roles(recipes: Sequence[Recipe]) -> list[_FolderRoles]:
     all_destinations = frozenset().union(*destinations)
     all_filters = frozenset().union(*filters)
     return [
-        _FolderRoles(
+        FolderRoles(
             destination=(destination | (all_destinations - all_filters)) - own,
             filter=((own | (all_filters - all_destinations)) - destination) if own else frozenset(),
         )
@@ -265,10 +302,10 @@ def _terms(recipe: Recipe) -> Iterator[str]:
         yield from words(SLOT.sub(" ", text))
 
 
-def _bare_words(parsed: Sentence) -> str:
-    """Return the sentence with spaces in place of names and days."""
+def _bare_words(parsed: Sentence, others: Sequence[Stretch] = ()) -> str:
+    """Return the sentence with spaces in place of names, days and `others`."""
     text = parsed.bare
-    for span in (*parsed.names, *parsed.days):
+    for span in (*parsed.names, *parsed.days, *others):
         text = f"{text[: span.start]}{' ' * (span.end - span.start)}{text[span.end :]}"
     return text
 
@@ -283,214 +320,3 @@ def _kinds(parsed: Sentence) -> Iterator[Mapping[str, float]]:
         kinds += [{"‹property›": 1}] if match.bound else []
     kinds += [{"‹date›": _KIND} for _ in parsed.days[:1]]
     yield from (kind for number, kind in enumerate(kinds) if kind not in kinds[:number])
-
-
-@dataclass(slots=True)
-class _Rest:
-    """The unused names, texts and days of a sentence."""
-
-    around: Surroundings
-    names: list[NameMatch]
-    texts: list[str]
-    days: list[str]
-    destinations: Collection[int]
-    """Positions of folder names that are destinations."""
-    filters: Collection[int]
-    """Positions of folder names that are filters."""
-
-    @classmethod
-    def of(cls, parsed: Sentence, kinds: Collection[Kind], roles: _FolderRoles) -> _Rest:
-        """Return the parts for inputs of these kinds.
-
-        Templates are included only for inputs that need one, or if their folder is mentioned.
-        """
-        folder = parsed.around.context.notes.templates or "Templates"
-        named = any(
-            name.value == folder or match.text.startswith(f"{folder}/")
-            for match in parsed.names
-            for name in match.names
-        )
-        names = list(parsed.names)
-        if not named and "template" not in kinds:
-            filtered = [
-                replace(
-                    match,
-                    names=tuple(
-                        name for name in match.names if not str(name.value).startswith(f"{folder}/")
-                    ),
-                )
-                for match in names
-            ]
-            names = [match for match in filtered if match.names]
-        # A quoted text in a condition is no text to write, and a day within a name is no day.
-        owned = [match for match in parsed.names if match.bound or match.negated]
-        texts = [
-            quote.text
-            for quote in parsed.quotes
-            if not any(match.start <= quote.start < match.end for match in owned)
-        ]
-        days = [
-            day.text
-            for day in parsed.days
-            if not any(match.start <= day.start < match.end for match in parsed.names)
-        ]
-        before = {match.start: word_before(parsed.bare, match.start) for match in names}
-        return cls(
-            around=parsed.around,
-            names=_split_pair(names) if "value" in kinds else names,
-            texts=texts,
-            days=days,
-            destinations={start for start, word in before.items() if word in roles.destination},
-            filters={start for start, word in before.items() if word in roles.filter},
-        )
-
-    def __len__(self) -> int:
-        named = [match.text for match in self.names if not match.new]
-        return len(named) + len([text for text in self.texts if text not in named])
-
-    def values(self, recipe: Recipe) -> dict[str, Any]:
-        """Return the values of the inputs that are clear.
-
-        An input for a folder is filled before a description of notes.
-        """
-        values: dict[str, Any] = {}
-        for spec in sorted(
-            recipe.inputs.values(), key=lambda spec: (spec.kind == "notes", bool(spec.of))
-        ):
-            value = self._value(spec, values)
-            if value is not None:
-                values[spec.name] = value
-        return {name: values[name] for name in recipe.inputs if name in values}
-
-    def _value(self, spec: Input, values: Mapping[str, Any]) -> Any:
-        match spec.kind:
-            case "date":
-                return self.days.pop(0) if self.days else None
-            case "notes":
-                described = self._described()
-                return without_templates(described, self.around) if described.terms else None
-            case "tags" | "properties":
-                one = spec.model_copy(update={"kind": "tag" if spec.kind == "tags" else "property"})
-                return list(dict.fromkeys(iter(lambda: self._read(one, values), None))) or None
-            case _:
-                return self._read(
-                    spec,
-                    {spec.of: ACTIVE, **values} if spec.kind == "heading" and spec.of else values,
-                )
-
-    def _read(self, spec: Input, others: Mapping[str, Any]) -> Any:
-        """Return the value of the first unused name or quoted text that fits the input."""
-        kinds = _NAMES.get(spec.kind, ())
-        free = [
-            match
-            for match in self.names
-            if not match.negated
-            and not match.bound
-            and not (spec.kind == "folder" and match.start in self.filters)
-        ]
-        fitting = [
-            match
-            for match in free
-            if any(name.kind in kinds for name in match.names)
-            or (match.new and spec.kind in _NEW_KINDS and not kinds)
-        ]
-        named = [
-            (match.text, not match.new)
-            for match in fitting
-            if not match.new or spec.kind in _NEW_KINDS
-        ]
-        texts = [(text, False) for text in self.texts if spec.kind in _TEXT_KINDS]
-        for text, known in (
-            [*reversed(named), *texts] if spec.kind == "folder" else [*texts, *named]
-        ):
-            try:
-                value = read(spec, text, self.around, others, known=known)
-            except InvalidValue:
-                continue
-            self.texts = [other for other in self.texts if other != text]
-            self.names = [match for match in self.names if match.text != text]
-            return value
-        return None
-
-    def _described(self) -> NoteSet:
-        """Return the remaining names as a description of notes.
-
-        An excluded name is excluded in each of its meanings.
-        """
-        notes: list[Term] = []
-        terms: list[Term] = []
-        remaining: list[NameMatch] = []
-        for match in self.names:
-            senses = _senses(match)
-            folder = f"{senses[0].value}/" if senses and senses[0].key == "folder" else ""
-            if match.new or (
-                folder
-                and not match.negated
-                and (
-                    match.start in self.destinations
-                    or not all(term.value.startswith(folder) for term in notes)
-                )
-            ):
-                # It is new, or a destination, or a note outside of it is named.
-                remaining.append(match)
-            elif match.negated:
-                specific = [term for term in senses if term.key != "property"]
-                terms += (
-                    replace(term, negated=True)
-                    for term in specific or [term for term in senses if term.op == ":"] or senses
-                )
-            elif senses and senses[0].key == "note":
-                notes.append(senses[0])
-            elif senses and (match.bound or senses[0].key != "property" or senses[0].op == "has"):
-                terms.append(senses[0])
-            elif terms and terms[-1].property:
-                terms[-1] = next(
-                    (term for term in senses if term.property == terms[-1].property), terms[-1]
-                )
-        self.names = remaining
-        return NoteSet(tuple(dict.fromkeys((*notes, *terms))))
-
-
-def _split_pair(names: list[NameMatch]) -> list[NameMatch]:
-    """Split the first property with a value in two, if no property is mentioned alone.
-
-    For an action that sets a property they are the values to set, not a condition.
-    """
-    index = next(
-        (index for index, match in enumerate(names) if match.bound and not match.negated), None
-    )
-    if index is None or any(
-        name.kind == "property" for match in names for name in match.names if not match.negated
-    ):
-        return names
-    match = names[index]
-    owners = tuple(Name("property", name.property) for name in match.names)
-    texts = str(owners[0].value), display_text(match.names[0].value) or ""
-    pair = (
-        replace(match, text=texts[0], names=owners, bound=False),
-        replace(match, text=texts[1], bound=False),
-    )
-    return [*names[:index], *pair, *names[index + 1 :]]
-
-
-def _senses(match: NameMatch) -> list[Term]:
-    """Return the meanings of a name in a description, most likely first.
-
-    The order is: tag with `#`, folder, note, property, value, tag without `#`. An ambiguous folder
-    name has no meaning.
-    """
-    tags = [Term("tag", name.value) for name in match.names if name.kind == "tag"]
-    folders = [Term("folder", name.value) for name in match.names if name.kind == "folder"]
-    if len(folders) > 1:
-        return []
-    notes = [Term("note", name.value) for name in match.names if name.kind in ("note", "alias")]
-    having = [
-        Term("property", None, "has", name.value) for name in match.names if name.kind == "property"
-    ]
-    values = [
-        Term("property", name.value, ":", name.property)
-        for name in match.names
-        if name.kind == "value"
-    ]
-    first, last = (tags, []) if match.text.startswith("#") else ([], tags)
-    return [*first, *folders, *notes, *having, *values, *last]

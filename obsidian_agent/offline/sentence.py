@@ -26,7 +26,6 @@ Each character is a word of its own.
 """
 
 JOINED: Final = unicode_expression(f"[{_SCRIPTS}]")
-_STRETCH: Final = unicode_expression(f"[{_SCRIPTS}]+")
 _MAX_JOINED: Final = 5
 """Characters of an entry of the vocabulary in such a script."""
 _MAX_ENTRY: Final = 40
@@ -192,30 +191,51 @@ def meanings(word: str) -> frozenset[str]:
     These are the words of the longest entry that the word begins with.
     """
     plain, known = _folded(word), vocabulary()
-    # Entries of up to three characters must be equal to the word or its stem.
-    begins = (plain[:length] for length in range(min(len(plain), _MAX_ENTRY), 3, -1))
-    return next(
-        (known[part] for part in (plain, stem(plain), *begins) if part in known), frozenset()
-    )
+    for part in (plain, stem(plain)):
+        if part in known:
+            return known[part]
+    # Entries of up to three characters, and function words, must be equal to the word.
+    for length in range(min(len(plain), _MAX_ENTRY), 3, -1):
+        heads = known.get(plain[:length], frozenset()) - FUNCTION_WORDS
+        if heads:
+            return heads
+    return frozenset()
+
+
+def is_function_word(word: str) -> bool:
+    """Return True for articles, prepositions and the like in any language of the vocabulary."""
+    heads = meanings(word)
+    return word.casefold() in FUNCTION_WORDS or (bool(heads) and heads <= FUNCTION_WORDS)
+
+
+def tokens(text: str) -> list[Stretch]:
+    """Return the words of a text in lower case.
+
+    In scripts without spaces these are words of the vocabulary, longest first from the left, and
+    the single characters between them.
+    """
+    result: list[Stretch] = []
+    for match in WORD.finditer(text):
+        start = match.start()
+        if not JOINED.match(match[0]):
+            result.append(Stretch(start, match.end(), match[0].casefold()))
+        elif not result or start >= result[-1].end:
+            longest = _folded(text[start : start + _MAX_JOINED])
+            lengths = range(len(longest), 1, -1) if len(longest) <= _MAX_JOINED else ()
+            length = next((size for size in lengths if longest[:size] in vocabulary()), 1)
+            result.append(Stretch(start, start + length, text[start : start + length].casefold()))
+    return result
 
 
 def joined_words(text: str) -> list[str]:
-    """Return the words of the vocabulary in a text without spaces, longest first from the left."""
-    entries: list[str] = []
-    for stretch in _STRETCH.findall(_folded(text)):
-        position = 0
-        while position < len(stretch):
-            word = next(
-                (
-                    stretch[position:end]
-                    for end in range(position + _MAX_JOINED, position, -1)
-                    if stretch[position:end] in vocabulary()
-                ),
-                "",
-            )
-            entries += [word] if word else []
-            position += len(word) or 1
-    return entries
+    """Return the words of the vocabulary in the parts of a text without spaces."""
+    return [
+        token.text
+        for token in tokens(text)
+        if JOINED.match(token.text)
+        and _folded(token.text) in vocabulary()
+        and not is_function_word(token.text)
+    ]
 
 
 def _folded(word: str) -> str:

@@ -9,7 +9,7 @@ the answer is its dry run in words, and the first line states the query.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,15 +24,15 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.dataclass import dataclass, field, replace
-from obsidian_agent.errors import PlanError, Problem
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.names import Surroundings, VaultNames
-from obsidian_agent.offline.note_set import ACTIVE, InvalidValue
+from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
 from obsidian_agent.offline.recipe import SLOT, AnswerFrom, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import escape, fill, map_texts
 from obsidian_agent.offline.search import MAX_SUGGESTIONS, Menu, RecipeSuggestion
-from obsidian_agent.offline.sentence import Sentence, beginning
+from obsidian_agent.offline.sentence import Sentence, beginning, words
 from obsidian_agent.offline.values import (
     BLANK_VALUES,
     PATH_KINDS,
@@ -187,7 +187,7 @@ class OfflineTurn:
     def verdict(self) -> Verdict:
         """Return the plan or answer of the only reading, or a question with candidates."""
         if len(self._readings) != 1:
-            refusal = self._forbidden_path()
+            refusal = self._forbidden_path() or self._forbidden_delete()
             if refusal is not None:
                 return TurnFailed(refusal)
             return NeedsInput(self._question(), self.candidates)
@@ -263,7 +263,9 @@ class OfflineTurn:
                 for reading in self._readings[:MAX_SUGGESTIONS]
             )
         return tuple(
-            self._candidate(suggestion.recipe, suggestion.values, doubted=True)
+            self._candidate(
+                suggestion.recipe, suggestion.values, doubted=True, guesses=suggestion.guesses
+            )
             for suggestion in self._nearest
         )
 
@@ -281,6 +283,14 @@ class OfflineTurn:
             return None
         paths = Sentence(beginning(self.request.message), self.around).paths
         return next(filter(None, map(forbidden_path, paths)), None)
+
+    def _forbidden_delete(self) -> Problem | None:
+        """Return why nothing can be deleted, if the sentence begins with that verb."""
+        if self._readings or not self._nearest:
+            return None
+        recipe = self._nearest[0].recipe
+        spoken, title = words(self.request.message), words(recipe.title)
+        return next(self._delete_problems(recipe), None) if spoken[:1] == title[:1] else None
 
     @cached_property
     def _readings(self) -> list[ExampleMatch]:
@@ -363,16 +373,29 @@ class OfflineTurn:
         return Answer("\n".join(lines), sources)
 
     def _candidate(
-        self, recipe: Recipe, values: Mapping[str, Any], *, doubted: bool = False
+        self,
+        recipe: Recipe,
+        values: Mapping[str, Any],
+        *,
+        doubted: bool = False,
+        guesses: Mapping[str, str] | None = None,
     ) -> Candidate:
+        """Return a candidate. `guesses` are the values read from phrases without quotes."""
         missing = recipe.missing(values)
         plan = fill(recipe, values) if not missing else None
-        sentences: Sequence[str] = ()
+        sentences = [
+            f"Read as {recipe.inputs[name].description.lower()}: “{text}”."
+            for name, text in (guesses or {}).items()
+        ]
         if doubted:
-            sentences = doubts(self.request.message, self.around, (recipe, values), live=False)
+            part = (recipe, values)
+            sentences += doubts(self.request.message, self.around, part, live=False)
         title = recipe.title
         if plan is not None and recipe.inputs and recipe.answer is None:
             title = SLOT.sub("…", plan.goal)
+        if any(self.planner.tools[tool].deletes for tool in recipe.tools):
+            title = self._counted(title, values)
+            sentences += (problem.message for problem in self._delete_problems(recipe))
         return Candidate(
             title,
             plan if recipe.answer is None and not recipe.unfold else None,
@@ -381,6 +404,27 @@ class OfflineTurn:
             recipe=recipe.name,
             doubt=" ".join(filter(None, (self.unmet(recipe), *sentences))),
         )
+
+    def _counted(self, title: str, values: Mapping[str, Any]) -> str:
+        """Return the title of a candidate that deletes, with the number of notes."""
+        for described in values.values():
+            if isinstance(described, NoteSet) and described.text() in title:
+                try:
+                    count = len(described.paths(self.around))
+                except ObsidianAgentError:
+                    continue
+                if "note" not in {term.key for term in described.terms if not term.negated}:
+                    text = described.text().removeprefix("all ")
+                    noun = text if count != 1 else text.replace("notes", "note", 1)
+                    title = title.replace(described.text(), f"{count} {noun}")
+        return title
+
+    def _delete_problems(self, recipe: Recipe) -> Iterator[Problem]:
+        """Yield why the policy does not allow a recipe that deletes."""
+        policy = self.planner.policy()
+        for tool in (self.planner.tools[name] for name in recipe.tools):
+            if tool.deletes:
+                yield from policy.step_problems(tool)
 
     def unmet(self, recipe: Recipe) -> str | None:
         """Return what a recipe requires and the context does not have."""

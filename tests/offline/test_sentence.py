@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.offline.names import Surroundings
+from obsidian_agent.offline.note_set import STATES
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.sentence import (
     Sentence,
@@ -147,6 +148,7 @@ def test_the_vocabulary_leads_to_words_of_the_menu_only() -> None:
         for text in (recipe.title, recipe.description, *recipe.examples)
         for word in words(text)
     }
+    menu |= {word for state, (_, text) in STATES.items() for word in words(f"{state} {text}")}
     assert {head for heads in vocabulary().values() for head in heads} <= menu
 
 
