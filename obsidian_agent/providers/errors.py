@@ -1,11 +1,13 @@
-"""One failure of a model service as one `ProviderError`: a code, what happened, what to do, and whether trying again may help.
+"""Failures of model services as `ProviderError`, with a code, a message, a hint, and `retryable`.
 
-API_KEY_MISSING, API_KEY_INVALID, API_FORBIDDEN, API_QUOTA, API_MODEL_NOT_FOUND, API_BAD_REQUEST, API_TOOLS_UNSUPPORTED,
-API_CONTENT_BLOCKED, CONTEXT_TOO_LONG, API_RESPONSE_TOO_LARGE and API_BAD_RESPONSE don't pass by themselves; API_RATE_LIMIT, API_NETWORK,
-API_TIMEOUT, API_SERVER and API_STREAM_CUT may.
+These codes are permanent: API_KEY_MISSING, API_KEY_INVALID, API_FORBIDDEN, API_QUOTA,
+API_MODEL_NOT_FOUND, API_BAD_REQUEST, API_TOOLS_UNSUPPORTED, API_CONTENT_BLOCKED, CONTEXT_TOO_LONG,
+API_RESPONSE_TOO_LARGE and API_BAD_RESPONSE. These may be temporary: API_RATE_LIMIT, API_NETWORK,
+API_TIMEOUT, API_SERVER and API_STREAM_CUT.
 
-Causes are read in the order of what they prove: the status and body that the service sent, then what the transport reported, then the
-name of the exception. Exceptions are known by class name, so that neither litellm nor httpx is imported here. No message holds a secret.
+The cause is taken from the best evidence: the status and body of the answer, then the failure of
+the transport, then the name of the exception. Exceptions are recognised by class name, so that
+neither litellm nor httpx is imported here. No message contains a secret.
 """
 
 from __future__ import annotations
@@ -34,30 +36,21 @@ _PATTERNS = tuple(
         r"(://)[^/\s:@]+:[^/\s@]+(?=@)",
     )
 )
-"""What a key looks like; the group is kept."""
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """`text` without the given secrets and without what looks like one: services echo keys, sometimes with a part starred out."""
-    for secret in secrets:
-        if len(secret) >= _SHORTEST:
-            text = text.replace(secret, MASK)
-    for pattern in _PATTERNS:
-        text = pattern.sub(rf"\g<1>{MASK}", text)
-    return text
-
+"""Patterns of keys; the group before a key stays in the text."""
 
 MAX_DETAIL = 300
-"""Characters of a service's own words in an error; it may answer with a whole page."""
+"""Characters of a service's own message in an error; it may answer with a whole page."""
 _ANOTHER = "Try again, or another model."
 
 _CONTEXT = re.compile(
-    r"context.{0,20}(?:length|window|size)|maximum context|prompt is too long|too many tokens|input.{0,20}too long|"
+    r"context.{0,20}(?:length|window|size)|maximum context|"
+    r"prompt is too long|too many tokens|input.{0,20}too long|"
     r"exceeds? the (?:available|maximum).{0,20}(?:context|tokens)|input token count.{0,40}exceed",
     re.IGNORECASE,
 )
 _QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|credit balance|billing|payment required|out of credits",
+    r"insufficient_quota|exceeded your current quota|credit balance|billing|payment required|"
+    r"out of credits",
     re.IGNORECASE,
 )
 _BLOCKED = re.compile(
@@ -72,9 +65,12 @@ _MODEL = re.compile(
     re.IGNORECASE,
 )
 _TOOLS = re.compile(
-    r"does(?: not|n't) (?:currently )?support (?:the use of )?(?:tools?|function)\b|endpoints? found that support tool|"
-    r"(?:tools?|tool[ _-](?:use|calls?|calling|choice)|functions?|function[ _-]call(?:s|ing)?)\W{0,2} "
-    r"(?:is|are) (?:not|un)[ -]?(?:currently )?(?:supported|available|enabled)|enable-auto-tool-choice",
+    r"does(?: not|n't) (?:currently )?support (?:the use of )?(?:tools?|function)\b|"
+    r"endpoints? found that support tool|"
+    r"(?:tools?|tool[ _-](?:use|calls?|calling|choice)|functions?|function[ _-]call(?:s|ing)?)"
+    r"\W{0,2} "
+    r"(?:is|are) (?:not|un)[ -]?(?:currently )?(?:supported|available|enabled)|"
+    r"enable-auto-tool-choice",
     re.IGNORECASE,
 )
 _OVERLOADED = re.compile(
@@ -89,9 +85,19 @@ _UNPRINTABLE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Mask secrets and texts that look like keys: services echo keys, sometimes partly masked."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST:
+            text = text.replace(secret, MASK)
+    for pattern in _PATTERNS:
+        text = pattern.sub(rf"\g<1>{MASK}", text)
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """Who was asked, for messages. `secrets` never appear in any."""
+    """A model service, for messages, in which `secrets` never appear."""
 
     name: str
     model: str
@@ -104,7 +110,7 @@ class Service:
 def from_status(
     service: Service, status: int, headers: Mapping[str, str], body: str | bytes
 ) -> ProviderError:
-    """An answer with an error status. Header names in lower case."""
+    """Return the error for an answer with an error status. Header names are in lower case."""
     detail = _detail(body, service.secrets)
     if 300 <= status < 400:
         return _error(
@@ -121,7 +127,13 @@ def from_status(
         and not (status == 429 and named.code != "API_QUOTA")
     ):
         return named
-    wait = retry_after(headers)
+    error = _status_error(service, status, detail, retry_after(headers))
+    if error.retryable:
+        error.retry_after = retry_after(headers)
+    return error
+
+
+def _status_error(service: Service, status: int, detail: str, wait: float | None) -> ProviderError:
     match status:
         case 401:
             return _error(
@@ -131,7 +143,7 @@ def from_status(
             return _error(
                 service,
                 "API_QUOTA",
-                "wants to be paid (402)",
+                "requires payment (402)",
                 detail,
                 "Check the account's credit.",
             )
@@ -158,7 +170,6 @@ def from_status(
                 f"timed out ({status})",
                 detail,
                 retryable=True,
-                retry_after=wait,
             )
         case 413:
             return _error(
@@ -172,11 +183,10 @@ def from_status(
             return _error(
                 service,
                 "API_RATE_LIMIT",
-                "is asked too often (429)",
+                "receives too many requests (429)",
                 detail,
                 _wait_hint(wait),
                 retryable=True,
-                retry_after=wait,
             )
         case _ if status >= 500:
             return _error(
@@ -186,14 +196,13 @@ def from_status(
                 detail,
                 "Try again later.",
                 retryable=True,
-                retry_after=wait,
             )
         case _:
             return _error(service, "API_BAD_REQUEST", f"refused the request ({status})", detail)
 
 
 def from_exception(service: Service, error: BaseException) -> ProviderError:
-    """A failure of the transport, or of a client library, by what it and its causes are called."""
+    """Return the error for a failure of the transport or of a client library."""
     names = {cls.__name__ for cause in _causes(error) for cls in type(cause).__mro__}
     text = _clean(" ".join(str(cause) for cause in _causes(error)), service.secrets)
     if names & {"TimeoutException", "Timeout", "TimeoutError", "APITimeoutError"}:
@@ -258,13 +267,13 @@ def from_exception(service: Service, error: BaseException) -> ProviderError:
 
 
 def from_error_event(service: Service, error: BaseException) -> ProviderError:
-    """An error that the service put into its stream after it had answered 200, or a stream that cannot be read."""
+    """Return the error for an error event in a stream, or for an unreadable stream."""
     text = _last_text(error, service)
     named = _named_by_text(service, text)
     if named is not None:
         return named
     if _RATE.search(text):
-        return _error(service, "API_RATE_LIMIT", "is asked too often", text, retryable=True)
+        return _error(service, "API_RATE_LIMIT", "receives too many requests", text, retryable=True)
     if _OVERLOADED.search(text):
         return _error(
             service, "API_SERVER", "failed in mid-answer", text, "Try again later.", retryable=True
@@ -273,14 +282,14 @@ def from_error_event(service: Service, error: BaseException) -> ProviderError:
 
 
 def key_missing(service: Service) -> ProviderError:
-    """No key is known for a service that wants one."""
+    """Return the error for a missing key."""
     return _error(
         service, "API_KEY_MISSING", "needs an API key, and none is set", "", service.key_hint
     )
 
 
 def hung_up(service: Service, detail: str = "") -> ProviderError:
-    """The connection was closed before the answer began."""
+    """Return the error for a connection that was closed before the answer."""
     return _error(
         service,
         "API_NETWORK",
@@ -292,7 +301,7 @@ def hung_up(service: Service, detail: str = "") -> ProviderError:
 
 
 def stream_empty(service: Service) -> ProviderError:
-    """The stream ended before the answer began."""
+    """Return the error for a stream that ended before the answer."""
     return _error(
         service,
         "API_STREAM_CUT",
@@ -304,18 +313,19 @@ def stream_empty(service: Service) -> ProviderError:
 
 
 def stream_cut(service: Service, detail: str = "") -> ProviderError:
-    """The stream ended before the answer was complete."""
+    """Return the error for a stream that ended in the middle of the answer."""
     return _error(
         service,
         "API_STREAM_CUT",
         "broke off in mid-answer",
         detail,
-        "What came is incomplete. Try again.",
+        "The answer is incomplete. Try again.",
         retryable=True,
     )
 
 
 def too_large(service: Service) -> ProviderError:
+    """Return the error for an answer that exceeds the size limits."""
     return _error(
         service,
         "API_RESPONSE_TOO_LARGE",
@@ -326,7 +336,7 @@ def too_large(service: Service) -> ProviderError:
 
 
 def content_blocked(service: Service) -> ProviderError:
-    """The service's own filter stopped the answer."""
+    """Return the error for an answer that the service's own filter stopped."""
     return _error(
         service,
         "API_CONTENT_BLOCKED",
@@ -337,7 +347,10 @@ def content_blocked(service: Service) -> ProviderError:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `retry-after` (RFC 9110 10.2.3: seconds or a date). None when absent or unreadable."""
+    """Return the seconds of `retry-after-ms` or `retry-after`, or None if absent or unreadable.
+
+    `retry-after` has seconds or a date (RFC 9110, 10.2.3).
+    """
     milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")
     if milliseconds is not None and _SECONDS.fullmatch(milliseconds):
         return float(milliseconds) / 1000
@@ -354,9 +367,12 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def _named_by_text(service: Service, text: str) -> ProviderError | None:
-    """Services share statuses among causes; some causes are only told apart by what they say."""
+    """Return the error that a message names: many causes share a status. None if it is unknown."""
     if _CONTEXT.search(text):
-        hint = "Ask with a smaller selection or a shorter conversation, or choose a model with a larger context."
+        hint = (
+            "Ask with a smaller selection or a shorter conversation, or choose a model with a "
+            "larger context."
+        )
         return _error(
             service, "CONTEXT_TOO_LONG", "finds the request too long for the model", text, hint
         )
@@ -394,28 +410,25 @@ def _named_by_text(service: Service, text: str) -> ProviderError | None:
 def _error(
     service: Service,
     code: str,
-    what: str,
+    event: str,
     detail: str,
     hint: str = "",
     *,
     retryable: bool = False,
-    retry_after: float | None = None,
 ) -> ProviderError:
-    message = f"{service.name} {what}" + (f": {detail}" if detail else "")
-    message = redact(
-        message if message.endswith((".", "!", "?")) else f"{message}.", service.secrets
-    )
-    return ProviderError(
-        message, code=code, hint=hint or None, retryable=retryable, retry_after=retry_after
-    )
+    message = f"{service.name} {event}" + (f": {detail}" if detail else "")
+    if not message.endswith((".", "!", "?")):
+        message += "."
+    message = redact(message, service.secrets)
+    return ProviderError(message, code=code, hint=hint or None, retryable=retryable)
 
 
 def _wait_hint(wait: float | None) -> str:
-    return f"It asks to wait {wait:.0f} s." if wait else "Wait a little."
+    return f"Wait {wait:.0f} s, as the service asks." if wait else "Wait a little."
 
 
 def _detail(body: str | bytes, secrets: Iterable[str]) -> str:
-    """What an error body says: the message inside the JSON shapes in use, else its text without tags."""
+    """Return the message in an error body, which may be JSON or a page with tags."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
         message = _message_of(json.loads(text))
@@ -440,8 +453,8 @@ def _message_of(document: object) -> str:
 
 
 def _clean(text: str, secrets: Iterable[str]) -> str:
-    """One short line without control characters, keys, or the names that client libraries put before a message."""
-    text = text.partition(" Original exception:")[0]  # litellm says everything twice
+    """Return one short line without control characters, keys, and names of exceptions."""
+    text = text.partition(" Original exception:")[0]  # litellm repeats the message
     text = re.sub(
         r"\b(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout): ?)+(?:\w+(?:Exception|Error) - )?",
         "",
@@ -456,7 +469,7 @@ def _last_text(error: BaseException, service: Service) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what led to it: its cause, its context, and the original that litellm keeps."""
+    """Yield an error, its causes and contexts, and the originals that litellm stores."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:

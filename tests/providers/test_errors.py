@@ -19,8 +19,14 @@ from obsidian_agent.providers.errors import (
 )
 
 KEY = "sk-abcdefghijklmnop"
-SERVICE = Service("Acme", "acme-1", "https://acme.example", "Set ACME_KEY.", secrets=(KEY,))
-LOCAL = Service("Ollama", "qwen", "http://localhost:11434", local=True)
+SERVICE = Service(
+    name="Acme",
+    model="acme-1",
+    address="https://acme.example",
+    key_hint="Set ACME_KEY.",
+    secrets=(KEY,),
+)
+LOCAL = Service(name="Ollama", model="qwen", address="http://localhost:11434", local=True)
 
 
 @pytest.mark.parametrize(
