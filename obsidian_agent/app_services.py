@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from obsidian_agent.services.model_turns import RequestPreview
     from obsidian_agent.services.session import Session
     from obsidian_agent.services.vault_agents.library import VaultAgents
+    from obsidian_agent.services.waiting_plans import WaitingPlans
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class AppServices:
     plugins: Callable[[str], Awaitable[PluginMatches]]
     vault_agents: VaultAgents
     keys: KeyStore
+    waiting: WaitingPlans
 
     async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:
         """Return the request that a message would send in a conversation (`None`: a new one).

@@ -181,6 +181,7 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
     """Create the services that screens need in addition to a session."""
     from obsidian_agent.app_services import AppServices
     from obsidian_agent.integrations.community_plugins import PluginMatches, search_plugins
+    from obsidian_agent.services.waiting_plans import WaitingPlans
 
     async def plugins(query: str) -> PluginMatches:
         return await search_plugins(
@@ -195,6 +196,7 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
         plugins=plugins,
         vault_agents=vault_agents,
         keys=build_keys(wiring),
+        waiting=WaitingPlans(proposals_folder(wiring)),
     )
 
 

@@ -12,9 +12,8 @@ from obsidian_agent.cli.session_factory import open_session, wiring_of
 from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
-    from obsidian_agent.plan.result import Preview
-    from obsidian_agent.services.session import Session
-    from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
+    from obsidian_agent.services.plan_review import PlanReview
+    from obsidian_agent.services.waiting_plans import WaitingPlans
 
 
 def arguments(commands: Commands) -> None:
@@ -41,9 +40,11 @@ def waiting_plans(options: argparse.Namespace) -> WaitingPlans:
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:
-    plans = waiting_plans(options).all()
-    session = open_session(options) if plans else None
-    rows = [_document(plan, session) for plan in plans]
+    from obsidian_agent.services.plan_review import review
+
+    waiting = waiting_plans(options).all()
+    plans = open_session(options).plans if waiting else None
+    rows = [_document(review(plan, plans)) for plan in waiting if plans is not None]
     if out.as_json:
         out.document({"plans": rows})
     for row in rows:
@@ -56,36 +57,16 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
     return Exit.DONE
 
 
-def _document(plan: WaitingPlan, session: Session | None) -> dict[str, Any]:
-    preview = None if session is None else _preview(plan, session)
-    changes = plan.changes if preview is None else len(preview.change_set.changes)
+def _document(current: PlanReview) -> dict[str, Any]:
+    plan = current.plan
     return {
         "id": plan.id,
         "from": plan.source,
         "goal": plan.goal,
         "created": plan.created,
-        "changes": changes,
-        "stale": _is_stale(plan, preview),
+        "changes": current.changes,
+        "stale": current.is_stale,
     }
-
-
-def _preview(plan: WaitingPlan, session: Session) -> Preview | None:
-    """Preview a plan again. Return None if it is no longer valid or needs values."""
-    from obsidian_agent.errors import PlanError
-    from obsidian_agent.plan.parameters import MissingInput
-    from obsidian_agent.services.plans import PreviewOptions
-
-    try:
-        return session.plans.dry_run(plan.plan, options=PreviewOptions(agent=plan.source))
-    except (PlanError, MissingInput):
-        return None
-
-
-def _is_stale(plan: WaitingPlan, preview: Preview | None) -> bool:
-    """Return True if the plan does not do what it did when it was proposed."""
-    if plan.plan_hash is None:
-        return False
-    return preview is None or preview.plan_hash != plan.plan_hash
 
 
 def _show(options: argparse.Namespace, out: Output) -> Exit:

@@ -24,6 +24,7 @@ CONTEXTS: dict[str, str] = {
     "settings": "Settings",
     "trust": "Agents, skills and instructions",
     "tasks": "Tasks of a conversation",
+    "waiting": "Waiting plans",
     "prompt": "Message",
     "note": "Note",
     "plan": "Plan",
@@ -208,6 +209,8 @@ KEYS: tuple[Key, ...] = (
         "Go from the search to the list, or close the list",
         footer=False,
     ),
+    Key("waiting.apply_all", "A", "apply_all", "Apply all", "Apply all plans that are unchanged"),
+    Key("waiting.drop", "d", "drop", "Drop", "Remove the plan without running it"),
     Key("tasks.tick", "space", "tick", "Tick", "Tick or untick the task"),
     Key("tasks.undo", "u", "undo", "Undo", "Undo the plan's run"),
     Key(

@@ -26,6 +26,7 @@ from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
 from obsidian_agent.tui.screens.undo import UndoActions
+from obsidian_agent.tui.screens.waiting import WaitingActions
 from obsidian_agent.tui.turn.controller import PlanSource, empty_selection_hint
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
@@ -57,7 +58,7 @@ _ABOUT_SELECTION: Final = re.compile(
 )
 
 
-class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
+class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions, WaitingActions):
     """The main screen.
 
     `action_*` methods are the targets of key bindings and slash commands; mixins group them by
@@ -158,6 +159,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.set_interval(CLEANUP_SECONDS, self._clean_up)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self._receive_proposals()
+        self.report_waiting()
         watch = partial(self.session.vault.watch_obsidian, self._post_focus)
         self.set_timer(WARM_UP_SECONDS, watch)
 

@@ -1,0 +1,73 @@
+"""Waiting plans, previewed again before the user decides."""
+
+from __future__ import annotations
+
+import threading
+
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import PlanError, Problem
+from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.plans import Plans, PreviewOptions
+from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReview:
+    """A waiting plan as it would run now. Without a `preview`, `problem` says why there is none."""
+
+    plan: WaitingPlan
+    preview: Preview | None = None
+    problem: Problem | None = None
+
+    @property
+    def changes(self) -> int | None:
+        """The number of changed paths, as previewed now or when the plan was proposed."""
+        return self.plan.changes if self.preview is None else len(self.preview.change_set.changes)
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the plan would now do something else than when it was proposed."""
+        if self.plan.plan_hash is None:
+            return False
+        return self.preview is None or self.preview.plan_hash != self.plan.plan_hash
+
+    @property
+    def can_run_unseen(self) -> bool:
+        """True if the plan does exactly what its proposal said, and deletes and leaks nothing."""
+        preview = self.preview
+        return (
+            preview is not None
+            and preview.valid
+            and not preview.deferred
+            and not preview.discloses
+            and self.plan.plan_hash == preview.plan_hash
+        )
+
+
+def review(plan: WaitingPlan, plans: Plans) -> PlanReview:
+    """Preview a waiting plan again. Blocks."""
+    try:
+        preview = plans.dry_run(plan.plan, options=PreviewOptions(agent=plan.source))
+    except PlanError as error:
+        return PlanReview(plan, problem=error.problem())
+    except MissingInput as error:
+        return PlanReview(plan, problem=Problem("NEEDS_INPUT", error.message))
+    return PlanReview(plan, preview, preview.errors[0] if preview.errors else None)
+
+
+def apply_unchanged(waiting: WaitingPlans, plans: Plans) -> tuple[list[WaitingPlan], int]:
+    """Run the waiting plans that do exactly what their proposals said, the oldest first.
+
+    Each is previewed after the ones before it ran. Return the plans that ran, and the number of
+    those that still wait. Blocks.
+    """
+    applied: list[WaitingPlan] = []
+    for plan in reversed(waiting.all()):
+        current = review(plan, plans)
+        if not current.can_run_unseen or current.preview is None:
+            continue
+        if plans.apply(current.preview, lambda event: None, threading.Event()).success:
+            waiting.drop(plan.id)
+            applied.append(plan)
+    return applied, len(waiting.all())

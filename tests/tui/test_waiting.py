@@ -1,0 +1,73 @@
+"""Waiting plans in the app: reported at the start, looked at like any plan, applied together."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from obsidian_agent.bootstrap import Wiring, build_session, proposals_folder
+from obsidian_agent.services.waiting_plans import WaitingPlans
+from obsidian_agent.tui.screens.waiting import Waiting, WaitingList
+from support import MakeVault
+from tui.driving import driving_real
+
+NOW = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
+
+
+def plan(path: str, text: str) -> dict[str, Any]:
+    step = {"id": "add", "tool": "vault.addLines", "args": {"path": path, "content": text}}
+    return {
+        "version": "1.0",
+        "goal": f"Add {text}",
+        "riskLevel": "writes",
+        "steps": [step | {"preview": "Add it"}],
+    }
+
+
+def wiring_with(make_vault: MakeVault, folder: Path, *plans: dict[str, Any]) -> Wiring:
+    store = make_vault({"Inbox.md": "# Inbox\n", "Home.md": "# Home\n"})
+    wiring = Wiring(store=store, state=folder / "state", config=folder / "config")
+    waiting = WaitingPlans(proposals_folder(wiring))
+    session = build_session(wiring)
+    for document in plans:
+        preview = session.plans.dry_run(document)
+        waiting.add(document, source="Claude", now=NOW, plan_hash=preview.plan_hash, changes=1)
+    return wiring
+
+
+async def test_a_waiting_plan_is_approved_like_any_other_and_waits_no_longer(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    wiring = wiring_with(make_vault, tmp_path, plan("Inbox.md", "one"))
+    async with driving_real(wiring) as app:
+        await app.until(lambda: "1 plan waits for you: /plans" in app.transcript())
+        await app.send("/plans")
+        await app.on_top(Waiting)
+        await app.until(lambda: app.app.screen.query_one(WaitingList).rows)
+        assert "Add one  Claude" in app.screen()
+        await app.press("enter")
+        await app.until(lambda: app.main.turn.pending is not None)
+        app.wait_out_grace()
+        await app.press("a")
+        inbox = Path(wiring.store.real_path) / "Inbox.md"
+        await app.until(lambda: "one" in inbox.read_text())
+        await app.until(lambda: not WaitingPlans(proposals_folder(wiring)).all())
+
+
+async def test_all_unchanged_plans_are_applied_with_one_key(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    plans = [plan("Inbox.md", "one"), plan("Home.md", "two"), plan("Inbox.md", "three")]
+    wiring = wiring_with(make_vault, tmp_path, *plans)
+    root = Path(wiring.store.real_path)
+    async with driving_real(wiring) as app:
+        await app.send("/plans")
+        await app.on_top(Waiting)
+        await app.until(lambda: app.app.screen.query_one(WaitingList).rows)
+        await app.press("A")
+        await app.until(lambda: "2 plans applied. 1 plan must be looked at." in app.screen())
+        assert "two" in (root / "Home.md").read_text()
+        assert "! the vault changed since" in app.screen()
+        await app.press("d")
+        await app.until(lambda: "No plans are waiting." in app.screen())
