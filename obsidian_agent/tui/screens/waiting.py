@@ -1,4 +1,4 @@
-"""The plans that wait for the user, whoever proposed them."""
+"""The plans of rules, clients and the user that wait for approval."""
 
 from __future__ import annotations
 
