@@ -160,7 +160,7 @@ class WaitingActions(Workspace):
 
     @work(group="waiting", exit_on_error=False)
     async def report_waiting(self) -> None:
-        """Say how many plans wait, if any do."""
+        """Report the number of waiting plans, if there are any."""
         plans: Sequence[WaitingPlan] = await asyncio.to_thread(self.services.waiting.all)
         if plans:
             verb = "waits" if len(plans) == 1 else "wait"
