@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from obsidian_agent.integrations.community_plugins import PluginMatches
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.registry import Vendor
+    from obsidian_agent.services.health import VaultHealth
     from obsidian_agent.services.model_turns import RequestPreview
     from obsidian_agent.services.session import Session
     from obsidian_agent.services.vault_agents.library import VaultAgents
@@ -48,6 +49,7 @@ class AppServices:
     vault_agents: VaultAgents
     keys: KeyStore
     waiting: WaitingPlans
+    health: VaultHealth
 
     async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:
         """Return the request that a message would send in a conversation (`None`: a new one).

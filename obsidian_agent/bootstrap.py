@@ -181,6 +181,7 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
     """Create the services that screens need in addition to a session."""
     from obsidian_agent.app_services import AppServices
     from obsidian_agent.integrations.community_plugins import PluginMatches, search_plugins
+    from obsidian_agent.services.health import VaultHealth
     from obsidian_agent.services.waiting_plans import WaitingPlans
 
     async def plugins(query: str) -> PluginMatches:
@@ -197,6 +198,7 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
         vault_agents=vault_agents,
         keys=build_keys(wiring),
         waiting=WaitingPlans(proposals_folder(wiring)),
+        health=VaultHealth(wiring.state, wiring.store),
     )
 
 

@@ -13,6 +13,7 @@ from obsidian_agent.cli.session_factory import open_vault, parse_now
 
 if TYPE_CHECKING:
     from obsidian_agent.health.finding import HealthFinding, HealthReport
+    from obsidian_agent.services.health import Checkup
 
 MAX_FINDINGS = 20
 """Findings of one kind that are listed without --all or --only."""
@@ -49,8 +50,7 @@ def health_command(options: argparse.Namespace, out: Output) -> Exit:
 
     from obsidian_agent.cli.index import index_keeper
     from obsidian_agent.health.finding import KINDS
-    from obsidian_agent.health.report import examine
-    from obsidian_agent.services.health import HealthRecord, health_settings
+    from obsidian_agent.services.health import HealthRecord, VaultHealth
     from obsidian_agent.state_files import directories
     from obsidian_agent.vault.views.disk import DiskView
 
@@ -67,22 +67,15 @@ def health_command(options: argparse.Namespace, out: Output) -> Exit:
     now = parse_now(options.now) or datetime.now().astimezone()
     with index_keeper(options, out) as keeper, progress("Examining", out) as show:
         index = keeper.refresh()
-        record = HealthRecord(state, keeper.store)
-        report = examine(
-            DiskView(keeper.store, lambda: index),
-            health_settings(keeper.store, state, now),
-            only=kinds,
-            ignored=record.ignored(),
-            progress=show,
+        checkup = VaultHealth(state, keeper.store).examine(
+            DiskView(keeper.store, lambda: index), now, only=kinds, progress=show
         )
-        trend = record.trend()
-        if not options.only:
-            record.add(report, now)
+    report = checkup.report
     if out.as_json:
         out.document(report.to_json())
     if options.plan:
         _write_plan(report, options.plan, out)
-    _print(report, trend, options, out)
+    _print(checkup, options, out)
     return Exit.FAILED if report.findings else Exit.DONE
 
 
@@ -121,9 +114,8 @@ def _write_plan(report: HealthReport, name: str, out: Output) -> None:
     out.note(f"{len(choices)} repairs are in {name}. Preview and run them: run {name}")
 
 
-def _print(
-    report: HealthReport, trend: list[tuple[str, int]], options: argparse.Namespace, out: Output
-) -> None:
+def _print(checkup: Checkup, options: argparse.Namespace, out: Output) -> None:
+    report = checkup.report
     groups: dict[str, list[HealthFinding]] = {}
     for finding in report.findings:
         groups.setdefault(finding.kind, []).append(finding)
@@ -143,11 +135,11 @@ def _print(
     if not total:
         out.line(f"No findings.{ignored}")
         return
-    change = total - trend[-1][1] if trend and not options.only else 0
     since = ""
-    if change:
-        comparison = "more" if change > 0 else "fewer"
-        since = f" {abs(change)} {comparison} than on {trend[-1][0]}."
+    if checkup.earlier is not None and not options.only:
+        day, count = checkup.earlier
+        comparison = "more" if total > count else "fewer"
+        since = f" {abs(total - count)} {comparison} than on {day}." if total != count else ""
     out.line(f"{total} findings.{since}{ignored}")
 
 

@@ -25,9 +25,15 @@ def empty_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding
                 path=note.text,
                 subject="",
                 text="The note is empty.",
-                evidence=f"{links} notes link to it" if links else "",
+                evidence=_linked_from(links),
                 repair=Repair((delete(note),)),
             )
+
+
+def _linked_from(count: int) -> str:
+    if not count:
+        return ""
+    return "one note links to it" if count == 1 else f"{count} notes link to it"
 
 
 def delete(note: VaultPath) -> RepairChoice:

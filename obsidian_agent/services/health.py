@@ -6,18 +6,21 @@ import contextlib
 import json
 import os
 import subprocess
+from collections.abc import Callable, Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import JournalError
-from obsidian_agent.health.finding import HealthReport
+from obsidian_agent.health.finding import KINDS, FindingKind, HealthReport
 from obsidian_agent.health.survey import HealthSettings
 from obsidian_agent.journal.reader import JournalReader
 from obsidian_agent.journal.state_folder import find
 from obsidian_agent.services.run_context import note_settings
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.views.view import VaultView
 
 _FILE: Final = "health.json"
 _GIT_SECONDS: Final = 10.0
@@ -150,3 +153,52 @@ class HealthRecord:
 
     def _write(self, document: dict[str, Any]) -> None:
         replace_file(self._file, json.dumps(document, ensure_ascii=False, indent=1).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """A report, and the day and number of findings of the last whole report before it, if any."""
+
+    report: HealthReport
+    earlier: tuple[str, int] | None = None
+
+
+class VaultHealth:
+    """The examination of one vault. Every method may block."""
+
+    def __init__(self, state: Path, store: VaultStore) -> None:
+        self._state = state
+        self._store = store
+
+    @property
+    def record(self) -> HealthRecord:
+        """The ignored findings and the trend."""
+        return HealthRecord(self._state, self._store)
+
+    def examine(
+        self,
+        view: VaultView,
+        now: datetime,
+        *,
+        only: Collection[FindingKind] = KINDS,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Checkup:
+        """Examine the vault, and add a whole report to the trend.
+
+        `progress` is called with the number of finished checks and their total; an exception that
+        it raises ends the examination.
+        """
+        from obsidian_agent.health.report import examine
+
+        record = self.record
+        report = examine(
+            view,
+            health_settings(self._store, self._state, now),
+            only=only,
+            ignored=record.ignored(),
+            progress=progress,
+        )
+        trend = record.trend()
+        if frozenset(only) == frozenset(KINDS):
+            record.add(report, now)
+        return Checkup(report, trend[-1] if trend else None)

@@ -19,6 +19,7 @@ from obsidian_agent.tui.commands import Command, parse_call
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merge_text
 from obsidian_agent.tui.gc_policy import GcPolicy
 from obsidian_agent.tui.screens.dialogs import DiffScreen
+from obsidian_agent.tui.screens.health import HealthActions
 from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
@@ -58,7 +59,9 @@ _ABOUT_SELECTION: Final = re.compile(
 )
 
 
-class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions, WaitingActions):
+class MainScreen(
+    ModelActions, ThreadActions, UndoActions, SuggestionActions, WaitingActions, HealthActions
+):
     """The main screen.
 
     `action_*` methods are the targets of key bindings and slash commands; mixins group them by

@@ -1,0 +1,500 @@
+"""The health of the vault: its findings by kind, and their repairs as one plan."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.services.fields import Field
+from obsidian_agent.tui.bindings import binding, bindings, key_label
+from obsidian_agent.tui.commands import Command
+from obsidian_agent.tui.screens.dialogs import Modal, Pick
+from obsidian_agent.tui.screens.values_form import ValuesForm
+from obsidian_agent.tui.screens.workspace import Workspace
+from obsidian_agent.tui.widgets.note import OutsideRequested
+from obsidian_agent.tui.widgets.row_list import VirtualList
+
+if TYPE_CHECKING:
+    from obsidian_agent.health.finding import FindingKind, HealthFinding, RepairChoice
+    from obsidian_agent.services.health import Checkup, VaultHealth
+    from obsidian_agent.services.session import Session
+
+KIND_TITLES: Final[Mapping[str, str]] = {
+    "unresolved-link": "broken links",
+    "ambiguous-link": "ambiguous links",
+    "unlinked-note": "notes without links",
+    "empty-note": "empty notes",
+    "duplicate-note": "duplicate notes",
+    "similar-note": "similar notes",
+    "tag-spelling": "tag spellings",
+    "property-type": "property types",
+    "property-value": "property values",
+    "unused-attachment": "unused attachments",
+    "missing-attachment": "missing attachments",
+    "invalid-properties": "invalid properties",
+    "conflict-copy": "sync conflicts",
+    "stale-note": "untouched notes",
+    "overdue-task": "overdue tasks",
+}
+
+_OPEN_NOTE: Final = "Open the note"
+_DELETES: Final = "vault.delete"
+_MAX_PATH: Final = 44
+_TICKS: Final = {True: ("☑", "$success"), False: ("☐", "$foreground")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthRequest:
+    """A plan of repairs to preview, or a note to open at a line (from 1)."""
+
+    plan: Mapping[str, Any] | None = None
+    path: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRow:
+    """The heading of a kind of findings, which folds them."""
+
+    kind: FindingKind
+    count: int
+    repairs: int
+    ticked: int
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """A finding with the repair that is ticked, if any.
+
+    `path_width` aligns the rows of a kind. `text` is empty if it is the same for all of them.
+    """
+
+    finding: HealthFinding
+    repair: RepairChoice | None
+    path_width: int
+    text: str
+
+
+class HealthList(VirtualList["KindRow | FindingRow"], inherit_bindings=False):
+    """The kinds of findings, and below an open one its findings."""
+
+    BINDINGS = [
+        *bindings("list", without=("list.choose", "list.previous")),
+        binding("list.choose", "Choose"),
+    ]
+
+    def draw_row(self, row: KindRow | FindingRow, width: int) -> Content:
+        if isinstance(row, KindRow):
+            return _kind_content(row)
+        return _finding_content(row, width)
+
+    def action_section(self, direction: int) -> None:
+        """Move to the next or previous kind."""
+        index = self.cursor + direction
+        while 0 <= index < len(self.rows):
+            if isinstance(self.rows[index], KindRow):
+                self.cursor = index
+                return
+            index += direction
+
+
+def _kind_content(row: KindRow) -> Content:
+    parts = []
+    if row.repairs:
+        parts.append(f"{row.repairs:,} with a repair")
+    if row.ticked:
+        parts.append(f"{row.ticked:,} ticked")
+    return Content.assemble(
+        (" ▾ " if row.is_open else " ▸ ", "$primary"),
+        (f"{KIND_TITLES[row.kind]:<22}", "bold"),
+        (f"{row.count:>6,}", "$foreground"),
+        (f"   {' · '.join(parts)}", "$quiet"),
+    )
+
+
+def _finding_content(row: FindingRow, width: int) -> Content:
+    finding, repair = row.finding, row.finding.repair
+    tick, style = ("·", "$quiet") if repair is None else _TICKS[row.repair is not None]
+    path_width = min(row.path_width, _MAX_PATH if row.text else _MAX_PATH * 2, width // 2)
+    path = _shortened_path(terminal_text.line(_location(finding)), path_width)
+    text = row.repair.title if row.repair is not None else row.text
+    evidence = finding.evidence
+    if repair is not None and row.repair is None:
+        count = len(repair.choices)
+        evidence = repair.choices[0].title if count == 1 else f"{count} choices"
+    return Content.assemble(
+        (f"   {tick} ", style),
+        (f"{path:<{path_width}}  ", "$quiet"),
+        (f"{terminal_text.shortened(text, 200)}  " if text else "", "$foreground"),
+        (terminal_text.shortened(evidence, 200), "$quiet"),
+    )
+
+
+def _shortened_path(path: str, width: int) -> str:
+    """Return a path that keeps its end, where the name and the line are."""
+    return path if len(path) <= width else f"…{path[len(path) - width + 1 :]}"
+
+
+def _location(finding: HealthFinding) -> str:
+    return finding.path if finding.line is None else f"{finding.path}:{finding.line}"
+
+
+class Health(Modal[HealthRequest]):
+    """The findings of an examination. Dismisses with the user's request.
+
+    With `only` it examines these kinds.
+    """
+
+    BINDINGS = bindings("health")
+
+    class Progressed(Message):
+        """Posted when a check has finished."""
+
+        def __init__(self, done: int, total: int) -> None:
+            super().__init__()
+            self.done = done
+            self.total = total
+
+    def __init__(
+        self, session: Session, health: VaultHealth, only: Sequence[FindingKind] = ()
+    ) -> None:
+        subject = ", ".join(KIND_TITLES[kind] for kind in only)
+        title = f"Health of {session.vault.name}"
+        super().__init__(f"{title}: {subject}" if subject else title)
+        self._session = session
+        self._health = health
+        self._only = only
+        self._checkup: Checkup | None = None
+        self._findings: list[HealthFinding] = []
+        self._ignored = 0
+        self._ticks: dict[str, int] = {}
+        """The numbers of the ticked repairs by the ids of findings."""
+        self._open_kinds: set[str] = set(only)
+        self._may_delete = False
+        self._is_cancelled = threading.Event()
+
+    def body(self) -> ComposeResult:
+        yield HealthList(empty=" Reading the vault…")
+        yield Static("", id="health-detail", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(HealthList).focus()
+        self.run_flow("health", self._examine)
+
+    def on_unmount(self) -> None:
+        self._is_cancelled.set()
+
+    # --- examination ------------------------------------------------------------------------------
+
+    async def _examine(self) -> None:
+        self._checkup = await asyncio.to_thread(self._examined)
+        self._may_delete = await asyncio.to_thread(self._deletes_allowed)
+        self._findings = sorted(self._checkup.report.findings, key=_by_repair)
+        self._ignored = self._checkup.report.ignored
+        self._ticks = {
+            finding.id: 0
+            for finding in self._findings
+            if finding.repair is not None
+            and finding.repair.preselected
+            and self._is_allowed(finding.repair.choices[0])
+        }
+        if not self.is_attached:
+            return
+        self.query_one(HealthList).empty = " No findings."
+        self._show()
+
+    def _examined(self) -> Checkup:
+        from obsidian_agent.health.finding import KINDS
+
+        def progress(done: int, total: int) -> None:
+            if self._is_cancelled.is_set():
+                raise ConfigError("The examination was cancelled.")
+            self.post_message(self.Progressed(done, total))
+
+        vault = self._session.vault
+        return self._health.examine(
+            vault.view(), vault.clock(), only=self._only or KINDS, progress=progress
+        )
+
+    def _deletes_allowed(self) -> bool:
+        plans = self._session.plans
+        return not any(plans.policy.step_problems(plans.tools[_DELETES]))
+
+    def on_health_progressed(self, event: Progressed) -> None:
+        if self._checkup is None:
+            listing = self.query_one(HealthList)
+            listing.empty = f" Examining… {event.done} of {event.total} checks."
+            listing.refresh()
+
+    # --- content ----------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Show the findings. The cursor stays on its finding, or on its kind."""
+        listing = self.query_one(HealthList)
+        before = _identity(listing.current)
+        rows = list(self._rows())
+        identities = [_identity(row) for row in rows]
+        cursor = identities.index(before) if before in identities else None
+        listing.set_rows(rows, cursor)
+        title = self.query_one("#modal-title", Static)
+        title.update(
+            Content.assemble(
+                (terminal_text.line(self.heading), "bold"), (f"   {self._summary()}", "$quiet")
+            )
+        )
+
+    def _rows(self) -> Iterable[KindRow | FindingRow]:
+        counts = self._checkup.report.counts if self._checkup is not None else {}
+        for kind in counts:
+            findings = [finding for finding in self._findings if finding.kind == kind]
+            is_open = kind in self._open_kinds
+            if not findings:
+                continue
+            yield KindRow(
+                kind=findings[0].kind,
+                count=len(findings),
+                repairs=sum(finding.repair is not None for finding in findings),
+                ticked=sum(finding.id in self._ticks for finding in findings),
+                is_open=is_open,
+            )
+            if is_open:
+                width = max(len(_location(finding)) for finding in findings)
+                is_same = len({finding.text for finding in findings}) == 1 < len(findings)
+                for finding in findings:
+                    text = "" if is_same else finding.text
+                    yield FindingRow(finding, self._ticked_repair(finding), width, text)
+
+    def _ticked_repair(self, finding: HealthFinding) -> RepairChoice | None:
+        number = self._ticks.get(finding.id)
+        if number is None or finding.repair is None:
+            return None
+        return finding.repair.choices[number]
+
+    def _summary(self) -> str:
+        total = len(self._findings)
+        repairs = sum(finding.repair is not None for finding in self._findings)
+        parts = [terminal_text.counted(total, "finding") if total else "no findings"]
+        if repairs:
+            parts.append(f"{repairs:,} with a repair")
+            parts.append(f"{len(self._ticks):,} ticked")
+        if self._checkup is not None and self._checkup.earlier is not None and not self._only:
+            day, count = self._checkup.earlier
+            change = total - count
+            if change:
+                comparison = "more" if change > 0 else "fewer"
+                parts.append(f"{abs(change):,} {comparison} than on {day}")
+        if self._ignored:
+            parts.append(f"{self._ignored:,} ignored")
+        return " · ".join(parts)
+
+    def on_virtual_list_highlighted(self) -> None:
+        row = self.query_one(HealthList).current
+        detail = self.query_one("#health-detail", Static)
+        detail.update(_detail(row) if isinstance(row, FindingRow) else "")
+
+    # --- keys -------------------------------------------------------------------------------------
+
+    def on_virtual_list_chosen(self, event: HealthList.Chosen) -> None:
+        row = event.list.rows[event.index]
+        self.show_problem("")
+        if isinstance(row, KindRow):
+            self._open_kinds ^= {row.kind}
+            self._show()
+        elif row.finding.repair is not None and len(row.finding.repair.choices) > 1:
+            self.run_flow("choice", partial(self._choose, row.finding))
+        else:
+            self._open_note(row.finding)
+
+    async def _choose(self, finding: HealthFinding) -> None:
+        """Let the user choose a repair of a finding, or open its note."""
+        choices = finding.repair.choices if finding.repair is not None else ()
+        rows = [(choice.title, "") for choice in choices]
+        pick = Pick(finding.text, [*rows, (_OPEN_NOTE, _location(finding))], hint=finding.evidence)
+        title = await self.app.push_screen_wait(pick)
+        if title == _OPEN_NOTE:
+            self._open_note(finding)
+        elif title is not None:
+            self._tick([finding], [choice.title for choice in choices].index(title))
+
+    def _open_note(self, finding: HealthFinding) -> None:
+        if finding.path.endswith(".md"):
+            self.dismiss(HealthRequest(path=finding.path, line=finding.line))
+        else:
+            key = key_label(self, "health.outside")
+            self.show_problem(f"This file is not a note. {key} opens it in Obsidian.")
+
+    def action_outside(self) -> None:
+        row = self.query_one(HealthList).current
+        if isinstance(row, FindingRow):
+            self.post_message(OutsideRequested(row.finding.path, row.finding.line))
+
+    def action_tick(self) -> None:
+        row = self.query_one(HealthList).current
+        self.show_problem("")
+        if isinstance(row, KindRow):
+            self._tick_kind(row.kind)
+        elif isinstance(row, FindingRow):
+            finding = row.finding
+            if finding.id in self._ticks:
+                del self._ticks[finding.id]
+                self._show()
+            elif finding.repair is None:
+                self.show_problem("This finding has no repair. Enter opens the note.")
+            elif _is_clear(finding):
+                self._tick([finding], 0)
+            else:
+                self.run_flow("choice", partial(self._choose, finding))
+
+    def _tick_kind(self, kind: FindingKind) -> None:
+        clear = [
+            finding for finding in self._findings if finding.kind == kind and _is_clear(finding)
+        ]
+        if not clear:
+            self.show_problem("These findings have no clear repair. Enter lists them.")
+        elif all(finding.id in self._ticks for finding in clear):
+            for finding in clear:
+                del self._ticks[finding.id]
+            self._show()
+        else:
+            self._tick(clear, 0)
+
+    def _tick(self, findings: Sequence[HealthFinding], number: int) -> None:
+        """Tick the repair with this number of findings, unless the settings do not allow it."""
+        refused = 0
+        for finding in findings:
+            assert finding.repair is not None
+            if self._is_allowed(finding.repair.choices[number]):
+                self._ticks.setdefault(finding.id, number)
+                if len(findings) == 1:
+                    self._ticks[finding.id] = number
+            else:
+                refused += 1
+        if refused:
+            repairs = terminal_text.counted(refused, "repair")
+            self.show_problem(
+                f"{repairs} not ticked: files would be deleted, which your settings do not allow. "
+                f"“Allow deletes” in the settings ({key_label(self, 'main.settings')}) changes it."
+            )
+        self._show()
+
+    def _is_allowed(self, choice: RepairChoice) -> bool:
+        return self._may_delete or all(step.tool != _DELETES for step in choice.steps)
+
+    def action_ignore(self) -> None:
+        row = self.query_one(HealthList).current
+        if isinstance(row, FindingRow):
+            self.run_flow("ignore", partial(self._ignore, row.finding))
+
+    async def _ignore(self, finding: HealthFinding) -> None:
+        field = Field("reason", description="Why it may stay; can be left blank", optional=True)
+        values = await self.app.push_screen_wait(ValuesForm("Ignore this finding", [field]))
+        if values is None:
+            return
+        reason = values.get("reason", "").strip()
+        try:
+            await asyncio.to_thread(self._health.record.ignore, finding.id, reason)
+        except OSError as error:
+            self.show_problem(f"The finding cannot be ignored: {error.strerror}.")
+            return
+        self._ticks.pop(finding.id, None)
+        self._findings = [other for other in self._findings if other.id != finding.id]
+        self._ignored += 1
+        self._show()
+
+    def action_preview(self) -> None:
+        from obsidian_agent.health.repair_plan import repair_plan
+
+        choices = [self._ticked_repair(finding) for finding in self._findings]
+        plan = repair_plan(choice for choice in choices if choice is not None)
+        if plan is None:
+            key = key_label(self, "health.tick")
+            self.show_problem(f"No repair is ticked. {key} ticks one.")
+        else:
+            self.dismiss(HealthRequest(plan=plan))
+
+
+def _by_repair(finding: HealthFinding) -> int:
+    """Sort findings with evidence for one repair first, and those without a repair last."""
+    if finding.repair is None:
+        return 2
+    return 0 if finding.repair.preselected else 1
+
+
+def _is_clear(finding: HealthFinding) -> bool:
+    """Return True if a finding has one repair, or evidence for its first one."""
+    repair = finding.repair
+    return repair is not None and (repair.preselected or len(repair.choices) == 1)
+
+
+def _identity(row: KindRow | FindingRow | None) -> str:
+    if isinstance(row, FindingRow):
+        return row.finding.id
+    return row.kind if row is not None else ""
+
+
+def _detail(row: FindingRow) -> Content:
+    """Return everything about a finding, on at most five lines."""
+    finding, repair = row.finding, row.finding.repair
+    lines = [
+        Content.styled(terminal_text.line(_location(finding)), "$foreground"),
+        Content(terminal_text.shortened(finding.text, 300)),
+    ]
+    if finding.evidence:
+        lines.append(Content(f"Evidence: {terminal_text.shortened(finding.evidence, 300)}"))
+    if row.repair is not None:
+        title = terminal_text.shortened(row.repair.title, 300)
+        lines.append(Content.styled(f"☑ {title}", "$success"))
+    elif repair is not None:
+        titles = "  ·  ".join(terminal_text.line(choice.title) for choice in repair.choices)
+        lines.append(Content(f"☐ {titles}"))
+    return Content("\n").join(lines)
+
+
+class HealthActions(Workspace):
+    """The action that shows the health of the vault."""
+
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command(
+            "health",
+            "Health of the vault",
+            "Broken links, notes without links, duplicates and more, with repairs",
+            "health",
+            "[KIND]",
+        ),
+    )
+
+    def action_health(self, kind: str = "") -> None:
+        """Examine the vault; with `kind` only for these findings."""
+        from obsidian_agent.health.finding import KINDS
+
+        only = [known for known in KINDS if kind in (known, KIND_TITLES[known])]
+        if kind and not only:
+            self.show_hint(f"No kind of finding is called that. Kinds: {', '.join(KINDS)}.")
+        else:
+            self.show_health(only)
+
+    def show_health(self, only: Sequence[FindingKind] = ()) -> None:
+        """Examine the vault, and show the findings of some kinds, or all."""
+        self.app.push_screen(
+            Health(self.session, self.services.health, only), self._carry_out_health
+        )
+
+    def _carry_out_health(self, request: HealthRequest | None) -> None:
+        if request is None:
+            return
+        if request.plan is None:
+            self.show_note(request.path, request.line)
+        elif self.ensure_idle():
+            self.preview_plan(request.plan)
