@@ -23,7 +23,8 @@ from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.lookup import read_text
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.name_search import NameSearch
-from obsidian_agent.vault.index.word_search import query_words, rank_notes
+from obsidian_agent.vault.index.word_query import query_words
+from obsidian_agent.vault.index.word_search import rank_notes
 from obsidian_agent.vault.links.resolve import name_key
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import VaultView
@@ -404,7 +405,10 @@ def _ranked(message: str, view: VaultView, most: int) -> Iterator[tuple[VaultPat
     words = [word for word in query_words(message) if word not in _STOP_WORDS and len(word) > 2]
     if not words:
         return
-    for note in rank_notes(view.index, ROOT, " ".join(words[:12]))[:most]:
+    notes = rank_notes(view.index, ROOT, " ".join(words[:12])).notes
+    # Fewer notes are sent than a search displays.
+    complete = [note for note in notes if note.is_complete]
+    for note in (complete or notes)[:most]:
         yield note.path, note.score
 
 

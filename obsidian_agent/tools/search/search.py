@@ -23,7 +23,8 @@ from obsidian_agent.vault.index.text_search import (
     lines_with,
     required_text,
 )
-from obsidian_agent.vault.index.word_search import RankedNote, query_words, rank_notes
+from obsidian_agent.vault.index.word_query import Passage
+from obsidian_agent.vault.index.word_search import RankedNote, Ranking, rank_notes
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.text import decode
 
@@ -190,24 +191,27 @@ def search(
     if request.offset < 0:
         raise ToolError(f"The offset {request.offset} is negative.")
     warnings: list[Problem] = []
-    hits: Sequence[SearchItem | RankedNote]
+    names: list[SearchItem] = []
+    hits: Sequence[SearchItem | RankedNote] = ()
+    ranking: Ranking | None = None
     with gc_paused():
-        match request.mode:
-            case "name":
-                hits = _by_name(index, request.query)
-            case "tag":
-                hits = [SearchItem(path.text) for path in tagged(index, request.query, ROOT)]
-                warnings += unread_warnings(index)
-            case "content":
-                hits = _by_content(index, request, warnings, cancelled)
-            case "all":
-                names = [] if request.regex else _by_name(index, request.query)
-                known = {item.path for item in names}
-                contents = _by_content(index, request, warnings, cancelled)
-                hits = [*names, *(item for item in contents if _path(item) not in known)]
+        if request.mode == "name" or (request.mode == "all" and not request.regex):
+            names = _by_name(index, request.query)
+        if request.mode == "tag":
+            hits = [SearchItem(path.text) for path in tagged(index, request.query, ROOT)]
+            warnings += unread_warnings(index)
+        elif request.mode != "name":
+            if not request.regex and not request.literal:
+                ranking = rank_notes(index, ROOT, request.query, cancelled)
+            if ranking is not None and ranking.query:
+                hits = ranking.notes
+            else:
+                hits = list(_lines(index, request, warnings, cancelled))
+        known = {item.path for item in names}
+        hits = [*names, *(item for item in hits if _path(item) not in known)]
         end = request.offset + request.limit
         items = tuple(
-            item if isinstance(item, SearchItem) else _of_note(index, item)
+            item if isinstance(item, SearchItem) else _of_note(index, item, ranking)
             for item in hits[request.offset : end]
         )
     return SearchPage(items, len(hits), end < len(hits), tuple(warnings))
@@ -224,17 +228,6 @@ def _by_name(index: VaultIndex, query: str) -> list[SearchItem]:
     ]
 
 
-def _by_content(
-    index: VaultIndex,
-    request: SearchRequest,
-    warnings: list[Problem],
-    cancelled: Callable[[], bool],
-) -> Sequence[SearchItem | RankedNote]:
-    if not request.regex and not request.literal and query_words(request.query):
-        return rank_notes(index, ROOT, request.query, cancelled)
-    return list(_lines(index, request, warnings, cancelled))
-
-
 def _lines(
     index: VaultIndex,
     request: SearchRequest,
@@ -249,18 +242,20 @@ def _lines(
             yield SearchItem(path.text, number, preview(line, span))
 
 
-def _of_note(index: VaultIndex, note: RankedNote) -> SearchItem:
-    """Return the line of a note with the first word of the query."""
-    data = index.text(note.path)
+def best_passage(index: VaultIndex, path: VaultPath, ranking: Ranking) -> Passage:
+    """Return the passage of a ranked note that holds most of the query."""
+    data = index.text(path)
     text = data.decode(errors="replace") if isinstance(data, bytes) else ""
-    first = min(note.first, len(text))
-    start = text.rfind("\n", 0, first) + 1
-    end = text.find("\n", first)
-    line = text[start : len(text) if end < 0 else end].rstrip("\r")
-    at = first - start
+    return ranking.query.passage(text, ranking.weights)
+
+
+def _of_note(index: VaultIndex, note: RankedNote, ranking: Ranking | None) -> SearchItem:
+    """Return the line of a note with most of the query."""
+    assert ranking is not None
+    passage = best_passage(index, note.path, ranking)
     return SearchItem(
         note.path.text,
-        text.count("\n", 0, start) + 1,
-        preview(line, (at, at)),
+        passage.line,
+        preview(passage.text, (passage.start, passage.end)),
         round(note.score, 3),
     )

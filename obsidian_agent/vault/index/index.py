@@ -338,6 +338,13 @@ class VaultIndex(ABC):
         Every note with all needles is included, and some others may be. None excludes no note.
         """
 
+    def may_hold(self, folder: VaultPath, needle: Needle) -> set[str]:
+        """Return the paths of the notes below a folder that may hold a needle.
+
+        Every note with the needle is included, and some others may be. Nothing is read.
+        """
+        return {path.text for path in self.notes(folder)}
+
     @abstractmethod
     def text(self, path: VaultPath) -> bytes | Problem:
         """Return the bytes of a note, or the problem why it cannot be read."""

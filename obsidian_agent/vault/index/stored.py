@@ -251,6 +251,20 @@ class StoredIndex(VaultIndex):
         notes = heapq.merge(indexed, changed) if changed else indexed
         return (NoteContent(path, self._read(path)) for path in notes)
 
+    def may_hold(self, folder: VaultPath, needle: Needle) -> set[str]:
+        matches = self._candidates([needle])
+        if matches is None:
+            return super().may_hold(folder, needle)
+        paths, rows = self.snapshot.paths, self._rows_below(folder)
+        notes = {
+            text
+            for file in matches
+            if rows.start <= file < rows.stop and is_note_path(text := paths[file])
+        }
+        notes -= self._delta.stale
+        notes.update(path.text for path in self._changed_notes(folder))
+        return notes
+
     def with_changes(self, changed: SnapshotChanges) -> StoredIndex:
         """Return the next state of the same snapshot."""
         return StoredIndex(self.snapshot, changed, self._store, self.packs)

@@ -1,9 +1,11 @@
 """Ranking of notes by the words they hold.
 
-Notes with all words of the query are ranked by BM25; if no note has all of them, notes with any.
-There is no inverted index: a search over the packed texts finds the notes with a word, and only
-these are read and counted. A word of the query matches the beginning of a word, so that results
-appear while the query is being typed.
+Notes are ranked by BM25 over several fields: a word in the name, an alias, a heading or a tag
+counts for more than one in the text. A note need not hold all words of the query, but the more of
+them it holds, the better. Notes with a phrase of the query come first, then, for a few keywords,
+those with all of them. There is no inverted index: a search over the packed texts finds the notes
+with a word. All notes that may hold every word are read and counted, and of the others those with
+the rarest words.
 
 Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 Beyond" (2009).
@@ -11,16 +13,17 @@ Beyond" (2009).
 
 from __future__ import annotations
 
+import heapq
 import math
-import re
-from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from obsidian_agent.budget import checked
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
-from obsidian_agent.vault.index.index import NoteContent, VaultIndex
-from obsidian_agent.vault.index.text_search import folded_needle
+from obsidian_agent.vault.index.index import PathCache, VaultIndex
+from obsidian_agent.vault.index.text_search import Needle
+from obsidian_agent.vault.index.word_query import HEADING, WordQuery
 from obsidian_agent.vault.paths.path import VaultPath
 
 SATURATION: Final = 1.2
@@ -32,29 +35,45 @@ LENGTH: Final = 0.75
 IN_NAME: Final = 2.0
 """What a word in the note's name adds, as a share of its maximum weight in the text."""
 
-_WORD: Final = re.compile(r"\w+")
+IN_ALIAS: Final = 1.5
+IN_HEADING: Final = 0.5
+IN_TAG: Final = 0.7
+
+MAX_PARTIAL: Final = 300
+"""Number of notes with some of the words that are read, in addition to those with all of them."""
+
+MAX_FIELDS: Final = 200
+"""Number of the best notes whose headings, tags and aliases are compared."""
 
 
 class RankedNote(NamedTuple):
-    """A note, its score (higher is better), and the offset of the first word in its text."""
+    """A note, its score (higher is better), and whether it holds all words of the query."""
 
     path: VaultPath
     score: float
-    first: int
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The notes that match a query, best first.
+
+    `weights` are those of the query's words: rare words weigh more.
+    """
+
+    query: WordQuery
+    notes: Sequence[RankedNote] = ()
+    weights: Sequence[float] = ()
 
 
 @dataclass(slots=True)
 class _WordCounts:
     path: VaultPath
-    name: str
     length: int
-    counts: list[int]
-    first: int
-
-
-def query_words(query: str) -> list[str]:
-    """Return the distinct words of a query, case-folded."""
-    return list(dict.fromkeys(_WORD.findall(query.casefold())))
+    counts: list[float]
+    in_name: list[bool]
+    rank: int
+    """The number of the query's phrases in the note, and one more for all of a few keywords."""
 
 
 def rank_notes(
@@ -62,81 +81,136 @@ def rank_notes(
     folder: VaultPath,
     query: str,
     is_cancelled: Callable[[], bool] = lambda: False,
-) -> list[RankedNote]:
+) -> Ranking:
     """Return the notes below a folder that match a query, best first.
 
     Notes that cannot be read are skipped.
     """
-    words = query_words(query)
+    words = WordQuery(query)
     if not words:
-        return []
-    needles = [needle for word in words if (needle := folded_needle(word)) is not None]
-    patterns = [_beginning(word) for word in words]
-    counted = _count_all(index.texts(folder, *needles), patterns, is_cancelled)
-    matches = [note for note in counted.values() if all(note.counts)]
-    if not matches:
-        if len(needles) > 1:
-            for needle in needles:
-                counted |= _count_all(index.texts(folder, needle), patterns, is_cancelled)
-        matches = sorted(counted.values(), key=attrgetter("path.text"))
-    return [] if is_cancelled() else _score(matches, words, max(index.note_count(folder), 1))
-
-
-def _count_all(
-    notes: Iterator[NoteContent],
-    patterns: Sequence[re.Pattern[str]],
-    is_cancelled: Callable[[], bool],
-) -> dict[str, _WordCounts]:
-    counted: dict[str, _WordCounts] = {}
-    for path, data in notes:
+        return Ranking(words)
+    total = index.note_count(folder)
+    holders = [_holders(index, folder, word.needles) for word in words.words]
+    chosen = set.intersection(*holders)
+    for needles in words.phrase_needles:
+        chosen |= _holders(index, folder, needles)
+    chosen |= _promising(holders, chosen, total)
+    vault_path = PathCache()
+    counted: list[_WordCounts] = []
+    for text in checked(sorted(chosen)):
         if is_cancelled():
-            return {}
-        if isinstance(data, Problem):
-            continue
-        counts = _count(path, data.decode(errors="replace"), patterns)
-        if counts is not None:
-            counted[path.text] = counts
-    return counted
+            return Ranking(words)
+        note = _count(index, vault_path(text), words)
+        if note is not None:
+            counted.append(note)
+    weights = _weights(holders, chosen, counted, max(total, 1))
+    return Ranking(words, _rank(index, counted, words, weights), weights)
 
 
-def _count(path: VaultPath, text: str, patterns: Sequence[re.Pattern[str]]) -> _WordCounts | None:
+def _holders(index: VaultIndex, folder: VaultPath, needles: Sequence[Needle]) -> set[str]:
+    """Return the notes that may hold one of several needles; without needles all notes may."""
+    if not needles:
+        return {path.text for path in index.notes(folder)}
+    return set().union(*(index.may_hold(folder, needle) for needle in needles))
+
+
+def _promising(holders: Sequence[set[str]], chosen: set[str], total: int) -> set[str]:
+    """Return the notes outside `chosen` that can score highest, from the words they may hold."""
+    scores: dict[str, float] = {}
+    for notes in holders:
+        others = notes - chosen
+        weight = _weight(len(others), total)
+        for text in others:
+            scores[text] = scores.get(text, 0.0) + weight
+    return set(heapq.nsmallest(MAX_PARTIAL, scores, key=lambda text: (-scores[text], text)))
+
+
+def _weight(frequency: int, total: int) -> float:
+    return math.log(1 + (total - min(frequency, total) + 0.5) / (frequency + 0.5))
+
+
+def _weights(
+    holders: Sequence[set[str]], read: set[str], counted: Sequence[_WordCounts], total: int
+) -> list[float]:
+    """Return the weight of each word. Of notes that were not read, those that may hold it count."""
+    weights = []
+    for position, notes in enumerate(holders):
+        frequency = sum(1 for note in counted if note.counts[position]) + len(notes - read)
+        weights.append(_weight(frequency, total))
+    return weights
+
+
+def _text(index: VaultIndex, path: VaultPath) -> str | None:
+    data = index.text(path)
+    return None if isinstance(data, Problem) else data.decode(errors="replace")
+
+
+def _count(index: VaultIndex, path: VaultPath, query: WordQuery) -> _WordCounts | None:
+    text = _text(index, path)
+    if text is None:
+        return None
     folded, name = text.casefold(), path.stem.casefold()
-    counts = [len(pattern.findall(folded)) + len(pattern.findall(name)) for pattern in patterns]
+    named = [word.count(name) for word in query.words]
+    counts = [
+        word.count(folded) + in_name for word, in_name in zip(query.words, named, strict=True)
+    ]
     if not any(counts):
         return None
-    # Folding can lengthen a text; then the offset, and with it the excerpt, is slightly off.
-    firsts = [match.start() for pattern in patterns if (match := pattern.search(folded))]
-    return _WordCounts(path, name, len(text), counts, min(firsts, default=0))
+    rank = sum(1 for phrase in query.phrases if phrase in folded or phrase in name)
+    if query.is_keywords and min(counts) >= 1:
+        rank += 1
+    return _WordCounts(path, len(text), counts, [count >= 1 for count in named], rank)
 
 
-def _beginning(word: str) -> re.Pattern[str]:
-    """Return a pattern for words that begin with a word.
-
-    The pattern starts with plain text, because `re` skips to that quickly.
-    """
-    return re.compile(rf"{re.escape(word)}(?<!\w{re.escape(word)})")
-
-
-def _score(notes: list[_WordCounts], words: list[str], total: int) -> list[RankedNote]:
+def _rank(
+    index: VaultIndex, notes: list[_WordCounts], query: WordQuery, weights: Sequence[float]
+) -> list[RankedNote]:
     if not notes:
         return []
     average = sum(note.length for note in notes) / len(notes) or 1.0
-    frequencies = [
-        sum(1 for note in notes if note.counts[position]) for position in range(len(words))
-    ]
-    weights = [
-        math.log(1 + (total - min(frequency, total) + 0.5) / (frequency + 0.5))
-        for frequency in frequencies
-    ]
-    ranked = []
+    total = sum(weights) or 1.0
+    scored = []
     for note in notes:
         norm = SATURATION * (1 - LENGTH + LENGTH * note.length / average)
-        score = 0.0
-        for word, weight, count in zip(words, weights, note.counts, strict=True):
+        score = held = 0.0
+        for weight, count, in_name in zip(weights, note.counts, note.in_name, strict=True):
             score += weight * count * (SATURATION + 1) / (count + norm)
-            score += weight * IN_NAME if word in note.name else 0.0
-        ranked.append(RankedNote(note.path, score, min(note.first, note.length)))
+            score += weight * IN_NAME if in_name else 0.0
+            held += weight if count else 0.0
+        scored.append((note.rank, score * (1 + held / total), note))
     # Sorting by numbers only is fast, so other threads are not blocked for long. The sort is
     # stable: notes with equal scores stay sorted by path.
-    ranked.sort(key=attrgetter("score"), reverse=True)
-    return ranked
+    scored.sort(key=lambda row: (-row[0], -row[1]))
+    best = [
+        (rank, score + _in_fields(index, note.path, query, weights), note)
+        for rank, score, note in scored[:MAX_FIELDS]
+    ]
+    best.sort(key=lambda row: (-row[0], -row[1]))
+    return [
+        RankedNote(note.path, score, all(note.counts))
+        for _, score, note in (*best, *scored[MAX_FIELDS:])
+    ]
+
+
+def _in_fields(
+    index: VaultIndex, path: VaultPath, query: WordQuery, weights: Sequence[float]
+) -> float:
+    """Return what a note's aliases, headings and tags add to its score."""
+    facts = index.facts(path)
+    text = _text(index, path) or ""
+    fields = (
+        (IN_ALIAS, facts.aliases),
+        (IN_HEADING, HEADING.findall(text)),
+        (IN_TAG, facts.tags),
+    )
+    return sum(share * _held(texts, query, weights) for share, texts in fields)
+
+
+def _held(texts: Iterable[str], query: WordQuery, weights: Sequence[float]) -> float:
+    joined = "\n".join(texts).casefold()
+    if not joined:
+        return 0.0
+    return sum(
+        weight * min(word.count(joined), 1.0)
+        for word, weight in zip(query.words, weights, strict=True)
+    )

@@ -180,6 +180,9 @@ class FilteredIndex(VaultIndex):
             if not self._view.is_hidden(note.path)
         )
 
+    def may_hold(self, folder: VaultPath, needle: Needle) -> set[str]:
+        return super().may_hold(folder, needle) & self._inner.may_hold(folder, needle)
+
     def text(self, path: VaultPath) -> bytes | Problem:
         if self._view.is_hidden(path):
             return missing(path).problem()

@@ -120,6 +120,16 @@ class OverlayIndex(VaultIndex):
         new = (NoteContent(path, read_note(self._view, path)) for path in changed)
         return budget.checked(heapq.merge(old, new, key=attrgetter("path.text")))
 
+    def may_hold(self, folder: VaultPath, needle: Needle) -> set[str]:
+        delta = self._current_delta()
+        notes: set[str] = set()
+        if self._is_base_folder(folder):
+            notes = self._base_index.may_hold(folder, needle) - delta.stale
+        notes.update(
+            path.text for path in delta.files.values() if path.is_note and path.within(folder)
+        )
+        return notes
+
     def text(self, path: VaultPath) -> bytes | Problem:
         if path.text in self._current_delta().stale:
             return read_note(self._view, path)

@@ -4,6 +4,8 @@ import pytest
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.search.search import SearchRequest, preview, search
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.keeper import IndexKeeper
 
 VAULT = {
     "b.md": "one\ntwo Cat\n",
@@ -110,10 +112,75 @@ def paths(page):
 
 def test_words_are_ranked(ask):
     assert paths(ask("tulips", mode="content")) == ["Tulips.md", "bad.md", "Garden.md", "Long.md"]
-    assert paths(ask("roses tulips", mode="content")) == ["Garden.md", "Long.md"]
+    assert paths(ask("roses tulips", mode="content")) == [
+        "Garden.md",
+        "Long.md",
+        "Tulips.md",
+        "bad.md",
+    ]
     assert paths(ask("daffodil tulips", mode="content"))[0] == "Tulips.md"
     scores = [item.score for item in ask("tulips", mode="content").items]
     assert scores == sorted(scores, reverse=True)
+
+
+DIARY = "on the way to the office what a day of rain the boiler man the pressure " * 80
+QUESTIONS = {
+    "Diary.md": f"# Diary\n\n{DIARY} should be at home\n",
+    "Boiler.md": "---\npressure:\n---\n# Boiler\n\nBought here.\n\nThe pressure is 1.5 bar.\n",
+    "Physio.md": "Do this exercise for the knee twice a day.\n",
+    "Vera.md": "---\naliases: [Verochka]\n---\nAllergic to walnuts.\n",
+    "Garten.md": "Gegen Braunfäule hilft ein Dach, außen.\n",
+    "Дом.md": "Давление котла: 1,5 бар.\n",
+    "茶.md": "泡绿茶的水温不要超过八十度。\n",
+    "Or.md": "to be or not to be\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "line"),
+    [
+        ("What should the pressure of the boiler be?", "Boiler.md", 8),
+        ("how often do I do the exercises for my knees", "Physio.md", 1),
+        ("what is Verochka allergic to", "Vera.md", 4),
+        ("Was hilft gegen Braunfäule?", "Garten.md", 1),
+        ("какое давление котлов", "Дом.md", 1),
+        ("绿茶的水温是多少", "茶.md", 1),
+        ("to be or not", "Or.md", 1),
+    ],
+)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_question_finds_the_note_that_answers_it(bench, tmp_path, question, path, line, stored):
+    vault = bench(QUESTIONS)
+    index = vault.overlay.index
+    if stored:
+        keeper = IndexKeeper(VaultStore.open(vault.folder), tmp_path / "state")
+        keeper.refresh()
+        index = keeper.refresh()
+    first = search(index, SearchRequest(question, mode="content")).items[0]
+    assert (first.path, first.line) == (path, line)
+
+
+def test_a_long_note_with_all_words_hides_no_other(ask_questions):
+    assert {*paths(ask_questions("the boiler pressure on a day"))} == {
+        "Boiler.md",
+        "Diary.md",
+        "Physio.md",
+    }
+
+
+def test_quoted_words_come_first(ask_questions):
+    assert paths(ask_questions('boiler "the way to the office"'))[0] == "Diary.md"
+
+
+def test_a_preview_is_not_the_name_of_a_property(ask_questions):
+    item = next(item for item in ask_questions("pressure").items if item.path == "Boiler.md")
+    assert (item.line, item.preview) == (8, "The pressure is 1.5 bar.")
+
+
+@pytest.fixture
+def ask_questions(bench):
+    index = bench(QUESTIONS).overlay.index
+    return lambda query: search(index, SearchRequest(query, mode="content"))
 
 
 def test_a_hit_in_content_shows_its_line(ask):

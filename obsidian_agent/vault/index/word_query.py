@@ -1,0 +1,326 @@
+"""The words of a search: which of them count, how they match, and where a text answers best.
+
+Words too common to distinguish notes do not count, unless the query has no others. A word matches
+the beginning of a word, so that results appear while the query is being typed, and other forms of
+the same word for less. In scripts without spaces each two neighbouring characters are a word.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from obsidian_agent.dataclass import dataclass
+from obsidian_agent.vault.index.text_search import Needle, exact_needle, folded_needle
+
+FORM: Final = 0.6
+"""Share of its weight that another form of a word counts for: “exercise” for “exercises”."""
+
+MAX_WORDS: Final = 16
+"""Words of a query that are searched; the rest of a longer text is ignored."""
+
+MAX_KEYWORDS: Final = 3
+"""Words of a query up to which a note is expected to hold them all."""
+
+PASSAGE: Final = 200
+"""Characters of a line that can be its best passage."""
+
+_PROPERTY: Final = 0.3
+"""Share of a line's score if it is one of the properties: prose answers better."""
+
+_HEADING: Final = 0.3
+"""Share that the words of a line's heading add to its score."""
+
+_COMMON: Final = """
+a about all am an and any are as at be been but by can could did do does for from get had has have
+he her his how i if in into is it its me my no not of on or our she should so some than that the
+their them then there these they this those to us was we were what when where whether which who
+whom whose why will with would you your
+aber alle als also am an auch auf aus bei bin bis bitte da damit das dass dein dem den denn der des
+die dies diese dieser doch du durch ein eine einem einen einer es für gegen hat habe haben hatte
+ich ihr im in ist ja kann kein keine man mein meine mich mir mit nach nicht noch nur ob oder ohne
+schon sein seine sich sie sind so um und uns unser vom von vor war waren warum was welche welcher
+welches wenn wer werden wie wird wir wo zu zum zur über
+au aux avec ce ces cette comment dans de des du elle elles en est et eux faut il ils je la le les
+leur leurs lui ma mais me mes moi mon ne nos notre nous on ont ou où par pas pour pourquoi qu quand
+que quel quelle quelles quels qui sa se ses son sont sur ta te tes toi ton tu un une vos votre vous
+à été être
+al algo como con cual cuando cuándo cuál cómo de del desde donde dónde el ella ellos en entre era
+es esa ese eso esta está este esto fue ha hay la las le les lo los más me mi mis muy no nos o para
+pero por porque que quien quién qué se según si sin sobre son su sus sí te tu tus un una uno unos y
+ya yo
+ai alla alle anche che chi ci come con cosa cui da dal dalla de degli dei del della delle di dove e
+era essere gli ha hanno ho i il in io la le lei lo loro lui ma mi mia mio ne nel nella nelle noi
+non o per perché più quale quali quando quanto questa questo qui se sei si sia sono su sua sul
+sulla suo ti tra tu tuo un una uno vi voi è
+ao aos até com como da das de dele dela do dos e ela ele em entre era essa esse esta está eu foi
+há isso isto já lhe mais mas me meu minha muito na nas não no nos nós num numa o onde os ou para
+pela pelo por porque qual quando que quem se sem ser seu sua são também te tem um uma você à às é
+а без бы был была были было быть в вам вас во вот все вы где да для до его ее её если есть еще ещё
+же за и из или им их к как какая какие какой ко когда кто ли мне мой моя мы на над не него нет но о
+об он она они от по под почему при с со так там то тот ты у уже чем что чтобы эта эти это этот я
+"""
+STOP_WORDS: Final = frozenset(_COMMON.split())
+"""Words too common to distinguish notes: English, German, French, Spanish, Italian, Portuguese,
+and Russian."""
+
+_FORMS: Final = """
+ingen ungen ings ing ung ies ied ern es ed er en em os as is s e n y a o i
+ами ями ого его ому ему ыми ими ые ие ый ий ой ая яя ов ев ах ях ам ям ом ем ы и а я у ю е о ь
+"""
+_ENDINGS: Final = tuple(_FORMS.split())
+"""Endings that differ between the forms of a word, in the languages above, longest first."""
+
+_MIN_STEM: Final = 4
+_MIN_RUN: Final = 3
+"""Characters of ASCII that a needle needs to be selective."""
+
+_JOINED: Final = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD: Final = re.compile(rf"[{_JOINED}]+|[^\W{_JOINED}]+")
+_IN_JOINED: Final = re.compile(f"[{_JOINED}]")
+_KANA: Final = re.compile("[\u3040-\u309f]+")
+"""Hiragana, in which Japanese writes its particles and endings."""
+
+_QUOTED: Final = re.compile(r"\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|「([^」]+)」")
+HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t#]*$", re.MULTILINE)
+_BARE_KEY: Final = re.compile(r"\s*(?:-\s*)?[\w .\"'-]*:\s*(?:[|>][+-]?)?\s*$|\s*(?:---|-)?\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """A word of a query, folded.
+
+    `exact` matches words that begin with it, `form` its other forms, `needles` are alternatives of
+    which every note with a match holds one (no needles: every note must be read).
+    """
+
+    text: str
+    exact: re.Pattern[str]
+    form: re.Pattern[str] | None
+    needles: tuple[Needle, ...]
+
+    def count(self, folded: str) -> float:
+        """Return how often the word is in a folded text. Another form counts for less."""
+        exact = len(self.exact.findall(folded))
+        if self.form is None:
+            return exact
+        return exact + FORM * max(len(self.form.findall(folded)) - exact, 0)
+
+
+class Passage(NamedTuple):
+    """The passage of a text that holds most of a query.
+
+    `line` counts from 1. `start` and `end` are offsets in the line `text`. `heading` is the one
+    above it, without its marks, or empty.
+    """
+
+    line: int
+    text: str
+    start: int
+    end: int
+    heading: str
+
+
+class WordQuery:
+    """The words and phrases of a query."""
+
+    def __init__(self, query: str) -> None:
+        folded = query.casefold()
+        quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(folded)]
+        unquoted = _QUOTED.sub(" ", folded)
+        words = _words(unquoted)
+        content = [word for word in words if word not in STOP_WORDS and not _KANA.fullmatch(word)]
+        for phrase in quoted:
+            content += _words(phrase)
+        chosen = list(dict.fromkeys(content or words))[:MAX_WORDS]
+        self.words: Sequence[QueryWord] = [_query_word(word) for word in chosen]
+        self.is_keywords: bool = len(chosen) <= MAX_KEYWORDS and content == words
+        """True for a few words without common ones, such as `budget march`."""
+        phrases = [" ".join(phrase.split()) for phrase in quoted]
+        self.quoted: Sequence[str] = [phrase for phrase in phrases if phrase]
+        """Texts in quotation marks."""
+        if len(words) > 1 and not quoted:
+            phrases.append(" ".join(unquoted.split()).rstrip(" ?!.。？！"))
+        self.phrases: Sequence[str] = [phrase for phrase in phrases if phrase]
+        """Texts that rank a note first: quoted ones, else the whole query."""
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+    @cached_property
+    def phrase_needles(self) -> Sequence[tuple[Needle, ...]]:
+        """The needles of each quoted text, as alternatives."""
+        return [_needles(phrase) for phrase in self.quoted]
+
+    def passage(self, text: str, weights: Sequence[float]) -> Passage:
+        """Return the passage of a note that holds most of the query, by the weights of its words.
+
+        If the words are only in the note's name or in names of properties, it is the first line of
+        its text.
+        """
+        return _Passages(self, text, weights).best()
+
+
+class _Passages:
+    """The lines of a text and the words of a query in them."""
+
+    def __init__(self, query: WordQuery, text: str, weights: Sequence[float]) -> None:
+        self._lines = text.split("\n")
+        self._starts: list[int] = []
+        at = 0
+        for line in self._lines:
+            self._starts.append(at)
+            at += len(line) + 1
+        self._body = 0
+        if text.startswith(("---", "\ufeff---")):
+            # Imported here, because a search that finds nothing should not wait for it.
+            from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+
+            front = find_frontmatter(text)
+            self._body = 0 if front is None else self._line_at(front.body_start - 1) + 1
+        self._weights = weights
+        self._hits: dict[int, list[tuple[int, int, int, float]]] = {}
+        folded = text.casefold()
+        origin = None
+        if len(folded) != len(text):
+            # Folding can lengthen a text: ß is ss.
+            origin = [index for index, char in enumerate(text) for _ in char.casefold()]
+        for number, word in enumerate(query.words):
+            for pattern, share in ((word.exact, 1.0), (word.form, FORM)):
+                for match in pattern.finditer(folded) if pattern is not None else ():
+                    start, end = match.start(), match.end()
+                    if origin is not None:
+                        start, end = origin[start], origin[end - 1] + 1
+                    row = self._line_at(start)
+                    offset = start - self._starts[row]
+                    self._hits.setdefault(row, []).append(
+                        (offset, offset + end - start, number, share)
+                    )
+
+    def best(self) -> Passage:
+        """Return the best passage."""
+        scores = {
+            row: score for row, hits in self._hits.items() if (score := self._score(row, hits))
+        }
+        if not scores:
+            rows = range(self._body, len(self._lines))
+            row = next((row for row in rows if self._lines[row].strip()), 0)
+            return self._passage(row, 0, 0)
+        row = max(scores, key=lambda row: (round(scores[row], 6), -row))
+        start, end = self._window(self._hits[row])
+        return self._passage(row, start, end)
+
+    def _passage(self, row: int, start: int, end: int) -> Passage:
+        text = self._lines[row].rstrip("\r")
+        return Passage(
+            row + 1, text, min(start, len(text)), min(end, len(text)), self._heading(row)
+        )
+
+    def _score(self, row: int, hits: Sequence[tuple[int, int, int, float]]) -> float:
+        if row < self._body:
+            if _BARE_KEY.match(self._lines[row]):
+                return 0.0
+            return _PROPERTY * self._sum(_shares(hits))
+        shares = _shares(hits)
+        score = self._sum(shares)
+        above = self._heading_row(row)
+        if above is not None and above != row:
+            from_heading = _shares(self._hits.get(above, ()))
+            score += _HEADING * self._sum(
+                {number: share for number, share in from_heading.items() if number not in shares}
+            )
+        return score
+
+    def _sum(self, shares: dict[int, float]) -> float:
+        return sum(self._weights[number] * share for number, share in shares.items())
+
+    def _window(self, hits: Sequence[tuple[int, int, int, float]]) -> tuple[int, int]:
+        """Return the part of a line, of limited length, with most of the query."""
+        ordered = sorted(hits)
+        best, window = -1.0, (0, 0)
+        for position, (start, _, _, _) in enumerate(ordered):
+            inside = [hit for hit in ordered[position : position + 50] if hit[1] <= start + PASSAGE]
+            score = self._sum(_shares(inside))
+            if score > best + 1e-9:
+                best, window = score, (start, max((hit[1] for hit in inside), default=start))
+        return window
+
+    def _line_at(self, offset: int) -> int:
+        return bisect_right(self._starts, offset) - 1
+
+    @cached_property
+    def _heading_rows(self) -> list[int]:
+        return [
+            row
+            for row, line in enumerate(self._lines)
+            if row >= self._body and line.startswith("#") and HEADING.match(line)
+        ]
+
+    def _heading_row(self, row: int) -> int | None:
+        position = bisect_right(self._heading_rows, row) - 1
+        return self._heading_rows[position] if position >= 0 else None
+
+    def _heading(self, row: int) -> str:
+        above = self._heading_row(row)
+        match = HEADING.match(self._lines[above].rstrip("\r")) if above is not None else None
+        return match[1].strip() if match is not None else ""
+
+
+def query_words(query: str) -> list[str]:
+    """Return the distinct words of a query that count, case-folded."""
+    return [word.text for word in WordQuery(query).words]
+
+
+def _shares(hits: Sequence[tuple[int, int, int, float]]) -> dict[int, float]:
+    shares: dict[int, float] = {}
+    for _, _, number, share in hits:
+        shares[number] = max(share, shares.get(number, 0.0))
+    return shares
+
+
+def _words(folded: str) -> list[str]:
+    words = []
+    for run in _WORD.findall(folded):
+        if not _IN_JOINED.match(run) or len(run) <= 2:
+            words.append(run)
+        else:
+            words += [run[at : at + 2] for at in range(len(run) - 1)]
+    return words
+
+
+def _query_word(word: str) -> QueryWord:
+    escaped = re.escape(word)
+    if _IN_JOINED.match(word):
+        return QueryWord(word, re.compile(escaped), None, _needles(word))
+    # Each pattern starts with plain text, because `re` skips to that quickly.
+    exact = re.compile(rf"{escaped}(?<!\w{escaped})")
+    stem = _stem(word)
+    if stem is None:
+        return QueryWord(word, exact, None, _needles(word))
+    escaped = re.escape(stem)
+    form = re.compile(rf"{escaped}(?<!\w{escaped})\w{{0,3}}(?!\w)")
+    return QueryWord(word, exact, form, _needles(stem))
+
+
+def _stem(word: str) -> str | None:
+    """Return a word without its ending, or None if it has none or is short."""
+    for ending in _ENDINGS:
+        if len(word) - len(ending) >= _MIN_STEM and word.endswith(ending):
+            return word[: -len(ending)]
+    return None
+
+
+def _needles(folded: str) -> tuple[Needle, ...]:
+    """Return alternative needles for a folded text, none if every note must be read."""
+    needle = folded_needle(folded)
+    if needle is not None and (folded.isascii() or not needle.lower):
+        return (needle,)
+    if needle is not None and len(needle.data.strip()) >= _MIN_RUN:
+        return (needle,)
+    # Lower case works on ASCII only: other letters are searched in the spellings that people use.
+    spellings = dict.fromkeys((folded, folded.capitalize(), folded.upper(), folded.title()))
+    needles = [exact_needle(spelling) for spelling in spellings]
+    return tuple(needle for needle in needles if needle is not None)
