@@ -101,6 +101,16 @@ def _change(path: str, entry: _Entry) -> RunChange | None:
     return RunChange(kind="modify", path=path, before=entry.before, after=entry.after)
 
 
+def touched_paths(actions: Iterable[Action]) -> set[str]:
+    """Return the paths that the actions name, of moves both."""
+    paths: set[str] = set()
+    for action in actions:
+        paths.add(action.path.text)
+        if isinstance(action, MoveEntry):
+            paths.add(action.new_path.text)
+    return paths
+
+
 def paths_outside(actions: Sequence[Action], chosen: Collection[str]) -> set[str]:
     """Return the paths that the chosen changes do not need, in actions of a run.
 

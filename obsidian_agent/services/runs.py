@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -15,7 +16,13 @@ from obsidian_agent.agent.privacy.record import AuditRecord, Kind, Verified
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
-from obsidian_agent.journal.changes import RunChange, diffs, net_changes, paths_outside
+from obsidian_agent.journal.changes import (
+    RunChange,
+    diffs,
+    net_changes,
+    paths_outside,
+    touched_paths,
+)
 from obsidian_agent.journal.reader import run_not_found
 from obsidian_agent.journal.records import HistoryEntry, StepOutcome, UndoPoint
 from obsidian_agent.journal.recovery import InterruptedRun, RecoveryResult, interrupted, recover
@@ -34,7 +41,8 @@ ALL: Final = 1_000_000
 class ShownRun:
     """A past run with the net changes and diffs of its files, and the risk of its plan.
 
-    `steps` is the number of steps that the journal still knows.
+    `steps` is the number of steps that the journal still knows. `undone` are the paths of changes
+    that were undone since.
     """
 
     entry: HistoryEntry
@@ -42,6 +50,7 @@ class ShownRun:
     plan_hash: str | None
     risk: str
     steps: int
+    undone: frozenset[str]
 
 
 class Runs:
@@ -194,8 +203,8 @@ class Runs:
         with self.journal() as journal:
             return self._recorded("redo", redo(journal, self._store, force=force, skip=skip))
 
-    def show(self, run_id: str) -> ShownRun:
-        """Return a run with the diffs of its files.
+    def show(self, run_id: str, is_cancelled: Callable[[], bool] = lambda: False) -> ShownRun:
+        """Return a run with the diffs of its files, or with some of them if it is cancelled.
 
         Raise JournalError RUN_NOT_FOUND, or JOURNAL_DAMAGED.
         """
@@ -207,13 +216,21 @@ class Runs:
             actions, images = journal.load(record)
             applied = record.applied or frozenset()
             changes = net_changes(one.action for one in actions if one.number in applied)
+            in_effect = touched_paths(
+                one.action for one in actions if one.number in record.in_effect
+            )
             plan = journal.plan_of(run_id).document
             return ShownRun(
                 entry=entry,
-                changes=tuple(diffs(changes, images)),
+                changes=tuple(takewhile(lambda _: not is_cancelled(), diffs(changes, images))),
                 plan_hash=record.plan_hash,
                 risk=str(plan.get("riskLevel", "writes")),
                 steps=len(plan.get("steps", ())),
+                undone=frozenset(
+                    change.path
+                    for change in changes
+                    if in_effect.isdisjoint((change.path, change.new_path))
+                ),
             )
 
     def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:

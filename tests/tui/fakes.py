@@ -32,7 +32,8 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.privacy.consent import ApproveShare
-from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
+from obsidian_agent.errors import JournalError, ObsidianAgentError, Problem, VaultError
+from obsidian_agent.journal.changes import RunChange
 from obsidian_agent.journal.records import HistoryEntry, StepOutcome, UndoPoint
 from obsidian_agent.journal.recovery import InterruptedPath, InterruptedRun, RecoveryResult
 from obsidian_agent.journal.undo import UndoResult
@@ -44,6 +45,7 @@ from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.form import Form
 from obsidian_agent.services.macro import Imported, Macro
 from obsidian_agent.services.offline_planner import from_macro
+from obsidian_agent.services.runs import ShownRun
 from obsidian_agent.services.vault_agents.library import Standing
 from obsidian_agent.tools.core.tool import EditorPosition, Risk, RunContext, Selection
 from obsidian_agent.vault.index.keeper import IndexStatus
@@ -184,12 +186,46 @@ class FakeRuns:
     entries: list[HistoryEntry] = field(default_factory=list)
     broken: list[InterruptedRun] = field(default_factory=list)
     reports: list[UndoResult] = field(default_factory=list)
+    previewed: UndoResult | None = None
+    """What the previews of an undo answer, if that is not the next report."""
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
         return self.entries[:limit]
 
     def plan_of(self, run_id: str) -> ActionPlan:
         return plan_of()
+
+    def show(self, run_id: str, is_cancelled: Callable[[], bool] = lambda: False) -> ShownRun:
+        run = next((run for run in self.entries if run.run_id == run_id), None)
+        if run is None:
+            raise JournalError(f"There is no run {run_id}.", code="RUN_NOT_FOUND")
+        effects = run.effects
+        changes = [
+            *(RunChange(kind="create", path=path, after="1") for path in effects.created),
+            *(RunChange(kind="delete", path=path, before="1") for path in effects.deleted),
+            *(
+                RunChange(kind="modify", path=path, before="1", after="2")
+                for path in effects.modified
+            ),
+            *(RunChange(kind="rename", path=old, new_path=new) for old, new in effects.renamed),
+        ]
+        texts: dict[str | None, bytes | None] = {None: None, "1": b"one\n", "2": b"two\n"}
+        return ShownRun(
+            entry=run,
+            changes=tuple(
+                (
+                    change,
+                    unified_diff(
+                        texts[change.before], texts[change.after], change.path, change.path
+                    ),
+                )
+                for change in changes
+            ),
+            plan_hash=None,
+            risk="writes",
+            steps=2,
+            undone=frozenset(change.path for change in changes if run.undone),
+        )
 
     def undo_points(self, run_id: str) -> list[UndoPoint]:
         return [
@@ -217,15 +253,22 @@ class FakeRuns:
         force: Collection[str] = (),
         skip: Collection[str] = (),
         to_step: str | None = None,
+        only: Collection[str] = (),
     ) -> UndoResult:
-        self.calls.append(
-            ("undo", run_id, frozenset(force), frozenset(skip), *([to_step] if to_step else []))
-        )
+        extras = [extra for extra in (to_step, frozenset(only)) if extra]
+        self.calls.append(("undo", run_id, frozenset(force), frozenset(skip), *extras))
         return self.reports.pop(0) if self.reports else Report(restored=("Projects/Garden.md",))
 
     def undo_preview(
-        self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None
+        self,
+        run_id: str | None,
+        *,
+        redoing: bool = False,
+        to_step: str | None = None,
+        only: Collection[str] = (),
     ) -> UndoResult:
+        if self.previewed is not None:
+            return self.previewed
         return self.reports[0] if self.reports else Report(restored=("Projects/Garden.md",))
 
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:

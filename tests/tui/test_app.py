@@ -35,20 +35,22 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.errors import Problem
+from obsidian_agent.journal.records import Effects
 from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.services.macro import Imported
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
-from obsidian_agent.tui.screens.history import History, RunOutcome
+from obsidian_agent.tui.screens.history import History
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.macros import Candidates, SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog, UndoPreview
+from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog, Steps, UndoPreview
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan import PlanList
+from obsidian_agent.tui.widgets.row_list import ChoiceList
 from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.tui.widgets.transcript import Streaming, Thinking
 from tui.driving import driving
@@ -56,6 +58,7 @@ from tui.fakes import (
     FakeSession,
     Report,
     change,
+    entry,
     history_entries,
     interrupted,
     mixed_run,
@@ -316,7 +319,7 @@ async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
     async with driving(session) as app:
         await app.planned()
         await app.press("a")
-        await app.press("down", "enter")
+        await app.press("down", "v")
         assert app.panes.note.path == "Projects/Attic.md"
         assert "# Attic" in app.screen()
 
@@ -326,7 +329,7 @@ async def test_a_plan_that_waits_is_computed_again_when_the_last_run_was_undone(
         await app.planned()
         before = app.plan.preview
         await app.press("u")
-        await app.on_top(Confirm)
+        await app.on_top(UndoPreview)
         await app.press("y")
         assert app.session.called("undo") == [(None, frozenset(), frozenset())]
         assert len(app.session.called("preview_plan")) == 1
@@ -334,18 +337,13 @@ async def test_a_plan_that_waits_is_computed_again_when_the_last_run_was_undone(
         assert app.plan.preview is not before
 
 
-async def test_undo_with_conflicts_asks_per_file() -> None:
+CHANGED = (UndoConflict("B.md", "changed since"), UndoConflict("C.md", "changed since"))
+
+
+async def test_the_preview_of_an_undo_asks_about_its_conflicts() -> None:
     session = FakeSession()
-    session.runs.reports = [
-        Report(
-            restored=("A.md",),
-            conflicts=(
-                UndoConflict("B.md", "changed since"),
-                UndoConflict("C.md", "changed since"),
-            ),
-        ),
-        Report(restored=("C.md",), skipped=("B.md",)),
-    ]
+    session.runs.previewed = Report(restored=("A.md",), conflicts=CHANGED)
+    session.runs.reports = [Report(restored=("A.md", "C.md"), skipped=("B.md",))]
     async with driving(session) as app:
         await app.planned()
         await app.press("a")
@@ -356,7 +354,42 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
         assert session.called("undo") == []
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)
-        await app.press("escape", "y")
+        await app.press("escape", "s", "f")
+        assert app.screen().count("keep mine") == 1
+        await app.press("y")
+        assert session.called("undo") == [("r1", frozenset({"C.md"}), frozenset({"B.md"}))]
+        assert "Skipped: B.md" in app.transcript()
+
+
+async def test_one_key_restores_all_conflicts_and_one_keeps_all() -> None:
+    session = FakeSession()
+    session.runs.previewed = Report(restored=("A.md",), conflicts=CHANGED)
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a")
+        await app.press("u")
+        await app.on_top(UndoPreview)
+        await app.press("F")
+        assert app.screen().count("restore anyway") == 2
+        await app.press("S")
+        assert app.screen().count("keep mine") == 2
+        await app.press("F", "y")
+        assert session.called("undo") == [("r1", frozenset({"B.md", "C.md"}), frozenset())]
+
+
+async def test_conflicts_that_appear_after_the_preview_are_asked_about() -> None:
+    session = FakeSession()
+    session.runs.previewed = Report(restored=("A.md", "B.md"))
+    session.runs.reports = [
+        Report(restored=("A.md",), conflicts=CHANGED),
+        Report(restored=("C.md",), skipped=("B.md",)),
+    ]
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a")
+        await app.press("u")
+        await app.on_top(UndoPreview)
+        await app.press("y")
         await app.on_top(Conflicts)
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)
@@ -367,47 +400,41 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
 async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
     session = FakeSession()
     gone = UndoConflict("B.md", "its old content is no longer stored", forcible=False)
-    session.runs.reports = [
-        Report(restored=("A.md",), conflicts=(gone, UndoConflict("C.md", "changed since"))),
-        Report(restored=("C.md",), skipped=("B.md",)),
-    ]
+    session.runs.previewed = Report(restored=("A.md",), conflicts=(gone, CHANGED[1]))
     async with driving(session) as app:
         await app.planned()
         await app.press("a")
         await app.press("u")
         await app.on_top(UndoPreview)
-        await app.press("y")
-        await app.on_top(Conflicts)
         await app.press("f", "f")
         assert app.screen().count("restore anyway") == 1
-        assert "cannot be restored" in app.screen()
-        await app.press("ctrl+s")
-        await app.pilot.pause(0.1)
+        assert "cannot restore" in app.screen()
+        await app.press("y")
         assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
 
 
 async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
     session = FakeSession()
     session.runs.entries = history_entries()
-    session.runs.reports = [
-        Report(
-            restored=("A.md",),
-            conflicts=(
-                UndoConflict("B.md", "changed since"),
-                UndoConflict("C.md", "changed since"),
-            ),
-        ),
-        Report(restored=("C.md",), skipped=("B.md",)),
-    ]
+    session.runs.previewed = Report(restored=("A.md",), conflicts=CHANGED)
     async with driving(session) as app:
         await app.press("f3", "y")
         await app.on_top(UndoPreview)
         assert session.called("redo") == []
-        await app.press("y")
-        await app.on_top(Conflicts)
-        await app.press("s", "f", "ctrl+s")
-        assert session.called("redo") == [(), (frozenset({"C.md"}), frozenset({"B.md"}))]
+        await app.press("s", "f", "y")
+        assert session.called("redo") == [(frozenset({"C.md"}), frozenset({"B.md"}))]
         assert "Skipped: B.md" in app.screen()
+
+
+async def test_a_run_that_was_undone_is_redone_from_its_result() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a")
+        await app.press("u")
+        assert "Redo" in app.screen()
+        await app.press("y")
+        assert session.called("redo") == [()]
 
 
 async def test_saving_a_run_with_a_parameter() -> None:
@@ -506,17 +533,68 @@ async def test_history_undoes_a_run_and_redoes() -> None:
         assert isinstance(app.app.screen, History)
         assert "Rename #todo to #task" in app.screen()
         await app.press("down", "enter")
-        assert isinstance(app.app.screen, RunOutcome)
-        assert "links: applied" in app.screen()
+        await app.settle()
+        assert "edit    a" in app.screen()
         assert session.called("undo") == [], "Enter only looks"
         await app.press("u")
         assert session.called("undo") == [("r2", frozenset(), frozenset())]
-        await app.press("f3", "y")
+        assert isinstance(app.app.screen, History)
+        assert "Undone: 1 file." in app.screen()
+        await app.press("y")
         assert session.called("redo") == [()]
-        await app.press("f3", "down", "b")
-        assert "Create a note for each bullet" in app.screen()
+
+
+async def test_history_undoes_the_marked_files() -> None:
+    session = FakeSession()
+    session.runs.entries = history_entries()
+    async with driving(session) as app:
+        await app.press("f3")
+        await app.settle()
+        await app.press("space", "enter", "space", "down", "space")
+        assert "2 files marked for undo" in app.screen()
+        await app.press("u")
+        assert session.called("undo") == [("r3", frozenset(), frozenset(), frozenset({"a", "c"}))]
+
+
+async def test_back_to_a_step_lists_only_what_is_possible() -> None:
+    session = FakeSession()
+    session.runs.entries = history_entries()
+    async with driving(session) as app:
+        await app.press("f3", "b")
+        await app.on_top(Steps)
+        assert [row.key for row in app.app.screen.query_one(ChoiceList).rows] == [
+            "bullets",
+            "notes",
+        ]
         await app.press("down", "enter")
-        assert session.called("undo")[1:] == [("r2", frozenset(), frozenset(), "notes")]
+        await app.settle()
+        assert session.called("undo") == [("r3", frozenset(), frozenset(), "notes")]
+
+
+async def test_a_run_without_such_a_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = FakeSession()
+    session.runs.entries = history_entries()
+    session.runs.undo_points = lambda run_id: []  # type: ignore[method-assign]
+    async with driving(session) as app:
+        await app.press("f3", "b")
+        assert "no step to go back to" in app.screen()
+
+
+async def test_the_history_is_filtered_and_leaves_out_runs_without_changes() -> None:
+    session = FakeSession()
+    session.runs.entries = [*history_entries(), entry("r0", "2025-12-01T10:00:00+01:00", "Empty")]
+    async with driving(session) as app:
+        await app.press("f3")
+        assert "Empty" not in app.screen()
+        await app.press("slash", *"TODO")
+        assert "Rename #todo to #task" in app.screen()
+        assert "Sort the inbox" not in app.screen()
+        await app.press(*"x")
+        assert "No run matches" in app.screen()
+        await app.press("escape")
+        assert "Sort the inbox" in app.screen()
+        await app.press("escape")
+        assert app.app.screen is app.main
 
 
 async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
@@ -525,6 +603,26 @@ async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
     async with driving(session) as app:
         await app.press("f3", "u")
         assert "This run is already undone" in app.screen()
+        assert session.called("undo") == []
+
+
+async def test_a_command_cannot_be_undone_and_the_history_says_so() -> None:
+    session = FakeSession()
+    only, both = Effects(commands=("app:reload",)), Effects(modified=("a",), commands=("x:y",))
+    time = "2025-12-01T10:00:00+01:00"
+    session.runs.entries = [
+        entry("r2", time, "Both", effects=both),
+        entry("r1", time, "Reload", effects=only),
+    ]
+    async with driving(session) as app:
+        await app.press("f3")
+        await app.settle()
+        assert "command x:y" in app.screen()
+        await app.press("u")
+        await app.on_top(UndoPreview)
+        assert "1 command of Obsidian, which cannot be undone" in app.screen()
+        await app.press("escape", "down", "u")
+        assert "Commands cannot be undone." in app.screen()
         assert session.called("undo") == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.tui.screens.history import RunOutcome
+from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.undo import UndoPreview
 from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -56,17 +56,23 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(
                 "Projects/Roof.md",
             }
             assert "[[" in driver.panes.note.area.text
+            await driver.press("enter")
+            await driver.on_top(DiffScreen)
+            assert "- - Garden" in driver.screen(), "the diff of the finished run"
+            await driver.press("escape")
+            assert driver.stage == "result"
             await driver.press("f3", "b")
             assert "Undo back to which step?" in driver.screen()
             await driver.press("end", "enter")
             await driver.settle()
+            await driver.press("escape")
             assert files(vault)["Inbox.md"] == before["Inbox.md"], (
                 "the links are taken back, the notes stay"
             )
             assert len(files(vault)) == 4
             await driver.press("f3", "enter")
-            await driver.on_top(RunOutcome)
-            assert "undone" in driver.screen()
+            await driver.settle()
+            assert "partly undone" in driver.screen()
             assert len(files(vault)) == 4, "Enter in the history changes nothing"
             await driver.press("u")
             await driver.on_top(UndoPreview)

@@ -193,7 +193,7 @@ async def help(app: Driver) -> None:
 SCREENS |= {
     "actions": keys("f2"),
     "history": keys("f3"),
-    "outcome": keys("f3", "enter"),
+    "history-files": keys("f3", "enter", "space"),
     "conversations": conversations,
     "settings": keys("f5"),
     "open": keys("ctrl+o", *"idea"),
@@ -273,8 +273,7 @@ PUSHED: dict[str, Callable[[], object]] = {
         plan_of(),
         [
             UndoPoint(step="bullets", actions=0, clean=True),
-            UndoPoint(step="notes", actions=10, clean=False),
-            UndoPoint(step="links", actions=11, clean=True),
+            UndoPoint(step="notes", actions=10, clean=True),
         ],
     ),
 }

@@ -1,31 +1,45 @@
-"""The history of runs: their list, and the steps and files of one run."""
+"""The history: the runs on one side, the files and diffs of the highlighted run on the other."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.dataclass import dataclass
-from obsidian_agent.errors import JournalError, ObsidianAgentError
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings
+from obsidian_agent.tui.report_lines import describe_step
 from obsidian_agent.tui.screens.dialogs import DiffScreen, Modal
-from obsidian_agent.tui.widgets.diff import parse_diff
+from obsidian_agent.tui.widgets.diff import Detail, parse_diff
+from obsidian_agent.tui.widgets.note import OutsideRequested
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
-from obsidian_agent.tui.widgets.run import ResultList, file_rows, step_rows
+from obsidian_agent.tui.widgets.run import WORD_STYLES
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
     from obsidian_agent.agent.events import Effects
-    from obsidian_agent.journal.records import HistoryEntry
-    from obsidian_agent.services.runs import Runs
+    from obsidian_agent.journal.changes import RunChange
+    from obsidian_agent.journal.records import HistoryEntry, StepOutcome
+    from obsidian_agent.services.runs import Runs, ShownRun
+    from obsidian_agent.tui.report_lines import Speaker
 
+
+MAX_RUNS: Final = 1_000
+"""The number of runs that the list shows at most."""
+HIGHLIGHT_SECONDS: Final = 0.06
+"""How long a run must be highlighted before its files are loaded."""
 
 _MAX_PROBLEM_LINES = 5
 _STYLES = {
@@ -37,159 +51,497 @@ _STYLES = {
     "cancelled": "$warning",
     "partly undone": "$warning",
 }
+_WORDS = {
+    "create": "new",
+    "modify": "edit",
+    "delete": "delete",
+    "rename": "rename",
+    "mkdir": "folder",
+}
+_OUTCOME_STYLES = {"good": "$success", "bad": "$error"}
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRequest:
-    """Undo the run `run_id`, whole or back to a step of it, or redo."""
+    """Undo the run `run_id`, whole, back to a step of it or only `paths`; or redo.
+
+    `commands` are those that the run executed, which cannot be undone.
+    """
 
     what: Literal["undo", "step", "redo"]
     run_id: str | None = None
+    paths: frozenset[str] = frozenset()
+    commands: tuple[str, ...] = ()
 
 
-class HistoryList(VirtualList["HistoryEntry"]):
-    """The runs, one a line."""
+class HistoryList(VirtualList["HistoryEntry | str"]):
+    """The runs, one a line, below the days on which they ran."""
 
-    BINDINGS = [binding("list.choose", "Show")]
-    DEFAULT_CSS = "HistoryList { height: auto; min-height: 3; }"
+    DEFAULT_CSS = "HistoryList { height: 1fr; }"
+    BINDINGS = [binding("list.choose", "Files")]
 
-    def draw_row(self, row: HistoryEntry, width: int) -> Content:
-        undone = row.undone and not row.effects.is_empty
+    def can_stop(self, row: HistoryEntry | str) -> bool:
+        return not isinstance(row, str)
+
+    def draw_row(self, row: HistoryEntry | str, width: int) -> Content:
+        if isinstance(row, str):
+            return Content.styled(f" {row}", "$primary bold")
         status = row.current_status
-        style = _STYLES.get(status, "$quiet")
-        return Content.assemble(
-            (f" {terminal_text.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
-            (f"{terminal_text.line(status):<14}", style),
-            (terminal_text.shortened(row.goal, 200), "$quiet strike" if undone else "$foreground"),
-            (f"  {describe_effects(row.effects)}", "$quiet"),
+        changes = row.effects.files or len(row.effects.folders) or len(row.effects.commands)
+        tail = Content.assemble(
+            (f" {changes:>5,}", "$quiet"),
+            (
+                "" if status in ("done", "recovered") else f"  {status}",
+                _STYLES.get(status, "$quiet"),
+            ),
+            " ",
         )
+        head = Content.assemble(
+            (f"  {local_time(row.time):%H:%M} ", "$quiet"),
+            (
+                terminal_text.shortened(row.goal, 200),
+                "$quiet strike" if status == "undone" else "$foreground",
+            ),
+        )
+        space = max(width - tail.cell_length, 10)
+        return Content.assemble(head.truncate(space, ellipsis=True, pad=True), tail)
 
 
-class FileRows(ResultList):
-    """The steps and files of a run in a dialog."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """A file, folder, command or step of a run, as one row.
 
-    DEFAULT_CSS = "FileRows { height: auto; min-height: 3; max-height: 50vh; }"
-    BINDINGS = [binding("list.choose", "Show diff")]
+    `paths` are those of the file before and after the run, and can be marked; there are none for
+    other rows. `state` is what undo meets: a conflict, or that the change is undone already.
+    """
+
+    word: str
+    text: str
+    paths: tuple[str, ...] = ()
+    diff: str = ""
+    no_diff: str = ""
+    counts: tuple[int, int] | None = None
+    state: str = ""
+
+    @property
+    def path(self) -> str | None:
+        """The path of the file after the run."""
+        return self.paths[-1] if self.paths else None
 
 
-class History(Modal[HistoryRequest]):
-    """The list of runs. Dismisses with a request, which the main screen carries out."""
+class RunFiles(VirtualList[RunFile]):
+    """The files of the highlighted run, with marks for those to undo."""
+
+    DEFAULT_CSS = "RunFiles { height: auto; min-height: 1; }"
+    BINDINGS = [binding("list.choose", "Diff")]
+
+    def __init__(self) -> None:
+        super().__init__(id="run-files")
+        self.marked: frozenset[str] = frozenset()
+
+    def draw_row(self, row: RunFile, width: int) -> Content:
+        counts = Content("")
+        if row.counts is not None:
+            added, removed = row.counts
+            counts = Content.assemble((f"  +{added:,}", "$success"), (f" -{removed:,}", "$error"))
+        state = Content.styled(f"  {row.state}" if row.state else "", "$warning")
+        is_marked = row.path in self.marked
+        head = Content.assemble(
+            (" ● " if is_marked else "   ", "$primary bold"),
+            (f"{row.word:<8}", WORD_STYLES[row.word]),
+            (terminal_text.shortened(row.text, 400), "$foreground"),
+        )
+        space = max(width - counts.cell_length - state.cell_length, 20)
+        return Content.assemble(head.truncate(space, ellipsis=True), counts, state)
+
+    def mark(self, path: str) -> None:
+        """Mark a file, or remove its mark."""
+        self.marked = self.marked ^ {path}
+        self.set_rows(self.rows)
+
+
+class History(Modal[None]):
+    """The runs of the vault.
+
+    `change` carries out a request: it asks with a preview first. It reports with `show_outcome`,
+    and calls `reload` afterwards.
+    """
 
     BINDINGS = bindings("history")
+    AUTO_FOCUS = "HistoryList"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
 
-    def __init__(self, runs: Runs) -> None:
-        super().__init__(
-            "History",
-            "Undo restores the files a run changed. It asks before it overwrites later changes.",
-        )
+    def __init__(self, runs: Runs, change: Callable[[HistoryRequest], object]) -> None:
+        super().__init__("History")
         self._runs = runs
+        self._change = change
         self._entries: Sequence[HistoryEntry] = ()
+        self._entry: HistoryEntry | None = None
+        self._query = ""
 
     def body(self) -> ComposeResult:
-        yield HistoryList(empty=" No runs yet.")
+        with Horizontal(id="history"):
+            with Vertical(id="history-runs"):
+                yield LineEntry(placeholder="Words of the run or of its files", id="history-filter")
+                yield HistoryList(empty=" No run has changed this vault yet.")
+            with Vertical(id="history-run"):
+                yield Static("", id="run-title", markup=False)
+                yield RunFiles()
+                yield Detail()
+        yield Static("", id="history-outcome", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(HistoryList).focus()
-        self.run_flow("history", self._reload)
+        self.query_one("#history-filter").display = False
+        self.run_flow("history", self._load)
+        self.run_flow("problems", self._examine)
 
-    async def _reload(self) -> None:
-        self._entries = await asyncio.to_thread(self._runs.history)
+    # --- the runs ---------------------------------------------------------------------------------
+
+    def reload(self) -> None:
+        """Load the runs again, after an undo or redo."""
+        if self.is_attached:
+            self.run_flow("history", self._load, exclusive=True)
+
+    async def _load(self) -> None:
+        entries = await asyncio.to_thread(self._runs.history, MAX_RUNS)
         if not self.is_attached:
             return
-        listing = self.query_one(HistoryList)
-        listing.set_rows(self._entries, 0)
-        self.refresh_bindings()
+        self._entries = [
+            entry for entry in entries if not entry.effects.is_empty or entry.status == "applying"
+        ]
+        self._draw_runs()
+
+    async def _examine(self) -> None:
         problems = await asyncio.to_thread(self._runs.examine)
         if problems and self.is_attached:
             text = "\n".join(problem.message for problem in problems)
             self.show_problem(terminal_text.folded(text, _MAX_PROBLEM_LINES))
 
+    def _draw_runs(self) -> None:
+        listing = self.query_one(HistoryList)
+        current = self._entry.run_id if self._entry is not None else None
+        entries = [entry for entry in self._entries if _matches(entry, self._query)]
+        listing.empty = " No run has changed this vault yet."
+        if self._query:
+            listing.empty = f" No run matches “{terminal_text.shortened(self._query, 60)}”."
+        rows = list(grouped_by_day(entries, datetime.now().astimezone().date()))
+        cursor = 0
+        for index, row in enumerate(rows):
+            if not isinstance(row, str) and row.run_id == current:
+                cursor = index
+        self._entry = None
+        listing.set_rows(rows, cursor)
+        self.refresh_bindings()
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        if isinstance(event.list, HistoryList):
+            entry = event.list.current if event.index >= 0 else None
+            self._highlight(None if isinstance(entry, str) else entry)
+        else:
+            self._show_file(self.query_one(RunFiles).current)
+        self.refresh_bindings()
+
+    def _highlight(self, entry: HistoryEntry | None) -> None:
+        if entry is self._entry and entry is not None:
+            return
+        is_other = self._entry is None or entry is None or entry.run_id != self._entry.run_id
+        self._entry = entry
+        title = self.query_one("#run-title", Static)
+        files = self.query_one(RunFiles)
+        if is_other:
+            files.marked = frozenset()
+            files.set_rows((), 0)
+        if entry is None:
+            title.update("")
+            self.query_one(Detail).clear()
+            self.workers.cancel_group(self, "run")
+            return
+        title.update(describe_run(entry))
+        self.run_flow("run", partial(self._load_run, entry), exclusive=True)
+
+    # --- the highlighted run ----------------------------------------------------------------------
+
+    async def _load_run(self, entry: HistoryEntry) -> None:
+        await asyncio.sleep(HIGHLIGHT_SECONDS)
+        cancelled = threading.Event()
+        try:
+            rows = await asyncio.to_thread(self._rows_of, entry, cancelled.is_set)
+        except ObsidianAgentError as error:
+            self.show_problem(error.problem().message)
+            rows = file_rows_of_effects(entry.effects)
+        finally:
+            cancelled.set()
+        if self.is_attached and entry is self._entry:
+            files = self.query_one(RunFiles)
+            files.empty = "   No files."
+            first = next((at for at, row in enumerate(rows) if row.paths), 0)
+            files.set_rows(rows, first if not files.rows else None)
+
+    def _rows_of(self, entry: HistoryEntry, is_cancelled: Callable[[], bool]) -> list[RunFile]:
+        """Return the rows of a run. May block."""
+        run = self._runs.show(entry.run_id, is_cancelled)
+        steps = self._runs.step_outcomes(entry.run_id)
+        conflicts: dict[str, str] = {}
+        if entry.undoable and not entry.undone and not is_cancelled():
+            preview = self._runs.undo_preview(entry.run_id)
+            conflicts = {conflict.path: conflict.reason for conflict in preview.conflicts}
+        return run_rows(run, steps, conflicts)
+
+    def _show_file(self, row: RunFile | None) -> None:
+        detail = self.query_one(Detail)
+        if row is None or not detail.display:
+            detail.clear()
+        else:
+            self.run_flow("file", partial(self._show_diff, row), exclusive=True)
+
+    async def _show_diff(self, row: RunFile) -> None:
+        detail = self.query_one(Detail)
+        if not row.diff:
+            detail.show_text(row.text, terminal_text.block(row.no_diff))
+            return
+        diff = await asyncio.to_thread(parse_diff, row.diff)
+        if self.is_attached:
+            detail.show_diff(row.text, diff)
+
+    def on_resize(self) -> None:
+        self._show_file(self.query_one(RunFiles).current)
+
+    def on_virtual_list_chosen(self, event: VirtualList.Chosen) -> None:
+        if isinstance(event.list, HistoryList):
+            self.query_one(RunFiles).focus()
+            return
+        row = self.query_one(RunFiles).current
+        if row is not None:
+            self.run_flow("open diff", partial(open_file_diff, self, row), exclusive=True)
+
+    # --- actions ----------------------------------------------------------------------------------
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("undo", "step") and not self._entries:
-            return None
+        if not self.is_mounted:
+            return True
+        if action in ("undo", "step"):
+            return True if self._entry is not None else None
+        if action in ("mark", "outside"):
+            row = self.query_one(RunFiles).current
+            return self.query_one(RunFiles).has_focus and row is not None and bool(row.paths)
         return True
 
-    def on_virtual_list_chosen(self, event: HistoryList.Chosen) -> None:
-        entry = self._entries[event.index]
-        self.app.push_screen(RunOutcome(self._runs, entry), self._leave_for)
+    def on_descendant_focus(self) -> None:
+        self.refresh_bindings()
 
-    def _leave_for(self, request: HistoryRequest | None) -> None:
-        if request is not None:
-            self.dismiss(request)
+    def action_mark(self) -> None:
+        files = self.query_one(RunFiles)
+        if files.current is not None and files.current.path is not None:
+            files.mark(files.current.path)
+            files.action_cursor(1)
+            self._draw_marks()
+
+    def _draw_marks(self) -> None:
+        if self._entry is None:
+            return
+        marked = self.query_one(RunFiles).marked
+        title = describe_run(self._entry)
+        if marked:
+            count = terminal_text.counted(len(marked), "file")
+            title = Content.assemble(title, (f"\n{count} marked for undo", "$primary"))
+        self.query_one("#run-title", Static).update(title)
 
     def action_undo(self) -> None:
-        self._request("undo")
+        files = self.query_one(RunFiles)
+        self._request("undo", files.marked)
 
     def action_step(self) -> None:
-        self._request("step")
+        self._request("step", frozenset())
 
-    def _request(self, what: Literal["undo", "step"]) -> None:
-        entry = self.query_one(HistoryList).current
+    def _request(self, what: Literal["undo", "step"], paths: frozenset[str]) -> None:
+        entry = self._entry
         if entry is None:
             return
-        if reason := reason_against_undo(entry):
-            self.show_problem(reason)
-        else:
-            self.dismiss(HistoryRequest(what, entry.run_id))
+        reason = reason_against_undo(entry)
+        self.show_problem(reason)
+        if not reason:
+            self._change(HistoryRequest(what, entry.run_id, paths, entry.effects.commands))
 
     def action_redo(self) -> None:
-        self.dismiss(HistoryRequest("redo"))
+        self.show_problem("")
+        self._change(HistoryRequest("redo"))
+
+    def show_outcome(self, speaker: Speaker, text: str) -> None:
+        """Show the outcome of a request."""
+        style = _OUTCOME_STYLES.get(speaker, "$quiet")
+        self.query_one("#history-outcome", Static).update(
+            Content.styled(terminal_text.line(text), style)
+        )
+
+    def action_outside(self) -> None:
+        row = self.query_one(RunFiles).current
+        if row is not None and row.path is not None:
+            self.post_message(OutsideRequested(row.path))
+
+    def action_filter(self) -> None:
+        entry = self.query_one("#history-filter", LineEntry)
+        entry.display = True
+        entry.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._query = event.value.strip()
+        self._draw_runs()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.query_one(HistoryList).focus()
+
+    def action_close(self) -> None:
+        """Leave the files or the filter; close the history from the list of runs."""
+        entry = self.query_one("#history-filter", LineEntry)
+        runs = self.query_one(HistoryList)
+        if entry.display:
+            entry.value = ""
+            entry.display = False
+            runs.focus()
+        elif not runs.has_focus:
+            runs.focus()
+        else:
+            self.dismiss(None)
+
+
+async def open_file_diff(screen: Screen[Any], row: RunFile) -> None:
+    """Show the diff of a file as the run made it, on the whole screen."""
+    if row.diff:
+        diff = await asyncio.to_thread(parse_diff, row.diff)
+        screen.app.push_screen(DiffScreen(row.text, diff))
+    elif row.no_diff:
+        screen.app.push_screen(DiffScreen(row.text, terminal_text.block(row.no_diff)))
+
+
+def run_rows(
+    run: ShownRun, steps: Sequence[StepOutcome], conflicts: dict[str, str]
+) -> list[RunFile]:
+    """Return the rows of a run: its files and commands, and its steps if some are not applied.
+
+    `conflicts` maps the paths that undo would skip to the reasons.
+    """
+    rows = []
+    if any(step.state not in ("applied", "no changes") for step in steps):
+        rows += [RunFile(word="step", text=describe_step(step)) for step in steps]
+    rows += [_file_row(change, diff, run.undone, conflicts) for change, diff in run.changes]
+    rows += _command_rows(run.entry.effects)
+    return rows
+
+
+def _file_row(
+    change: RunChange, diff: str, undone: frozenset[str], conflicts: dict[str, str]
+) -> RunFile:
+    paths = tuple(path for path in (change.path, change.new_path) if path is not None)
+    state = "undone" if change.path in undone else ""
+    for path in paths:
+        if path in conflicts:
+            state = f"conflict: {conflicts[path]}"
+    text = " → ".join(paths)
+    if change.kind == "mkdir":
+        return RunFile(
+            word="folder", text=text, no_diff="A new folder. Undo removes it if it is empty."
+        )
+    no_diff = "The texts are no longer stored, or the file is not text."
+    if change.before is None and change.after is None:
+        no_diff = "The run did not change the text of this file."
+    return RunFile(
+        word=_WORDS[change.kind],
+        text=text,
+        paths=paths,
+        diff=diff,
+        no_diff=no_diff,
+        counts=_count_lines(diff),
+        state=state,
+    )
+
+
+def _count_lines(diff: str) -> tuple[int, int] | None:
+    lines = diff.split("\n")[2:]
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    return (added, removed) if diff else None
+
+
+def _command_rows(effects: Effects) -> list[RunFile]:
+    return [
+        RunFile(
+            word="command",
+            text=name,
+            no_diff="A command of Obsidian. It cannot be undone.",
+            state="cannot be undone",
+        )
+        for name in effects.commands
+    ]
+
+
+def file_rows_of_effects(effects: Effects) -> list[RunFile]:
+    """Return the rows of a run whose diffs cannot be read."""
+    missing = "The journal cannot be read here."
+    rows: list[tuple[str, tuple[str, ...]]] = [("delete", (path,)) for path in effects.deleted]
+    rows += [("rename", pair) for pair in effects.renamed]
+    rows += [("edit", (path,)) for path in effects.modified]
+    rows += [("new", (path,)) for path in effects.created]
+    files = [
+        RunFile(word=word, text=" → ".join(paths), paths=paths, no_diff=missing)
+        for word, paths in rows
+    ]
+    return [*files, *_command_rows(effects)]
+
+
+def _matches(entry: HistoryEntry, query: str) -> bool:
+    effects = entry.effects
+    paths = [*effects.created, *effects.modified, *effects.deleted, *effects.folders]
+    paths += [path for pair in effects.renamed for path in pair]
+    text = "\n".join([entry.goal, entry.current_status, *paths, *effects.commands]).casefold()
+    return all(word in text for word in query.casefold().split())
+
+
+def grouped_by_day(entries: Iterable[HistoryEntry], today: date) -> Iterable[HistoryEntry | str]:
+    """Yield runs, newest first, each day below a heading."""
+    last: date | None = None
+    for entry in entries:
+        day = local_time(entry.time).date()
+        if day != last:
+            yield name_day(day, today)
+            last = day
+        yield entry
+
+
+def name_day(day: date, today: date) -> str:
+    """Return a day as `Today`, `Yesterday`, `Sunday 22 November` or with its year."""
+    if day == today:
+        return "Today"
+    if day == today - timedelta(days=1):
+        return "Yesterday"
+    year = "" if day.year == today.year else f" {day.year}"
+    return f"{day:%A} {day.day} {day:%B}{year}"
+
+
+def local_time(time: str) -> datetime:
+    """Return the time of a run in the time zone of this machine."""
+    return datetime.fromisoformat(time).astimezone()
+
+
+def describe_run(entry: HistoryEntry) -> Content:
+    """Return the goal of a run, its time, status and numbers of files."""
+    time = local_time(entry.time)
+    details = [f"{time:%Y-%m-%d %H:%M}", entry.current_status, describe_effects(entry.effects)]
+    return Content.assemble(
+        (terminal_text.folded(entry.goal, 2), "bold"),
+        ("\n" + terminal_text.line(" · ".join(filter(None, details))), "$quiet"),
+    )
 
 
 def reason_against_undo(entry: HistoryEntry) -> str:
     """Return why a run cannot be undone; "" when it can."""
+    effects = entry.effects
+    if effects.commands and not effects.files and not effects.folders:
+        return "This run only executed commands of Obsidian. Commands cannot be undone."
     if entry.undone:
         return "This run is already undone."
     if not entry.undoable:
-        return "This run cannot be undone."
+        return "This run cannot be undone: its earlier texts are no longer stored."
     return ""
-
-
-class RunOutcome(Modal[HistoryRequest]):
-    """One run of the history: the outcome of each step, and the files it changed."""
-
-    BINDINGS = bindings("outcome")
-
-    def __init__(self, runs: Runs, entry: HistoryEntry) -> None:
-        when = entry.time[:16].replace("T", " ")
-        super().__init__(entry.goal, f"{when} · {entry.current_status}")
-        self._runs = runs
-        self._entry = entry
-
-    def body(self) -> ComposeResult:
-        yield FileRows()
-
-    def on_mount(self) -> None:
-        self.query_one(FileRows).focus()
-        self.run_flow("outcome", self._load)
-
-    async def _load(self) -> None:
-        rows = file_rows(self._entry.effects)
-        try:
-            steps = await asyncio.to_thread(self._runs.step_outcomes, self._entry.run_id)
-        except JournalError as error:
-            steps = []
-            self.show_problem(error.message)
-        if self.is_attached:
-            self.query_one(FileRows).set_rows([*step_rows(steps), *rows], 0)
-
-    def on_virtual_list_chosen(self, event: FileRows.Chosen) -> None:
-        row = event.list.rows[event.index]
-        if row.path is not None:
-            load = partial(self._runs.conflict_diff, self._entry.run_id)
-            self.run_flow("diff", partial(show_diff, self, load, row.path), exclusive=True)
-
-    def action_undo(self) -> None:
-        self._request("undo")
-
-    def action_step(self) -> None:
-        self._request("step")
-
-    def _request(self, what: Literal["undo", "step"]) -> None:
-        if reason := reason_against_undo(self._entry):
-            self.show_problem(reason)
-        else:
-            self.dismiss(HistoryRequest(what, self._entry.run_id))
 
 
 async def show_diff(screen: Screen[Any], load: Callable[[str], str], path: str) -> None:

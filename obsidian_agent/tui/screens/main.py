@@ -79,6 +79,7 @@ class MainScreen(
         ),
         Command("open", "Open note", "By its name, or by a few letters", "open_note", "[NOTE]"),
         Command("undo", "Undo the last run", "Asks first", "undo_last"),
+        Command("redo", "Redo the last undone run", "Shows first what changes", "redo"),
         Command("plan", "Preview the last plan again", "After you rejected it", "bring_back_plan"),
         Command("retry", "Send the last message again", "After an error, for example", "resend"),
         Command(
@@ -391,12 +392,19 @@ class MainScreen(
         run_id, applied = message.result.run_id, self.turn.last
         match message.action:
             case "undo":
-                self.undo(run_id)
+                commands = message.result.effects.commands
+                self.change_history(HistoryRequest("undo", run_id, commands=commands))
+            case "redo":
+                self.change_history(HistoryRequest("redo"))
             case "save":
                 if applied is not None and run_id is not None:
                     self.save_macro(run_id, applied.preview.approved_plan)
             case "close":
                 self.turn.close_result()
+
+    @on(ResultPane.DiffRequested)
+    def _diff_requested(self, message: ResultPane.DiffRequested) -> None:
+        self.show_run_diff(message.run_id, message.path)
 
     def action_bring_back_plan(self) -> None:
         """Preview the last rejected or applied plan again, unless another plan is pending."""
@@ -425,6 +433,9 @@ class MainScreen(
 
     def action_undo_last(self) -> None:
         self.undo_last()
+
+    def action_redo(self) -> None:
+        self.change_history(HistoryRequest("redo"))
 
     def action_open_note(self, name: str = "") -> None:
         """Open the note with this name; without one, or if several match, let the user choose."""

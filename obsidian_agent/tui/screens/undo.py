@@ -18,17 +18,24 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings, key_label
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, Modal
-from obsidian_agent.tui.screens.history import FileRows, History, HistoryRequest, show_diff
+from obsidian_agent.tui.screens.history import (
+    History,
+    HistoryRequest,
+    open_file_diff,
+    run_rows,
+    show_diff,
+)
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
-from obsidian_agent.tui.widgets.run import ResultRow
+from obsidian_agent.tui.widgets.run import WORD_STYLES, ResultRow
 
 if TYPE_CHECKING:
-    from obsidian_agent.journal.records import UndoPoint
+    from obsidian_agent.journal.records import StepOutcome, UndoPoint
     from obsidian_agent.journal.recovery import InterruptedRun
     from obsidian_agent.journal.undo import UndoConflict, UndoResult
     from obsidian_agent.plan.model import ActionPlan
+    from obsidian_agent.tui.report_lines import Speaker
 
     Restore = Callable[[Collection[str], Collection[str]], UndoResult]
 
@@ -45,44 +52,58 @@ class UndoActions(Workspace):
         Command("history", "Show history", "Undo and redo earlier runs", "history"),
     )
 
+    _is_reversing = False
+
     def action_history(self) -> None:
         """Show earlier runs."""
-        self.app.push_screen(History(self.session.runs), self.change_history)
+        self.app.push_screen(History(self.session.runs, self.change_history))
 
-    def change_history(self, request: HistoryRequest | None) -> None:
-        """Undo an earlier run, whole or back to a step that the user chooses, or redo."""
-        if request is None:
-            return
+    def change_history(self, request: HistoryRequest) -> None:
+        """Undo a run, whole, in part or back to a step that the user chooses, or redo."""
         if self.turn.phase == "running":
             self.show_hint("A plan is being applied. Try again when it is done.")
-            return
-        match request.what:
-            case "undo":
-                self.undo(request.run_id)
-            case "step" if request.run_id is not None:
-                self._undo_to_step(request.run_id)
-            case _:
-                self._redo()
+            self._show_in_history("bad", "A plan is being applied. Try again when it is done.")
+        elif not self._is_reversing:
+            self._is_reversing = True
+            self._change_history(request)
 
     @work(group="undo", exit_on_error=False)
-    async def undo(self, run_id: str | None) -> None:
-        """Undo a run (None: the last)."""
-        await self._undo(run_id)
+    async def _change_history(self, request: HistoryRequest) -> None:
+        try:
+            match request.what:
+                case "undo":
+                    await self._undo(request)
+                case "step" if request.run_id is not None:
+                    await self._undo_to_step(request, request.run_id)
+                case _:
+                    await self._redo()
+        except ObsidianAgentError as error:
+            self._add_outcome("bad", error.problem().message)
+        finally:
+            self._is_reversing = False
 
     @work(group="undo", exit_on_error=False)
     async def undo_last(self) -> None:
         """Undo the last run once the user confirms it."""
-        await self._undo(None, ask=True)
+        await self._undo(HistoryRequest("undo"), ask=True)
 
-    @work(group="undo", exit_on_error=False)
-    async def _undo_to_step(self, run_id: str) -> None:
-        undo_points = await asyncio.to_thread(self.session.runs.undo_points, run_id)
-        plan = await asyncio.to_thread(self.session.runs.plan_of, run_id)
-        step = await self.app.push_screen_wait(Steps(plan, undo_points))
+    async def _undo_to_step(self, request: HistoryRequest, run_id: str) -> None:
+        runs = self.session.runs
+        undo_points = await asyncio.to_thread(runs.undo_points, run_id)
+        outcomes = await asyncio.to_thread(runs.step_outcomes, run_id)
+        points = possible_points(undo_points, outcomes)
+        if not points:
+            self._add_outcome(
+                "note",
+                "This run has no step to go back to: it has only one step in effect, or its "
+                "later steps changed the same files. Undo the whole run, or mark files.",
+            )
+            return
+        plan = await asyncio.to_thread(runs.plan_of, run_id)
+        step = await self.app.push_screen_wait(Steps(plan, points))
         if step is not None:
-            await self._undo(run_id, step)
+            await self._undo(request, step)
 
-    @work(group="undo", exit_on_error=False)
     async def _redo(self) -> None:
         runs = self.session.runs
         await self._restore(
@@ -96,40 +117,74 @@ class UndoActions(Workspace):
         )
 
     async def _undo(
-        self, run_id: str | None, to_step: str | None = None, *, ask: bool = False
+        self, request: HistoryRequest, to_step: str | None = None, *, ask: bool = False
     ) -> None:
-        """Undo a run; with `to_step` only the changes after that step."""
-        runs = self.session.runs
+        """Undo a run, or some of its files; with `to_step` only the changes after that step."""
+        runs, run_id, only = self.session.runs, request.run_id, request.paths
 
         def undo(force: Collection[str], skip: Collection[str]) -> UndoResult:
-            return runs.undo(run_id, force, skip, to_step)
+            return runs.undo(run_id, force, skip, to_step, only)
 
+        remark = ""
+        if request.commands and not only:
+            commands = terminal_text.counted(len(request.commands), "command")
+            remark = f"The run also executed {commands} of Obsidian, which cannot be undone."
         reversal = Reversal(
             verb="Undo",
             done="Undone",
-            preview=partial(runs.undo_preview, run_id, to_step=to_step),
+            preview=partial(runs.undo_preview, run_id, to_step=to_step, only=only),
             restore=undo,
             diff=partial(runs.conflict_diff, run_id),
+            subject="the marked files" if only else "this run",
+            remark=remark,
         )
         await self._restore(reversal, ask=ask)
 
     async def _restore(self, reversal: Reversal, *, ask: bool = False) -> None:
-        """Restore files without conflicts, then ask about the others. Preview a pending plan again.
+        """Undo or redo, and preview a pending plan again.
 
-        A preview is shown first if `ask` is true, or if several files or a conflict are involved.
+        A preview is shown first if `ask` is true, or if several files, a conflict or a command are
+        involved.
         """
         planned = await asyncio.to_thread(reversal.preview)
-        if ask or planned.conflicts or planned.files + len(planned.errors) > 1:
+        choices: ConflictChoices | None = ConflictChoices(frozenset(), frozenset())
+        is_large = planned.files + len(planned.errors) > 1
+        if ask or planned.conflicts or is_large or reversal.remark:
             waits = self.turn.pending is not None
             question = UndoPreview(reversal, planned, plan_waits=waits)
-            if not await self.app.push_screen_wait(question):
-                return
+            choices = await self.app.push_screen_wait(question)
+        if choices is None:
+            return
         try:
-            await self._restore_all(reversal)
+            await self._restore_all(reversal, choices)
         finally:
             await self._update_result()
+            if (history := self._open_history()) is not None:
+                history.reload()
         if self.turn.pending is not None:
             self.turn.preview_again(self.turn.pending)
+
+    def _open_history(self) -> History | None:
+        screens = self.app.screen_stack
+        return next((screen for screen in screens if isinstance(screen, History)), None)
+
+    def _show_in_history(self, speaker: Speaker, text: str) -> None:
+        if (history := self._open_history()) is not None:
+            history.show_outcome(speaker, text)
+
+    def _add_outcome(self, speaker: Speaker, text: str) -> None:
+        """Add an entry to the conversation, and show it in the history if that is open."""
+        self.add_entry(speaker, text)
+        self._show_in_history(speaker, text)
+
+    @work(group="run diff", exclusive=True, exit_on_error=False)
+    async def show_run_diff(self, run_id: str, path: str) -> None:
+        """Show what a run changed in a file."""
+        run = await asyncio.to_thread(self.session.runs.show, run_id)
+        for row in run_rows(run, (), {}):
+            if path in row.paths:
+                await open_file_diff(self, row)
+                return
 
     async def _update_result(self) -> None:
         """Show in the result pane which steps of its run are in effect now."""
@@ -138,30 +193,31 @@ class UndoActions(Workspace):
             steps = await asyncio.to_thread(self.session.runs.step_outcomes, result.run_id)
             self.panes.work.result.update_steps(steps)
 
-    async def _restore_all(self, reversal: Reversal) -> None:
-        report = await asyncio.to_thread(reversal.restore, (), ())
+    async def _restore_all(self, reversal: Reversal, choices: ConflictChoices) -> None:
+        report = await asyncio.to_thread(reversal.restore, choices.force, choices.skip)
         self._show_report(reversal.done, report)
-        if not report.conflicts:
-            return
-        choices = await self.app.push_screen_wait(Conflicts(report.conflicts, reversal.diff))
-        if choices is not None and choices.force:
-            report = await asyncio.to_thread(reversal.restore, choices.force, choices.skip)
-            self._show_report(reversal.done, report)
-        skipped = {conflict.path for conflict in report.conflicts}
-        if choices is not None:
-            skipped |= choices.skip
+        skipped = choices.skip
+        if report.conflicts:
+            # These appeared after the preview.
+            late = await self.app.push_screen_wait(Conflicts(report.conflicts, reversal.diff))
+            skipped |= {conflict.path for conflict in report.conflicts}
+            if late is not None and late.force:
+                report = await asyncio.to_thread(
+                    reversal.restore, late.force, late.skip | choices.skip
+                )
+                self._show_report(reversal.done, report)
+                skipped -= late.force
         if skipped:
             names = ", ".join(sorted(skipped)[:_MAX_NAMED])
             if len(skipped) > _MAX_NAMED:
                 names += f" and {len(skipped) - _MAX_NAMED:,} more"
-            self.add_entry("note", f"Skipped: {names}.")
+            self._add_outcome("note", f"Skipped: {names}.")
 
     def _show_report(self, done: str, report: UndoResult) -> None:
         self.vault_changed()
-        files = terminal_text.counted(len(report.restored), "file or folder", "files and folders")
-        self.add_entry("good", f"{done}: {files}.")
+        self._add_outcome("good", f"{done}: {count_files(report)}.")
         for problem in report.errors:
-            self.add_entry("bad", problem.message)
+            self._add_outcome("bad", problem.message)
         for warning in report.warnings:
             self.add_entry("note", warning.message)
 
@@ -219,47 +275,16 @@ class Reversal:
     preview: Callable[[], UndoResult]
     restore: Restore
     diff: Callable[[str], str]
+    subject: str = "this run"
+    remark: str = ""
+    """A sentence on what it cannot restore."""
 
 
-class UndoPreview(Confirm):
-    """A preview of an undo or redo. Dismisses with True if the user agrees."""
-
-    AUTO_FOCUS = "FileRows"
-
-    def __init__(self, reversal: Reversal, planned: UndoResult, *, plan_waits: bool) -> None:
-        restored, conflicts = len(planned.restored), len(planned.conflicts)
-        files = terminal_text.counted(restored, "file or folder", "files and folders")
-        parts = [f"{reversal.verb} restores {files}."]
-        if conflicts:
-            changed = terminal_text.counted(conflicts, "file")
-            parts.append(f"{changed} changed since. You decide about each of these afterwards.")
-        if plan_waits:
-            parts.append("The pending plan is then previewed again.")
-        super().__init__(f"{reversal.verb} this run?", " ".join(parts), reversal.verb)
-        self._reversal = reversal
-        self._planned = planned
-
-    def body(self) -> ComposeResult:
-        text, buttons = super().body()
-        yield text
-        yield FileRows()
-        yield buttons
-
-    def on_mount(self) -> None:
-        planned = self._planned
-        rows = [
-            ResultRow("changed", f"{conflict.path}  {conflict.reason}", conflict.path)
-            for conflict in planned.conflicts
-        ]
-        rows += [ResultRow("error", problem.message) for problem in planned.errors]
-        rows += [ResultRow("restore", path, path) for path in planned.restored]
-        self.query_one(FileRows).set_rows(rows, 0)
-
-    def on_virtual_list_chosen(self, event: FileRows.Chosen) -> None:
-        path = event.list.rows[event.index].path
-        if path is not None:
-            show = partial(show_diff, self, self._reversal.diff, path)
-            self.run_flow("undo diff", show, exclusive=True)
+def count_files(result: UndoResult) -> str:
+    """Return the number of restored files; that of folders if there are no files."""
+    if result.folders and not result.files:
+        return terminal_text.counted(len(result.folders), "folder")
+    return terminal_text.counted(result.files, "file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,72 +295,157 @@ class ConflictChoices:
     skip: frozenset[str]
 
 
-class ConflictList(VirtualList["UndoConflict"]):
-    """The files with conflicts, one a line, with the choice for each."""
+class ConflictList(VirtualList["UndoConflict | ResultRow"]):
+    """Files with conflicts, one a line, with the choice for each, and other rows."""
 
     DEFAULT_CSS = "ConflictList { height: auto; min-height: 2; }"
     BINDINGS = [binding("list.choose", "Show diff")]
 
-    def __init__(self, rows: Sequence[UndoConflict]) -> None:
+    def __init__(self, rows: Sequence[UndoConflict | ResultRow]) -> None:
         super().__init__(rows)
         self.forced: frozenset[str] = frozenset()
 
-    def draw_row(self, row: UndoConflict, width: int) -> Content:
+    @property
+    def conflicts(self) -> list[UndoConflict]:
+        return [row for row in self.rows if not isinstance(row, ResultRow)]
+
+    def draw_row(self, row: UndoConflict | ResultRow, width: int) -> Content:
+        if isinstance(row, ResultRow):
+            return Content.assemble(
+                (f" {row.word:<16}", WORD_STYLES[row.word]),
+                (terminal_text.shortened(row.text, 400), "$foreground"),
+            )
         if not row.forcible:
-            choice = (" cannot be restored ", "$quiet")
+            choice = (" cannot restore  ", "$quiet")
         elif row.path in self.forced:
-            choice = (" restore anyway ", "$error")
+            choice = (" restore anyway  ", "$error")
         else:
-            choice = (" keep mine      ", "$success")
+            choice = (" keep mine       ", "$success")
         return Content.assemble(
             choice,
             (terminal_text.shortened(row.path, 300), "$foreground"),
             (f"  {terminal_text.shortened(row.reason, 200)}", "$quiet"),
         )
 
-    def force(self, path: str, forced: bool) -> None:
-        """Set whether one file is restored anyway."""
-        self.forced = self.forced | {path} if forced else self.forced - {path}
+    def force(self, paths: Collection[str], forced: bool) -> None:
+        """Set whether files are restored anyway, as far as that is possible."""
+        possible = {row.path for row in self.conflicts if row.forcible and row.path in paths}
+        self.forced = self.forced | possible if forced else self.forced - possible
         self.set_rows(self.rows)
 
 
-class Conflicts(Modal[ConflictChoices]):
-    """The question what to do with conflicts. Current files are kept by default."""
+class ConflictDialog(Modal[ConflictChoices]):
+    """The base of dialogs with conflicts to decide. Current files are kept by default."""
+
+    AUTO_FOCUS = "ConflictList"
+
+    def __init__(
+        self,
+        title: str,
+        rows: Sequence[UndoConflict | ResultRow],
+        load_diff: Callable[[str], str],
+    ) -> None:
+        super().__init__(title)
+        self._rows = rows
+        self._load_diff = load_diff
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("choose", "choose_all"):
+            return any(not isinstance(row, ResultRow) for row in self._rows)
+        return True
+
+    def action_choose(self, what: str) -> None:
+        listing = self.query_one(ConflictList)
+        row = listing.current
+        if row is not None and not isinstance(row, ResultRow):
+            listing.force({row.path}, what == "force")
+            listing.action_cursor(1)
+
+    def action_choose_all(self, what: str) -> None:
+        listing = self.query_one(ConflictList)
+        listing.force({row.path for row in listing.conflicts}, what == "force")
+
+    def action_outside(self) -> None:
+        row = self.query_one(ConflictList).current
+        if row is not None and row.path is not None:
+            self.post_message(OutsideRequested(row.path))
+
+    def action_apply(self) -> None:
+        listing = self.query_one(ConflictList)
+        paths = frozenset(conflict.path for conflict in listing.conflicts)
+        self.dismiss(ConflictChoices(listing.forced, paths - listing.forced))
+
+    def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
+        path = event.list.rows[event.index].path
+        if path is not None:
+            show = partial(show_diff, self, self._load_diff, path)
+            self.run_flow("conflict diff", show, exclusive=True)
+
+
+class UndoPreview(ConflictDialog):
+    """A preview of an undo or redo. Dismisses with the choices if the user agrees."""
+
+    BINDINGS = [*bindings("conflicts", without=("conflicts.apply",)), *bindings("confirm")]
+
+    def __init__(self, reversal: Reversal, planned: UndoResult, *, plan_waits: bool) -> None:
+        rows: list[UndoConflict | ResultRow] = [*planned.conflicts]
+        rows += [ResultRow("error", problem.message) for problem in planned.errors]
+        rows += [
+            ResultRow("folder" if path in planned.folders else "restore", path, path)
+            for path in planned.restored
+        ]
+        super().__init__(f"{reversal.verb} {reversal.subject}?", rows, reversal.diff)
+        self._reversal = reversal
+        self._planned = planned
+        self._plan_waits = plan_waits
+
+    def _text(self) -> str:
+        parts = [f"{self._reversal.verb} restores {count_files(self._planned)}."]
+        if self._planned.conflicts:
+            changed = terminal_text.counted(len(self._planned.conflicts), "file")
+            keep, restore = (
+                key_label(self, "conflicts.skip_all"),
+                key_label(self, "conflicts.force_all"),
+            )
+            parts.append(
+                f"{changed} changed since: {keep} keeps all of your text, {restore} restores all."
+            )
+        if self._reversal.remark:
+            parts.append(self._reversal.remark)
+        if self._plan_waits:
+            parts.append("The pending plan is then previewed again.")
+        return " ".join(parts)
+
+    def body(self) -> ComposeResult:
+        yield Static(Content(terminal_text.block(self._text())), markup=False)
+        yield ConflictList(self._rows)
+        yield Buttons(
+            Button(Content("Cancel"), compact=True, id="no"),
+            Button(Content(self._reversal.verb), compact=True, id="yes", variant="error"),
+        )
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.action_answer(event.button.id == "yes")
+
+    def action_answer(self, yes: bool) -> None:
+        if yes:
+            self.action_apply()
+        else:
+            self.dismiss(None)
+
+
+class Conflicts(ConflictDialog):
+    """The question what to do with conflicts that appeared after the preview."""
 
     BINDINGS = bindings("conflicts")
 
     def __init__(self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], str]) -> None:
-        super().__init__("These files changed since the run")
-        self._conflicts = tuple(conflicts)
-        self._load_diff = load_diff
+        super().__init__("These files changed since the run", conflicts, load_diff)
 
     def body(self) -> ComposeResult:
         key = key_label(self, "list.choose")
         self.hint = f"All other files were restored. {key} shows what restoring would change."
-        yield ConflictList(self._conflicts)
-
-    def on_mount(self) -> None:
-        self.query_one(ConflictList).focus()
-
-    def action_choose(self, what: str) -> None:
-        listing = self.query_one(ConflictList)
-        if listing.current is not None:
-            listing.force(listing.current.path, what == "force" and listing.current.forcible)
-            listing.action_cursor(1)
-
-    def action_outside(self) -> None:
-        if (row := self.query_one(ConflictList).current) is not None:
-            self.post_message(OutsideRequested(row.path))
-
-    def action_apply(self) -> None:
-        forced = self.query_one(ConflictList).forced
-        paths = frozenset(conflict.path for conflict in self._conflicts)
-        self.dismiss(ConflictChoices(forced, paths - forced))
-
-    def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
-        path = self._conflicts[event.index].path
-        show = partial(show_diff, self, self._load_diff, path)
-        self.run_flow("conflict diff", show, exclusive=True)
+        yield ConflictList(self._rows)
 
 
 class RecoveryDialog(Modal[RecoveryChoice]):
@@ -387,27 +497,35 @@ class RecoveryDialog(Modal[RecoveryChoice]):
         self.dismiss(choice)
 
 
+def possible_points(
+    undo_points: Sequence[UndoPoint], outcomes: Sequence[StepOutcome]
+) -> list[UndoPoint]:
+    """Return the points that undo can go back to: clean ones with later changes in effect."""
+    in_effect = {outcome.step for outcome in outcomes if outcome.in_effect}
+    return [
+        point
+        for index, point in enumerate(undo_points)
+        if point.clean and any(later.step in in_effect for later in undo_points[index + 1 :])
+    ]
+
+
 class Steps(Modal[str]):
     """The steps of a run to go back to. Dismisses with the id of the chosen one."""
 
-    def __init__(self, plan: ActionPlan, undo_points: Sequence[UndoPoint]) -> None:
+    def __init__(self, plan: ActionPlan, points: Sequence[UndoPoint]) -> None:
         super().__init__(
             "Undo back to which step?",
             "Changes up to and including this step stay. Later changes are undone.",
         )
-        self._titles = {step.id: step.title for step in plan.steps}
-        self._points = undo_points[:-1]
+        self._steps = {step.id: (number, step.title) for number, step in enumerate(plan.steps, 1)}
+        self._points = points
 
     def body(self) -> ComposeResult:
         rows = []
-        for number, point in enumerate(self._points, 1):
-            title = self._titles.get(point.step, point.step)
-            note = "" if point.clean else "later steps changed the same files"
-            rows.append(Choice(point.step, title, note, f"{number}"))
-        listing = ChoiceList(
-            [],
-            empty=" This run has only one step, or its steps were not recorded.",
-        )
+        for point in self._points:
+            number, title = self._steps.get(point.step, ("", point.step))
+            rows.append(Choice(point.step, title, "", f"{number}"))
+        listing = ChoiceList([])
         listing.set_choices(rows, 0 if rows else None)
         yield listing
 
@@ -415,11 +533,4 @@ class Steps(Modal[str]):
         self.query_one(ChoiceList).focus()
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        point = self._points[event.index]
-        if point.clean:
-            self.dismiss(point.step)
-        else:
-            self.show_problem(
-                "You cannot go back to this step. Later steps changed the same files, "
-                "and only their final text was written."
-            )
+        self.dismiss(self._points[event.index].step)

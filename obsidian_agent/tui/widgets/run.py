@@ -56,7 +56,7 @@ _HEADS = {
 }
 _UNDONE = ("↶ Undone", "$secondary")
 _PARTLY_UNDONE = ("↶ Partly undone", "$warning")
-_WORD_STYLES = {
+WORD_STYLES = {
     "step": "$primary",
     "pending": "$warning",
     "changed": "$warning",
@@ -276,7 +276,7 @@ class ResultList(VirtualList[ResultRow]):
 
     def draw_row(self, row: ResultRow, width: int) -> Content:
         return Content.assemble(
-            (f" {row.word:<8}", _WORD_STYLES[row.word]),
+            (f" {row.word:<8}", WORD_STYLES[row.word]),
             (terminal_text.shortened(row.text, 400), "$foreground"),
         )
 
@@ -294,12 +294,20 @@ class ResultPane(Vertical):
     BINDINGS = bindings("result")
 
     class Requested(Message):
-        """The user requested an action on the result: undo, save or close."""
+        """The user requested an action on the result: undo, redo, save or close."""
 
         def __init__(self, action: str, result: ExecutionResult) -> None:
             super().__init__()
             self.action = action
             self.result = result
+
+    class DiffRequested(Message):
+        """The user wants to see what the run changed in a file."""
+
+        def __init__(self, run_id: str, path: str) -> None:
+            super().__init__()
+            self.run_id = run_id
+            self.path = path
 
     def __init__(self) -> None:
         super().__init__(id="result")
@@ -361,7 +369,7 @@ class ResultPane(Vertical):
         if any(row.whole for row in rows):
             uses.append("shows the full text")
         if any(row.path is not None for row in rows):
-            uses.append("opens the note")
+            uses.append("shows the changes")
         status = Content("")
         if uses:
             key = key_label(self, "list.choose")
@@ -373,6 +381,8 @@ class ResultPane(Vertical):
         result = self.result
         if action == "undo":
             return result is not None and result.undo_available and not self._is_undone
+        if action == "redo":
+            return self._is_undone
         if action == "save_action":
             return result is not None and result.success and result.run_id is not None
         return True
@@ -382,7 +392,12 @@ class ResultPane(Vertical):
         row = event.list.rows[event.index]
         if row.whole:
             self.post_message(PlanPane.DetailRequested(row.word.capitalize(), row.whole))
-        elif row.path is not None:
+        elif row.path is not None and self.result is not None and self.result.run_id is not None:
+            self.post_message(self.DiffRequested(self.result.run_id, row.path))
+
+    def action_open_note(self) -> None:
+        row = self.query_one(ResultList).current
+        if row is not None and row.path is not None:
             self.post_message(NoteRequested(row.path))
 
     def action_outside(self) -> None:
@@ -392,6 +407,9 @@ class ResultPane(Vertical):
 
     def action_undo(self) -> None:
         self._request("undo")
+
+    def action_redo(self) -> None:
+        self._request("redo")
 
     def action_save_action(self) -> None:
         self._request("save")
@@ -427,7 +445,7 @@ def _remaining_rows(remaining: Effects) -> list[ResultRow]:
 
 def file_rows(effects: Effects) -> list[ResultRow]:
     """Return a row for each file, folder and command of a run."""
-    rows = [ResultRow("delete", path) for path in effects.deleted]
+    rows = [ResultRow("delete", path, path) for path in effects.deleted]
     rows += [ResultRow("rename", f"{old} → {new}", new) for old, new in effects.renamed]
     rows += [ResultRow("edit", path, path) for path in effects.modified]
     rows += [ResultRow("new", path, path) for path in effects.created]
