@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import Field
@@ -18,6 +19,7 @@ from obsidian_agent.tools.core.lookup import (
     unread_warnings,
 )
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, Items, NotesInput, ToolModel
+from obsidian_agent.tools.core.query_updates import update_queries
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.frontmatter.properties import (
     check_new_key,
@@ -29,7 +31,8 @@ from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 from obsidian_agent.vault.index.index import tag_key
 from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.refactor.queries import PropertyInQueries, TagInQueries
 from obsidian_agent.vault.refactor.tags import TagRename, retag, untag
 from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import ModifyFile
@@ -186,7 +189,7 @@ class RenamePropertyInput(NotesInput):
 
 
 class RenamePropertyOutput(ToolModel):
-    files: list[str] = Field(description="The notes that were changed.")
+    files: list[str] = Field(description="The notes and bases that were changed.")
     total: int
 
 
@@ -194,7 +197,7 @@ class RenamePropertyOutput(ToolModel):
 def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[RenamePropertyOutput]:
     """Rename a property in a note, some notes or a folder; its value and position stay.
 
-    A note that has both names is skipped.
+    Queries follow when it is renamed in the whole vault. A note that has both names is skipped.
     """
     check_new_key(args.to)
     index = ctx.view.index
@@ -216,6 +219,11 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
         files.append(path.text)
         changes.append(ModifyFile(path, encode(_renamed(text, args.from_, args.to))))
         ctx.show(changes)
+    rename = PropertyInQueries(args.from_, args.to)
+    is_partial = args.path is not None or args.files is not None or bool(args.folder)
+    queries = update_queries(ctx, rename, changes, is_partial=is_partial or bool(warnings))
+    files += sorted(path.text for path in queries.counts if path.text not in files)
+    warnings += queries.warnings
     if not files and not warnings:
         warnings.append(
             Problem(
@@ -223,7 +231,7 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
             )
         )
     return Proposal(
-        RenamePropertyOutput(files=files, total=len(files)), tuple(changes), tuple(warnings)
+        RenamePropertyOutput(files=files, total=len(files)), queries.changes, tuple(warnings)
     )
 
 
@@ -387,7 +395,7 @@ class RenameTagInput(ToolModel):
 
 @tool("vault.renameTag", Risk.WRITES)
 def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Rename a tag everywhere, in properties and text; nested tags follow."""
+    """Rename a tag everywhere, in properties, text and queries; nested tags follow."""
     rename = TagRename.parse(args.from_, args.to)
     index = ctx.view.index
     files: list[ChangedFile] = []
@@ -411,15 +419,26 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]
             files.append(ChangedFile(path=path.text, count=count))
             changes.append(ModifyFile(path, content))
             ctx.show(changes)
+    is_partial = bool(args.folder) or bool(warnings)
+    queries = update_queries(ctx, TagInQueries(rename), changes, is_partial=is_partial)
+    files = _with_counts(files, queries.counts)
+    warnings += queries.warnings
     if not files and not warnings:
         warnings.append(
             Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed.")
         )
     return Proposal(
         ChangedFiles.of(files),
-        tuple(changes),
+        queries.changes,
         (*warnings, *unread_warnings(index, index.notes(folder))),
     )
+
+
+def _with_counts(files: list[ChangedFile], counts: Mapping[VaultPath, int]) -> list[ChangedFile]:
+    totals = {file.path: file.count for file in files}
+    for path, count in counts.items():
+        totals[path.text] = totals.get(path.text, 0) + count
+    return [ChangedFile(path=path, count=count) for path, count in sorted(totals.items())]
 
 
 class RemoveTagsInput(ToolModel):

@@ -396,3 +396,44 @@ def test_what_stands_around_a_tag(bench, before, after):
     vault = bench({"n.md": before})
     vault.run("vault.removeTags", path="n.md")
     assert vault.text("n.md") == after
+
+
+QUERIES = {
+    "a.md": "---\nrating: 3\n---\n#book\n",
+    "q.md": "```dataview\nTABLE rating FROM #book\n```\n`$= dv.pages('#book').rating`\n",
+    "b.base": 'filters: file.hasTag("book") && rating > 2\n',
+}
+
+
+def test_queries_follow_a_tag(bench):
+    vault = bench(QUERIES)
+    assert vault.run("vault.renameTag", **{"from": "book", "to": "novel"}) == {
+        "files": [
+            {"path": "a.md", "count": 1},
+            {"path": "b.base", "count": 1},
+            {"path": "q.md", "count": 1},
+        ],
+        "total": 3,
+    }
+    assert vault.text("b.base") == QUERIES["b.base"].replace("book", "novel")
+    assert vault.text("q.md") == QUERIES["q.md"].replace("FROM #book", "FROM #novel")
+    assert [(problem.code, problem.path) for problem in vault.last.warnings] == [
+        ("QUERY_MAY_CHANGE", "q.md")
+    ]
+    assert vault.last.warnings[0].message.startswith("Line 4 of q.md is not changed")
+
+
+def test_queries_follow_a_property(bench):
+    vault = bench(QUERIES)
+    document = vault.run("vault.renameProperty", **{"from": "rating", "to": "score"})
+    assert document == {"files": ["a.md", "b.base", "q.md"], "total": 3}
+    assert vault.text("b.base") == QUERIES["b.base"].replace("rating", "score")
+    assert vault.text("q.md") == QUERIES["q.md"].replace("TABLE rating", "TABLE score")
+    assert vault.warnings == ["QUERY_MAY_CHANGE"]
+
+
+def test_queries_are_only_reported_when_the_old_name_stays_in_use(bench):
+    vault = bench(QUERIES)
+    vault.run("vault.renameProperty", **{"from": "rating", "to": "score"}, path="a.md")
+    assert vault.changes() == [("modify", "a.md")]
+    assert vault.warnings == ["QUERY_MAY_CHANGE"] * 3

@@ -1,7 +1,7 @@
 """Move and delete files and folders: `vault.rename`, `vault.delete`.
 
-Also the effects on links, including those of new files: links are rewritten or reported. Bases
-(`.base`) are read as text and never changed.
+Also the effects on links and queries, including those of new files: a rename rewrites or reports
+them. A deletion, and a rename that updates no links, only report links of bases (`.base`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_entry, new_path
 from obsidian_agent.tools.core.models import ToolModel
+from obsidian_agent.tools.core.query_updates import update_queries
 from obsidian_agent.tools.core.tool import PathMark, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.bases import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.refactor.queries import move_in_queries
 from obsidian_agent.vault.refactor.rename_links import (
     FileMoves,
     LinkChanges,
@@ -88,16 +90,20 @@ class LinkUpdates:
 
 
 def update_links(ctx: ToolContext, entry: VaultEntry, target: VaultPath) -> LinkUpdates:
-    """Return the updates that keep the meaning of every link when `entry` becomes `target`.
+    """Return the updates that keep the meaning of links and queries when `entry` is `target`.
 
     Raise ToolError if a link cannot keep its meaning.
     """
     index = ctx.view.index
     moves = moves_of_rename(ctx.view, entry, target)
     done = relink(ctx.view, index, moves, ctx.run.link_style, ctx.run.vault_name)
-    changes = tuple(ModifyFile(file.path, file.content) for file in done.files)
+    changes = [ModifyFile(file.path, file.content) for file in done.files]
+    rename = move_in_queries(index, moves, entry, target, ctx.run.link_style)
+    queries = update_queries(ctx, rename, changes, moves)
     return LinkUpdates(
-        changes, done.links, (*done.problems, *_bases(ctx, moves, entry), *_unread(index))
+        changes=tuple(sorted(queries.changes, key=lambda change: change.path)),
+        count=done.links + sum(queries.counts.values()),
+        warnings=(*done.problems, *queries.warnings, *_unread(index)),
     )
 
 

@@ -510,13 +510,13 @@ BASES = {
 }
 
 
-@pytest.mark.parametrize("tool", ["update", "leave", "delete"])
-def test_bases_that_name_a_file_are_not_changed_and_told(bench, tool):
+@pytest.mark.parametrize("tool", ["leave", "delete"])
+def test_bases_that_name_a_file_are_reported_where_links_stay(bench, tool):
     vault = bench(BASES)
     if tool == "delete":
         vault.run("vault.delete", path="F/Books.md")
     else:
-        rename(vault, "F/Books.md", "F/Read.md", updateLinks=tool == "update")
+        rename(vault, "F/Books.md", "F/Read.md", updateLinks=False)
     assert [(problem.code, problem.message) for problem in vault.last.warnings] == [
         (
             "BASE_NOT_UPDATED",
@@ -525,11 +525,44 @@ def test_bases_that_name_a_file_are_not_changed_and_told(bench, tool):
     ]
 
 
-def test_bases_that_name_a_folder(bench):
+def test_bases_follow_a_renamed_file(bench):
+    vault = bench(BASES)
+    assert rename(vault, "F/Books.md", "F/Read.md")["linksUpdated"] == 2
+    assert vault.warnings == []
+    assert vault.text("by link.base") == BASES["by link.base"].replace("Books", "Read")
+    assert vault.text("Views/by path.base") == BASES["Views/by path.base"].replace("Books", "Read")
+    assert vault.text("other.base") == BASES["other.base"]
+
+
+def test_bases_follow_a_renamed_folder(bench):
     vault = bench(BASES)
     rename(vault, "F", "G")
-    assert vault.last.warnings[0].message.startswith(
-        "Links in 2 files (Views/by path.base, by folder.base) will"
-    )
-    rename(vault, "by folder.base", "Views/moved.base")
     assert vault.warnings == []
+    assert vault.text("by folder.base") == 'filters: file.inFolder("G")\n'
+    assert vault.text("Views/by path.base") == BASES["Views/by path.base"].replace("F/", "G/")
+    assert vault.text("by link.base") == BASES["by link.base"]
+
+
+def test_queries_in_notes_follow_a_renamed_folder(bench):
+    note = (
+        '[[Old/a]]\n```dataview\nLIST FROM "Old" AND -"Old/Sub" AND [[Old/a]]\nWHERE file.folder = "Old"\n```\n'
+        "```tasks\npath includes Old/\nfolder includes Older\n```\n"
+        '```query\npath:"Old/"\n```\n'
+        "```dataviewjs\ndv.pages('\"Old\"')\n```\n"
+    )
+    vault = bench({"Old/a.md": "", "Old/Sub/b.md": "", "Older/c.md": "", "q.md": note})
+    rename(vault, "Old", "New")
+    assert vault.text("q.md") == note.replace("Old/", "New/").replace('"Old"', '"New"').replace(
+        "dv.pages('\"New\"')", "dv.pages('\"Old\"')"
+    )
+    assert [(problem.code, problem.message[:7]) for problem in vault.last.warnings] == [
+        ("QUERY_MAY_CHANGE", "Line 14")
+    ]
+
+
+def test_a_filter_by_a_part_of_the_path_is_reported(bench):
+    note = "```tasks\npath includes ld\npath includes Old\n```\n"
+    vault = bench({"Old/a.md": "", "Older/c.md": "", "q.md": note})
+    rename(vault, "Old", "New")
+    assert vault.text("q.md") == note
+    assert vault.warnings == ["QUERY_MAY_CHANGE"]
