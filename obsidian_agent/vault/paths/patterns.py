@@ -7,8 +7,8 @@ vault's root. A pattern also covers the exact name: `A[b]` covers a folder of th
 compared as on a case-insensitive file system (NFC and full case folding), so another spelling does
 not avoid a rule.
 
-A rule must not fail open, so a pattern without a meaning here is refused: `!x`, `{a,b}`, an
-unclosed `[`, or a path outside the vault.
+A rule must not fail open, so a pattern without a meaning here is refused: `!x`, `{a,b}`, `[[a]]`,
+`"a"`, `tag:#a`, an invisible character, an unclosed `[`, or a path outside the vault.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ from obsidian_agent.vault.paths.rules import collision_key
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _CHOICE: Final = re.compile(r"(?<!\[)\{[^{}/]*,[^{}/]*\}")
 _DRIVE: Final = re.compile(r"[a-z]:/", re.IGNORECASE)
+_NOT_IN_NAMES: Final = re.compile(
+    r'["<>:\x00-\x1f\x7f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]'
+)
+"""Characters that Obsidian refuses in names, and invisible ones, as a pasted text has them."""
+_LINK: Final = re.compile(r"\[\[[^\]]")
 _PIECE = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[!^]?[^/][^\]/]*\]|.", re.DOTALL)
 
 
@@ -139,6 +144,16 @@ def _refuse_meaningless(pattern: str, text: str) -> None:
         raise ConfigError(
             f"The pattern {pattern!r} is not allowed: rules cannot have exceptions.",
             hint=f"Write /{stripped} for a name that begins with !, or **/{stripped} at any depth.",
+        )
+    if (odd := _NOT_IN_NAMES.search(stripped)) is not None:
+        raise ConfigError(
+            f"The pattern {pattern!r} has the character {odd[0]!r}, which names do not have.",
+            hint="Write ? where a name has it all the same.",
+        )
+    if _LINK.search(text):
+        raise ConfigError(
+            f"The pattern {pattern!r} looks like a link.",
+            hint="Write the path without brackets, and [[] for the character [ itself.",
         )
     if "[" in _PIECE.findall(text):
         raise ConfigError(

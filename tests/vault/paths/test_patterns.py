@@ -90,6 +90,12 @@ def test_a_note_may_be_named_without_its_extension_where_a_rule_takes_away() -> 
         ("C:\\Users\\me\\Notes", "outside the vault"),
         (f"{HERE}/../Other", "out of the vault"),
         (HERE, "names no note or folder"),
+        ("[[Private]]", "looks like a link"),
+        ('"Private"', "character"),
+        ("tag:#private", "character"),
+        ("file:///vault/Private", "character"),
+        ("Private\u200b", "character"),
+        ("Private\x00", "character"),
     ],
 )
 def test_what_would_cover_nothing_is_refused_with_a_sentence(pattern: str, says: str) -> None:
