@@ -330,9 +330,10 @@ def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
 
 
 class _Unshared:
-    """Decides by path what is not shared. A folder is shared if a file in it is.
+    """Decides what is not shared. A folder is shared if a file in it is.
 
-    The vault is walked only when a path is asked for that no rule shares by itself.
+    A file with several names (hard links) is shared only if all of them are. The vault is walked
+    only for a path that no rule shares by itself, and for files with several names.
     """
 
     def __init__(self, view: VaultView, gate: Gate) -> None:
@@ -340,7 +341,27 @@ class _Unshared:
         self._gate = gate
 
     def __call__(self, path: VaultPath) -> bool:
-        return self._gate.allowed(path, Level.TEXT) is None and path.text not in self._folders
+        if self._gate.allowed(path, Level.TEXT) is None:
+            return path.text not in self._folders
+        key = self._shared_key(path)
+        return key is not None and key in self._unshared_keys
+
+    def _shared_key(self, path: VaultPath) -> tuple[int, int] | None:
+        """Return the (device, inode) of a file with several names."""
+        try:
+            return self._view.stat(path).shared
+        except VaultError:
+            return None
+
+    @cached_property
+    def _unshared_keys(self) -> frozenset[tuple[int, int]]:
+        """The files with several names, one of which is not shared."""
+        keys = (
+            self._shared_key(entry.path)
+            for entry in self._view.walk(ROOT)
+            if entry.kind == "file" and self._gate.allowed(entry.path, Level.TEXT) is None
+        )
+        return frozenset(key for key in keys if key is not None)
 
     @cached_property
     def _folders(self) -> frozenset[str]:

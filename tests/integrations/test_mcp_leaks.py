@@ -70,6 +70,8 @@ LINKS: Final = {
     "Shared/Door.md": "../Private/Diary.md",
     "Shared/Inside.md": "Secret plans.md",
 }
+HARD_LINKS: Final = {"Shared/Hard.md": "Private/Falcon.md"}
+"""Another name of a file that is not shared."""
 OUTSIDE: Final = {"Shared/Out": "../../outside"}
 """A link that leads out of the vault: its name is shared, and it is never followed."""
 OWN: Final = "vault/.obsidian-agent/vault.json"
@@ -78,6 +80,7 @@ PATHS: Final = (
     *SHARED,
     *HIDDEN,
     *LINKS,
+    *HARD_LINKS,
     *OUTSIDE,
     "",
     *("Shared", "Shared/Sub", "Shared/Closed", "Mixed", "Mixed/Deep", "Private", "Private/Weeks"),
@@ -107,7 +110,10 @@ class Vault:
             file.write_text(text)
             os.utime(file, (1e9, 1e9))
         for name, target in links.items():
-            (self.folder / name).symlink_to(target)
+            if name in HARD_LINKS:
+                os.link(self.folder / target, self.folder / name)
+            else:
+                (self.folder / name).symlink_to(target)
         settings = settings_with(
             share_allow=("Shared/**", "Root.md", "Mixed/*.md"),
             share_deny=("secret*", "Shared/Closed/**", "*.key"),
@@ -259,7 +265,7 @@ async def answer(client: Client, call: tuple[str, dict[str, Any]]) -> str:
 async def test_a_client_gets_the_same_answers_where_nothing_is_hidden(
     tmp_path: Path, seed: int
 ) -> None:
-    whole = Vault(tmp_path / "a", SHARED | HIDDEN, LINKS | OUTSIDE)
+    whole = Vault(tmp_path / "a", SHARED | HIDDEN, LINKS | OUTSIDE | HARD_LINKS)
     bare = Vault(tmp_path / "b", SHARED, OUTSIDE)
     caller, different = Caller(seed), []
     valid = 0
@@ -278,7 +284,7 @@ async def test_a_client_gets_the_same_answers_where_nothing_is_hidden(
 async def test_no_call_changes_what_is_not_shared(tmp_path: Path, seed: int) -> None:
     caller, ran = Caller(seed), 0
     for batch in range(CALLS // 25):
-        vault = Vault(tmp_path / str(batch), SHARED | HIDDEN, LINKS | OUTSIDE)
+        vault = Vault(tmp_path / str(batch), SHARED | HIDDEN, LINKS | OUTSIDE | HARD_LINKS)
         before = vault.unshared()
         async with vault.client() as client:
             calls = [("run_plan", {"plan": caller.plan()}) for _ in range(25)]
