@@ -28,6 +28,7 @@ from obsidian_agent.offline.note_set import (
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
+    JOINED,
     NEGATIONS,
     NameMatch,
     Sentence,
@@ -60,12 +61,21 @@ _NOUNS: Final[Mapping[str, tuple[NameKind, ...]]] = {
     "note": ("note", "alias"),
 }
 """The kinds of names beside these words."""
+_KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
+    **{noun: frozenset({noun}) for noun in ("tag", "folder", "property", "heading")},
+    "newName": frozenset({"call", "name"}),
+}
+"""The stems of the words before an input of a kind, in any recipe."""
 _BESIDE: Final[tuple[NameKind, ...]] = ("tag", "folder", "value")
 """The kinds of a name before the word "notes", if it is one of these."""
-_STATES: Final = {
-    state: tuple(word for word in words(STATES[state][1]) if word not in FUNCTION_WORDS)
-    for state in ("untagged", "unlinked", "empty", "bare")
-}
+_STATES: Final = [
+    *(
+        (state, tuple(word for word in words(STATES[state][1]) if word not in FUNCTION_WORDS))
+        for state in ("untagged", "unlinked", "empty", "bare")
+    ),
+    ("unlinked", ("without", "backlink")),
+    ("unlinked", ("without", "link")),
+]
 """The states of notes that a sentence may mention, with the words for each."""
 _BEFORE: Final = stem("before")
 _WHEN: Final = frozenset({_BEFORE, stem("since")})
@@ -168,7 +178,7 @@ class Filling:
             ]
         # A quoted text in a condition is no text to write, and a day within a name is no day.
         owned = [match for match in parsed.names if match.bound or match.negated]
-        before = {match.start: word_before(parsed.bare, match.start) for match in names}
+        destinations, filters = _folder_positions(parsed, names, spoken, roles)
         return cls(
             parsed=parsed,
             recipe=recipe,
@@ -177,8 +187,8 @@ class Filling:
             texts=[quote for quote in parsed.quotes if not _within(quote, owned)],
             days=[day for day in parsed.days if not _within(day, parsed.names)],
             conditions=conditions,
-            destinations={start for start, word in before.items() if word in roles.destination},
-            filters={start for start, word in before.items() if word in roles.filter},
+            destinations=destinations,
+            filters=filters,
         )
 
     @property
@@ -204,6 +214,7 @@ class Filling:
         """
         values: dict[str, Any] = {}
         inputs = self.recipe.inputs.values()
+        self._find_text()
         for spec in sorted(inputs, key=lambda spec: (spec.kind == "notes", bool(spec.of))):
             value = self._value(spec, values)
             if value is not None:
@@ -260,8 +271,11 @@ class Filling:
             word = word_before(self.parsed.bare, day.start)
             if cues and word and _spoken(word) & _WHEN and not _spoken(word) & cues:
                 continue
+            owner = next((part for part in self.conditions if _within(day, [part])), None)
+            if owner is not None and not _spoken(word) & cues:
+                continue
             self.days.remove(day)
-            self.used.append(day)
+            self.used.append(owner or day)
             return day.text
         return None
 
@@ -283,6 +297,11 @@ class Filling:
             for quote in self.texts
             if spec.kind in _TEXT_KINDS and not self._belongs_to_another(quote, spec, others)
         ]
+        if spec.kind == "folder" and any(self._phrases_of(spec, others, literal=True)):
+            cues = _cues(self.recipe.examples, spec.name)
+            named = [
+                match for match in named if stem(word_before(self.parsed.bare, match.start)) in cues
+            ]
         for part in [*reversed(named), *texts] if spec.kind == "folder" else [*texts, *named]:
             known = isinstance(part, NameMatch) and not part.new
             try:
@@ -320,8 +339,8 @@ class Filling:
 
     def _guess(self, values: dict[str, Any]) -> None:
         """Fill the missing inputs with phrases, and remember them in `guesses`."""
-        for spec in self._missing(values):
-            for literal in (True, False):
+        for spec in (*self._missing(values), *self._optional(values)):
+            for literal in (True, False) if spec.needed else (True,):
                 phrases = self._phrases_of(spec, values, literal=literal)
                 if any(self._accept(spec, phrase, values) for phrase in phrases):
                     break
@@ -343,6 +362,26 @@ class Filling:
             if spec.needed and spec.name not in values and spec.kind in _PHRASE_KINDS
         ]
 
+    def _optional(self, values: Mapping[str, Any]) -> list[Input]:
+        """Return the empty inputs that a noun in an example introduces: "with the text {text}"."""
+        return [
+            spec
+            for spec in self.recipe.inputs.values()
+            if not spec.needed
+            and spec.name not in values
+            and spec.kind in _TEXT_KINDS
+            and self._cues_of(spec)
+        ]
+
+    def _cues_of(self, spec: Input) -> frozenset[str]:
+        """Return the stems of the words before an input; for an optional one only nouns."""
+        examples = self.recipe.examples
+        cues = _cues(examples, spec.name)
+        if spec.needed:
+            return cues | _KIND_CUES.get(spec.kind, frozenset())
+        verbs = {words(example)[0] for example in examples if words(example)}
+        return frozenset(cue for cue in cues if not is_function_word(cue)) - verbs
+
     def _accept(self, spec: Input, phrase: Stretch, values: dict[str, Any]) -> bool:
         """Use a phrase as the value of an input, if it is a valid one."""
         if all(token.text in NEGATIONS for token in tokens(phrase.text)):
@@ -362,10 +401,10 @@ class Filling:
 
         `literal`: behind these very words, otherwise behind words that mean the same.
         """
-        examples = self.recipe.examples
-        cues = _cues(examples, spec.name) | (_NOUNS.keys() & {spec.kind})
-        others = [other.name for other in self._missing(values) if other is not spec]
-        ends = frozenset().union(*(_cues(examples, name) for name in others)) - cues
+        cues = self._cues_of(spec)
+        open_inputs = (*self._missing(values), *self._optional(values))
+        others = [self._cues_of(other) for other in open_inputs if other is not spec]
+        ends = frozenset().union(*others) - cues
         covered = (*self.parsed.quotes, *self.parsed.names, *self.used, *self.guesses.values())
         owner = self.guesses.get(spec.of or "")
         for number, token in enumerate(self.tokens):
@@ -391,7 +430,9 @@ class Filling:
         """Return the phrase behind the token `number`, up to what another input uses."""
         bare, spoken = self.parsed.bare, self.tokens
         first = number + 1
-        if spec.kind not in ("text", "list"):
+        if spec.kind in ("text", "list"):
+            first += 2 * self._is_described(first)
+        else:
             while (
                 first < len(spoken)
                 and stem(spoken[first].text) not in ends
@@ -435,24 +476,36 @@ class Filling:
         last = end
         for number in range(end - 1, first, -1):
             token = self.tokens[number]
-            if is_function_word(token.text):
+            if is_function_word(token.text) and not self.parsed.text[token.start].isupper():
                 last = number
             elif not _spoken(token.text) & own:
                 break
         return last
 
+    def _is_described(self, number: int) -> bool:
+        """Return True for an article and a word of the recipe, as in "the line"."""
+        noun = self.tokens[min(number + 1, len(self.tokens) - 1)]
+        return (
+            self.tokens[min(number, len(self.tokens) - 1)].text in ("the", "a", "an")
+            and number + 2 < len(self.tokens)
+            and not _spoken(noun.text).isdisjoint(own_words(self.recipe))
+        )
+
     def _introduces(self, number: int, spec: Input) -> bool:
         """Return True for a word between a preposition and a name: "a folder called"."""
         token, before = self.tokens[number], self.tokens[number - 1]
-        if self.parsed.text[token.start].isupper() and token.text not in ("der", "die", "das"):
-            return bool(meanings(token.text) & {spec.kind})
+        senses = _spoken(token.text)
+        if self.parsed.text[token.start].isupper():
+            return spec.kind in meanings(token.text)
         if is_function_word(token.text):
             return True
-        senses = _spoken(token.text)
+        if "new" in senses:
+            after = _spoken(self.tokens[min(number + 1, len(self.tokens) - 1)].text)
+            return is_function_word(before.text) and not after.isdisjoint({*_NOUNS, "name"})
         if "call" in senses and token.text not in ("call", "name", "title"):
             return True
         return bool(senses & _NOUNS.keys()) and (
-            is_function_word(before.text) or spec.kind in senses or "call" in senses
+            is_function_word(before.text) or spec.kind in senses or "new" in _spoken(before.text)
         )
 
     def _trails(self, token: Stretch, before: Sequence[Stretch]) -> bool:
@@ -465,6 +518,38 @@ class Filling:
         )
 
     # --- descriptions of notes ---
+
+    def _find_text(self) -> None:
+        """Add the text that the notes must mention as a condition, if an example has such a text.
+
+        It is the quoted text, the name or the phrase behind the word before it in the example.
+        """
+        cues = {
+            stem(word_before(example[: slot.start()], slot.start()))
+            for example in self.recipe.examples
+            for slot in SLOT.finditer(example)
+            if slot[2] == "text"
+        }
+        spec = Input(name="text")
+        for number, token in enumerate(self.tokens):
+            if _spoken(token.text).isdisjoint(cues) or _within(token, self.parsed.names):
+                continue
+            starts = (*self.texts, *self.parsed.names)
+            part = next((part for part in starts if token.end < part.start <= token.end + 2), None)
+            if part is None and (part := self._phrase(number, spec, ())) is not None:
+                stops = (other.start for other in self.parsed.names if other.start < part.end)
+                inside = [other for other in self.tokens if part.start <= other.start]
+                before = [other for other in inside if other.start < min(stops, default=part.end)]
+                while before and is_function_word(before[-1].text):
+                    before.pop()
+                end = before[-1].end if before else part.start
+                part = Stretch(part.start, end, self.parsed.text[part.start : end])
+            if part is not None and part.text:
+                span = part.start, part.end, part.text
+                self.conditions = [*self.conditions, _Condition(*span, Term("text", part.text))]
+                self.names = [match for match in self.names if match.start != part.start]
+                self.texts = [quote for quote in self.texts if quote.start != part.start]
+                return
 
     def _described(self) -> NoteSet:
         """Return the remaining names and the conditions as a description of notes.
@@ -551,6 +636,29 @@ class _Condition(Stretch):
     term: Term
 
 
+def _folder_positions(
+    parsed: Sentence,
+    names: Sequence[NameMatch],
+    spoken: Sequence[Stretch],
+    roles: FolderRoles,
+) -> tuple[set[int], set[int]]:
+    """Return the positions of names that are destinations, and of names that are filters."""
+    destinations: set[int] = set()
+    filters: set[int] = set()
+    for match in names:
+        word = word_before(parsed.bare, match.start)
+        known = word in roles.destination or word in roles.filter
+        meant = frozenset({word}) if known else meanings(word)
+        after = next((token.text for token in spoken if token.start >= match.end), "")
+        # In Chinese the preposition follows the name.
+        behind = JOINED.match(after) and "in" in meanings(after)
+        if meant & roles.destination and not (meant & roles.filter and not known):
+            destinations.add(match.start)
+        if behind or (meant & roles.filter and not (meant & roles.destination and not known)):
+            filters.add(match.start)
+    return destinations, filters
+
+
 def _within(part: Stretch, parts: Sequence[Stretch]) -> bool:
     return any(other.start <= part.start < other.end for other in parts)
 
@@ -567,13 +675,29 @@ def _conditions(parsed: Sentence, spoken: Sequence[Stretch]) -> list[_Condition]
     return [*_states(parsed, spoken), *_dated(parsed, spoken)]
 
 
+def _content(spoken: Sequence[Stretch]) -> tuple[list[Stretch], list[frozenset[str]]]:
+    """Return the words of a sentence without function words, and the stems that each means.
+
+    "No other note" is one word, which means nothing.
+    """
+    content: list[Stretch] = []
+    stems: list[frozenset[str]] = []
+    for token in spoken:
+        if is_function_word(token.text):
+            continue
+        senses = _spoken(token.text)
+        if stems and "without" in stems[-1] and (token.text == "other" or "note" in senses):
+            if "note" in senses:
+                stems[-1] = frozenset({stem("nothing")})
+            continue
+        content.append(token)
+        stems.append(senses | {"without"} if token.text in NEGATIONS else senses)
+    return content, stems
+
+
 def _states(parsed: Sentence, spoken: Sequence[Stretch]) -> Iterator[_Condition]:
-    content = [token for token in spoken if not is_function_word(token.text)]
-    stems = [
-        _spoken(token.text) | ({"without"} if token.text in NEGATIONS else set())
-        for token in content
-    ]
-    for state, needed in _STATES.items():
+    content, stems = _content(spoken)
+    for state, needed in _STATES:
         for number, token in enumerate(content):
             last = number + len(needed) - 1
             follows = last < len(content) and all(
@@ -586,6 +710,10 @@ def _states(parsed: Sentence, spoken: Sequence[Stretch]) -> Iterator[_Condition]
             if not follows or token is spoken[0] or is_name:
                 continue
             end = content[last].end
+            # “Without links” means links in the notes, “no links to them” links to the notes.
+            after = next((token.text for token in spoken if token.start >= end), "")
+            if needed == ("without", "link") and after != "to":
+                continue
             is_name = any(parsed.bare[end : match.start].isspace() for match in parsed.names)
             if is_name and last > number:
                 continue
@@ -646,12 +774,8 @@ def _beside(match: NameMatch, parsed: Sentence, spoken: Sequence[Stretch]) -> Na
         noun = before[-1]
         stems = _spoken(noun.text)
         # “Tag X” and “please tag X” are orders, “the tag X” is a name.
-        is_noun = called or noun.text == "tagged" or "note" in stems
-        if len(before) > 1:
-            article = before[-2].text
-            is_noun = is_noun or (
-                is_function_word(article) and article not in ("you", "please", "to", "i", "me")
-            )
+        article = before[-2].text if len(before) > 1 else "to"
+        is_noun = called or noun.text != "tag" or article not in ("you", "please", "to", "i", "me")
         kinds = next((kinds for word, kinds in _NOUNS.items() if word in stems and is_noun), ())
     fitting = tuple(name for name in match.names if name.kind in kinds)
     if not fitting and kinds and kinds != _NOUNS["note"]:
@@ -663,7 +787,7 @@ def _beside(match: NameMatch, parsed: Sentence, spoken: Sequence[Stretch]) -> Na
         elif not after.text.endswith("ed"):
             kinds = next((kinds for word, kinds in _NOUNS.items() if word in stems), ())
         fitting = tuple(name for name in match.names if name.kind in kinds)
-    if not fitting and before and before[-1].text in ("is", "are"):
+    if not fitting and before and before[-1].text in ("is", "are", "by"):
         fitting = tuple(name for name in match.names if name.kind == "value")
     bound = bool(fitting) and all(name.kind == "value" for name in fitting)
     return replace(match, names=fitting, bound=bound) if fitting else match

@@ -59,6 +59,8 @@ _UNNAMED: Final = 0.3
 """The share of the score that depends on the words of the title."""
 _FIRST_VERB: Final = 1.3
 """The weight of the first word that a title begins with."""
+_FAR_BEHIND: Final = 0.4
+"""The share of the best score below which an action is not offered."""
 _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
 """The most frequent actions, first among recipes with equal scores."""
 
@@ -92,6 +94,9 @@ class RecipeSuggestion:
     score: float
     worded: bool = True
     """True if the recipe and the sentence share a word, not only kinds of names."""
+
+    complete: bool = False
+    """True if no value is missing and no word of the sentence is unused."""
 
     guesses: Mapping[str, str] = field(default_factory=dict)
     """The phrases without quotes that were read as values, by input."""
@@ -149,7 +154,7 @@ class Menu:
             score = self._score([*own, *kinds], self._counts[number])
             score *= _LACKING ** len(missing) * _UNUSED ** len(filling)
             score *= _GUESSED ** len(filling.guesses) * _UNUSED_WORDS ** len(filling.unused())
-            score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own))
+            score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own, values))
             suggestions.append(
                 RecipeSuggestion(
                     recipe=recipe,
@@ -157,6 +162,7 @@ class Menu:
                     missing=missing,
                     score=score,
                     worded=self._score(spoken, self._counts[number]) > 0,
+                    complete=not missing and not len(filling) and not filling.unused(),
                     guesses={
                         name: phrase.text
                         for name, phrase in filling.guesses.items()
@@ -165,6 +171,14 @@ class Menu:
                 )
             )
         return sorted(suggestions, key=lambda suggestion: -suggestion.score)[:most]
+
+    @staticmethod
+    def likely(suggestions: Sequence[RecipeSuggestion]) -> list[RecipeSuggestion]:
+        """Return the suggestions without those far behind a first one that is complete."""
+        first = suggestions[0] if suggestions else None
+        if first is None or not first.complete or not first.worded:
+            return list(suggestions)
+        return [other for other in suggestions if other.score >= _FAR_BEHIND * first.score]
 
     def _spoken(self, parsed: Sentence, read: Sequence[Stretch] = ()) -> list[Mapping[str, float]]:
         """Return the terms of a sentence without the parts `read`; the first verb weighs more."""
@@ -178,11 +192,24 @@ class Menu:
                 break
         return spoken
 
-    def _mentioned_part(self, recipe: Recipe, spoken: Sequence[Mapping[str, float]]) -> float:
-        """Return how much a sentence mentions of a recipe's title or an example, from 0 to 1."""
+    def _mentioned_part(
+        self,
+        recipe: Recipe,
+        spoken: Sequence[Mapping[str, float]],
+        values: Mapping[str, Any],
+    ) -> float:
+        """Return how much a sentence mentions of a recipe's title or an example, from 0 to 1.
+
+        Only examples whose inputs have values count.
+        """
         mentioned_terms = {term for alternatives in spoken for term in alternatives}
         best = 0.0
-        for text in (recipe.title, *recipe.examples):
+        examples = (
+            example
+            for example in recipe.examples
+            if all(slot[1] in values for slot in SLOT.finditer(example))
+        )
+        for text in (recipe.title, *examples):
             weights = {
                 word: self._weights[word]
                 for word in words(SLOT.sub(" ", text))

@@ -79,6 +79,8 @@ _QUOTED: Final = expression(
 )
 QUOTED_CHARACTER: Final = "\ue000"
 """Replaces each character of a quoted text; it is in no word and no name."""
+_ELIDED: Final = unicode_expression(r"(\p{L}{1,4})['’](?=\p{L}{4})")
+"""A French or Italian article or preposition without its vowel: "l'étiquette"."""
 _NAME_WORD: Final = unicode_expression(
     rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?"
 )
@@ -218,7 +220,10 @@ def tokens(text: str) -> list[Stretch]:
     for match in WORD.finditer(text):
         start = match.start()
         if not JOINED.match(match[0]):
-            result.append(Stretch(start, match.end(), match[0].casefold()))
+            if elided := _ELIDED.match(match[0]):
+                result.append(Stretch(start, start + elided.end(), elided[1].casefold()))
+                start += elided.end()
+            result.append(Stretch(start, match.end(), text[start : match.end()].casefold()))
         elif not result or start >= result[-1].end:
             longest = _folded(text[start : start + _MAX_JOINED])
             lengths = range(len(longest), 1, -1) if len(longest) <= _MAX_JOINED else ()
@@ -270,7 +275,7 @@ def word_before(text: str, position: int) -> str:
     for word in reversed(list(WORD.finditer(text, 0, position))):
         if _STOP.search(text, word.end(), position):
             return ""
-        if word[0].casefold() not in _NOT_A_ROLE:
+        if word[0].casefold() not in _NOT_A_ROLE and "folder" not in meanings(word[0]):
             return str(word[0]).casefold()
     return ""
 

@@ -266,7 +266,7 @@ class OfflineTurn:
             self._candidate(
                 suggestion.recipe, suggestion.values, doubted=True, guesses=suggestion.guesses
             )
-            for suggestion in self._nearest
+            for suggestion in Menu.likely(self._nearest)
         )
 
     @cached_property
