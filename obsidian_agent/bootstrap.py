@@ -303,12 +303,12 @@ class _ModelResources:
 
         wiring = self.wiring
         return McpTools(
-            lambda: wiring.settings.current.mcp_servers,
-            lambda: policy_of(wiring),
-            wiring.state / "mcp-tools.json",
-            wiring.state / "log",
-            open_record(wiring),
-            _connect,
+            configured=lambda: wiring.settings.current.mcp_servers,
+            policy=lambda: policy_of(wiring),
+            pins=wiring.state / "mcp-tools.json",
+            logs=wiring.state / "log",
+            record=open_record(wiring),
+            connect=_connect,
         )
 
     @cached_property

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass, field
+from obsidian_agent.dataclass import dataclass, field, replace
 
 MIN_SIMILARITY = 60
 """Similarity, of 100, below which “did you mean” would be a guess."""
@@ -92,14 +92,7 @@ class Problem:
 
     def at(self, step_id: str, instance: str | None = None) -> Problem:
         """Return this problem with a step and instance, keeping those that it already has."""
-        return Problem(
-            self.code,
-            self.message,
-            self.step_id or step_id,
-            self.instance or instance,
-            self.path,
-            self.plain,
-        )
+        return replace(self, step_id=self.step_id or step_id, instance=self.instance or instance)
 
 
 class ObsidianAgentError(Exception):

@@ -135,7 +135,7 @@ class SharedVault:
         policy = replace(
             self.plans.make_policy(self.client), confirm_writes=False, auto_approve_read_only=True
         ).within(*limits)
-        done = dry_run(plan, self.plans.tools, policy, view, self._context(view), {})
+        done = dry_run(plan, self.plans.tools, policy, view, self._context(view))
         # A shared folder that moves takes entries along that are not shared.
         changes = tuple(
             change

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, field
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import PathRefused, ToolError
 from obsidian_agent.plan import grammar
 from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks
@@ -85,9 +85,7 @@ class Scope:
     def child(self, item_name: str, item: Any, index_name: str, index: int) -> Scope:
         """Return the scope of one foreach instance."""
         local = {item_name: item, index_name: index}
-        return Scope(
-            self.context, self.params, self.path_params, self.steps, self.vars, local, self.filters
-        )
+        return replace(self, local=local)
 
     def knows(self, reference: Reference) -> bool:
         """Return whether the head of a reference means anything here.

@@ -305,7 +305,9 @@ def reference_problems(
             for reference in template.references:
                 if reference.kind == "name" and reference.head not in known:
                     if step.id not in unjudged:
-                        yield _unknown_head(plan, reference, known, ids, step.id, where)
+                        yield _unknown_head(
+                            plan, reference, known=known, ids=ids, step_id=step.id, where=where
+                        )
                 elif reason := reference.flaw or _unknown_target(reference, ids, captured):
                     yield (
                         True,

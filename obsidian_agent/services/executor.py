@@ -95,7 +95,14 @@ def execute(
     waiting for a retry. A run that ends with status "failed" and a run id may be incomplete: then
     the journal lists it as interrupted, and recovery finishes it or rolls it back.
     """
-    execution = _Execution(preview, store, journal, _Listener(emit), cancel, run_command)
+    execution = _Execution(
+        preview,
+        store,
+        journal,
+        emit=_Listener(emit),
+        cancel=cancel,
+        run_command=run_command,
+    )
     try:
         result = execution.run()
     except Conflict as error:
@@ -491,7 +498,14 @@ class InstanceRunner:
             return self._failed(instance, step, work, applier, error)
         elapsed = (perf_counter() - started) * 1000
         paths = tuple([_paths(item.action)[-1] for item in work])
-        finished = StepFinished(instance.step_id, instance.name, 0, self._total, elapsed, paths)
+        finished = StepFinished(
+            step_id=instance.step_id,
+            instance=instance.name,
+            completed=0,
+            total=self._total,
+            elapsed_ms=elapsed,
+            paths=paths,
+        )
         self._waiting[number] = (finished, set(self._writers.get(number, ())))
         self._emit_finished(number)
         return None

@@ -109,7 +109,12 @@ class Plans:
             with suppress(ObsidianAgentError):
                 vault.store.editor.save(None)
         return run_context(
-            vault.store, vault.view(), vault.focus, vault.clock(), {}, vault.commands()
+            vault.store,
+            vault.view(),
+            vault.focus,
+            now=vault.clock(),
+            params={},
+            commands=vault.commands(),
         )
 
     def dry_run(
@@ -161,7 +166,7 @@ class Plans:
                 self.make_policy(options.agent),
                 view,
                 context if options.now is None else replace(context, now=options.now),
-                values,
+                values=values,
                 disabled=options.disabled,
                 instruction=options.instruction,
                 on_first_screen=options.on_first_screen,

@@ -8,7 +8,7 @@ from typing import Any
 
 from obsidian_agent.bootstrap import Wiring, build_session, proposals_folder
 from obsidian_agent.services.waiting_plans import WaitingPlans
-from obsidian_agent.tui.screens.waiting import Waiting, WaitingList
+from obsidian_agent.tui.screens.waiting import WaitingScreen, WaitingList
 from support import MakeVault
 from tui.driving import driving_real
 
@@ -43,7 +43,7 @@ async def test_a_waiting_plan_is_approved_like_any_other_and_waits_no_longer(
     async with driving_real(wiring) as app:
         await app.until(lambda: "1 plan waits for you: /plans" in app.transcript())
         await app.send("/plans")
-        await app.on_top(Waiting)
+        await app.on_top(WaitingScreen)
         await app.until(lambda: app.app.screen.query_one(WaitingList).rows)
         assert "Add one  Claude" in app.screen()
         await app.press("enter")
@@ -63,7 +63,7 @@ async def test_all_unchanged_plans_are_applied_with_one_key(
     root = Path(wiring.store.real_path)
     async with driving_real(wiring) as app:
         await app.send("/plans")
-        await app.on_top(Waiting)
+        await app.on_top(WaitingScreen)
         await app.until(lambda: app.app.screen.query_one(WaitingList).rows)
         await app.press("A")
         await app.until(lambda: "2 plans applied. 1 plan must be looked at." in app.screen())

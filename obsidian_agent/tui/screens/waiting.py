@@ -52,7 +52,7 @@ class WaitingList(VirtualList["PlanReview"]):
         )
 
 
-class Waiting(Modal["WaitingPlan"]):
+class WaitingScreen(Modal["WaitingPlan"]):
     """Dismisses with the plan to look at; the screen below previews it like any other plan."""
 
     BINDINGS = bindings("waiting")
@@ -136,7 +136,7 @@ class WaitingActions(Workspace):
         """Show the plans that wait."""
         if not self.ensure_idle():
             return
-        screen = Waiting(self.services.waiting, self.session.plans)
+        screen = WaitingScreen(self.services.waiting, self.session.plans)
         self.app.push_screen(screen, self._look_at)
 
     def _look_at(self, plan: WaitingPlan | None) -> None:

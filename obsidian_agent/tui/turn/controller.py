@@ -176,7 +176,12 @@ class TurnController:
         session = self._backend.parts.session
         self.start(
             session.preview_plan(
-                document, disabled, values, self._message, self._outputs, self._agent
+                document,
+                disabled,
+                values,
+                instruction=self._message,
+                done=self._outputs,
+                agent=self._agent,
             ),
             "Computing the preview",
         )
