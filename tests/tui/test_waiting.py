@@ -8,7 +8,7 @@ from typing import Any
 
 from obsidian_agent.bootstrap import Wiring, build_session, proposals_folder
 from obsidian_agent.services.waiting_plans import WaitingPlans
-from obsidian_agent.tui.screens.waiting import WaitingScreen, WaitingList
+from obsidian_agent.tui.screens.waiting import WaitingList, WaitingScreen
 from support import MakeVault
 from tui.driving import driving_real
 
