@@ -74,12 +74,14 @@ class Answer:
     """The turn ended with text instead of a plan.
 
     `sources` are the paths of the notes that the text is based on, `also_sent` those of other
-    notes that were sent to the model.
+    notes that were sent to the model. With `health` the answer is the health report about these
+    kinds of findings (all if empty), and the text names it: the front end makes the report.
     """
 
     text: str
     sources: tuple[str, ...] = ()
     also_sent: tuple[str, ...] = ()
+    health: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,12 +127,15 @@ def _answer_offline(
     session: Session, options: argparse.Namespace, reply: CollectedAnswer, out: Output
 ) -> None:
     from obsidian_agent.agent.events import Answer, NeedsInput, TurnFailed
+    from obsidian_agent.cli.health import with_findings
 
     request = session.request(options.question, parameters(options), options.pick)
     match session.offline.decide(request, questions=True):
-        case Answer(text, sources):
-            reply.text, reply.sources, reply.outcome, reply.exit = text, sources, "done", Exit.DONE
-            out.answer(text)
+        case Answer() as answer:
+            answer = with_findings(answer, session, options)
+            reply.text, reply.sources = answer.text, answer.sources
+            reply.outcome, reply.exit = "done", Exit.DONE
+            out.answer(answer.text)
         case NeedsInput() as event:
             reply.request_input(event)
         case TurnFailed(problem, problems):

@@ -12,8 +12,12 @@ from obsidian_agent.cli.parser import Commands, UsageError
 from obsidian_agent.cli.session_factory import open_vault, parse_now
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from obsidian_agent.agent.events import Answer
     from obsidian_agent.health.finding import HealthFinding, HealthReport
     from obsidian_agent.services.health import Checkup
+    from obsidian_agent.services.session import Session
 
 MAX_FINDINGS = 20
 """Findings of one kind that are listed without --all or --only."""
@@ -75,8 +79,30 @@ def health_command(options: argparse.Namespace, out: Output) -> Exit:
         out.document(report.to_json())
     if options.plan:
         _write_plan(report, options.plan, out)
-    _print(checkup, options, out)
+    is_listed = options.all or options.only
+    limit = None if is_listed else MAX_FINDINGS
+    for line in _lines(checkup, is_whole=not options.only, limit=limit):
+        out.line(line)
     return Exit.FAILED if report.findings else Exit.DONE
+
+
+def with_findings(answer: Answer, session: Session, options: argparse.Namespace) -> Answer:
+    """Return an answer that asks for a health report with the findings as its text."""
+    from obsidian_agent.dataclass import replace
+    from obsidian_agent.health.finding import KINDS
+    from obsidian_agent.services.health import VaultHealth
+    from obsidian_agent.state_files import directories
+
+    if answer.health is None:
+        return answer
+    only = [kind for kind in KINDS if kind in answer.health]
+    state = directories(options.state_dir, options.config).state
+    vault = session.vault
+    checkup = VaultHealth(state, vault.store).examine(
+        vault.view(), vault.clock(), only=only or KINDS
+    )
+    lines = _lines(checkup, is_whole=not only, limit=None if only else MAX_FINDINGS)
+    return replace(answer, text="\n".join(lines))
 
 
 def _change_ignored(record: object, options: argparse.Namespace, out: Output) -> Exit:
@@ -114,7 +140,8 @@ def _write_plan(report: HealthReport, name: str, out: Output) -> None:
     out.note(f"{len(choices)} repairs are in {name}. Preview and run them: run {name}")
 
 
-def _print(checkup: Checkup, options: argparse.Namespace, out: Output) -> None:
+def _lines(checkup: Checkup, *, is_whole: bool, limit: int | None) -> Iterator[str]:
+    """Yield the lines of a report, with at most `limit` findings of a kind."""
     report = checkup.report
     groups: dict[str, list[HealthFinding]] = {}
     for finding in report.findings:
@@ -124,23 +151,23 @@ def _print(checkup: Checkup, options: argparse.Namespace, out: Output) -> None:
             finding.repair is not None and finding.repair.preselected for finding in findings
         )
         certain = f", {repairs} with a repair" if repairs else ""
-        out.line(f"{kind}  {len(findings)}{certain}")
-        listed = findings if options.all or options.only else findings[:MAX_FINDINGS]
+        yield f"{kind}  {len(findings)}{certain}"
+        listed = findings[:limit]
         for finding in listed:
-            out.line(f"  {_line(finding)}")
+            yield f"  {_line(finding)}"
         if len(listed) < len(findings):
-            out.line(f"  … {len(findings) - len(listed)} more: --all, or --only {kind}")
+            yield f"  … {len(findings) - len(listed)} more: --all, or --only {kind}"
     total = len(report.findings)
     ignored = f" {report.ignored} are ignored." if report.ignored else ""
     if not total:
-        out.line(f"No findings.{ignored}")
+        yield f"No findings.{ignored}"
         return
     since = ""
-    if checkup.earlier is not None and not options.only:
+    if checkup.earlier is not None and is_whole:
         day, count = checkup.earlier
         comparison = "more" if total > count else "fewer"
         since = f" {abs(total - count)} {comparison} than on {day}." if total != count else ""
-    out.line(f"{total} findings.{since}{ignored}")
+    yield f"{total} findings.{since}{ignored}"
 
 
 def _line(finding: HealthFinding) -> str:

@@ -310,7 +310,9 @@ async def _plan(session: Session, options: argparse.Namespace, out: Output) -> P
                 verdict.message, out, missing=verdict.missing, candidates=verdict.candidates
             )
         case events.Answer():
-            return answered(verdict, out)
+            from obsidian_agent.cli.health import with_findings
+
+            return answered(with_findings(verdict, session, options), out)
         case events.TurnFailed():
             out.problems(verdict.problems)
             return _failed(verdict.problem, out)

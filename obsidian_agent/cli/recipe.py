@@ -96,6 +96,7 @@ def _find_recipe(name: str) -> Recipe:
 
 def _run(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
+    from obsidian_agent.cli.health import with_findings
     from obsidian_agent.cli.report import (
         RunRequest,
         answered,
@@ -115,7 +116,7 @@ def _run(options: argparse.Namespace, out: Output) -> Exit:
             request = RunRequest(document=plan.to_json(), values={}, yes=options.yes)
             return run_plan(session, request, out)
         case Answer():
-            return answered(event, out)
+            return answered(with_findings(event, session, options), out)
         case NeedsInput(message=message, missing=missing):
             return needs_input(message, out, missing=missing)
         case TurnFailed(problem=problem, problems=problems):

@@ -109,7 +109,7 @@ def doubts(
         for name, value in values.items()
         if value is not None
     ]
-    problems = [recipe.doubt for recipe, _ in parts if recipe.doubt]
+    problems: list[str] = []
     if not certain:
         texts = [text for spec, value in chosen for text in (spec.name, *_leaves(value))]
         own = [

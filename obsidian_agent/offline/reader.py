@@ -1,13 +1,14 @@
 """Certain sentences: exact examples of a recipe, with quoted text or names of the vault in slots.
 
 There are no partial matches and no synonyms; other sentences are handled by `search`. Case, white
-space and final punctuation are ignored.
+space and final punctuation are ignored. Only recipes with `phrases`, which change nothing, are also
+matched by a few words in any order and language.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice, product
 from typing import Any, Final
 
@@ -22,11 +23,40 @@ from obsidian_agent.offline.note_set import (
     without_templates,
 )
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sentence import QUOTED_CHARACTER, is_pasted, quotes
+from obsidian_agent.offline.sentence import (
+    QUOTED_CHARACTER,
+    WORD,
+    folded,
+    is_pasted,
+    quotes,
+    stem,
+)
 from obsidian_agent.offline.values import headings, read
 
 MAX_FOLDERS: Final = 12
 """Combinations of folders with the same name that are tried; a question offers a few."""
+
+_FILLERS: Final = """
+    find list show check look me us all every any my our the a an are is there do does i have has
+    which what in of for at to on that with vault note please can you fix repair resolve and it
+    anywhere get
+    finde find such suche zeig zeige liste mir alle allen meine meinen meiner mein der die das den
+    dem gibt es hab habe ich haben hat welche welcher welches was sind ist in im mit bitte notizen
+    notiz tresor repariere reparier behebe auf meinem
+    trouve trouver cherche chercher montre montrer affiche liste moi tous toutes tout les le la de
+    des du mes mon ma dans quelles quels quel quelle sont est y a t il ai j'ai ont je qui que coffre
+    notes s'il te vous plait repare reparer corrige
+    encuentra encontrar busca buscar muestra muestrame lista todos todas los las el mis mi que hay
+    cuales tengo son estan tienen de en del boveda notas nota por favor repara arregla
+    trova trovare cerca mostra mostrami elenca tutti tutte i gli lo miei mie mio mia quali che ci
+    sono ho nel nella di della per favore ripara
+    najdi najit hledej ukaz zobraz vypis mi vsechny vse moje me muj ktere jake co jsou je mam maji v
+    ve trezor trezoru poznamky poznamek poznamka prosim oprav
+    найди найти покажи показать список все мои мое мой мое какие есть у меня в заметки заметок
+    заметка хранилище хранилища пожалуйста исправь
+    查 找 出 显 示 列 我 的 所 有 哪 些 是 在 里 中 笔 记 请 修 复 库 知 识 仓 个
+"""
+"""Words in several languages that add nothing to a phrase, without accents."""
 
 _Slot = tuple[str, str | None]
 _BLANK: Final = expression(r"\s+")
@@ -55,19 +85,22 @@ def match_examples(
     for quote in reversed(quoted):
         plain = f"{plain[: quote.start]}{QUOTED_CHARACTER}{plain[quote.end :]}"
     plain = _BLANK.sub(" ", plain.strip()).rstrip(".!?。！？ ")
-    folded = plain.casefold()
-    if len(folded) != len(plain):
-        plain = folded
+    lowered = plain.casefold()
+    if len(lowered) != len(plain):
+        plain = lowered
     matches: list[ExampleMatch] = []
     for recipe in recipes:
+        if by_phrase := list(_match_phrases(recipe, sentence)):
+            matches += by_phrase
+            continue
         for example in recipe.examples if recipe.answer is not None or not is_question else ():
             parts, slots = _parts(example)
             first, *rest = parts
-            if not folded.startswith(first) or not all(part in folded for part in rest):
+            if not lowered.startswith(first) or not all(part in lowered for part in rest):
                 continue
-            if not rest and folded != first:
+            if not rest and lowered != first:
                 continue
-            for spans in _spans(folded, len(first), rest) if rest else [()]:
+            for spans in _spans(lowered, len(first), rest) if rest else [()]:
                 texts: list[tuple[str, bool]] = []
                 for start, end in spans:
                     text, number = plain[start:end].strip(), plain.count(QUOTED_CHARACTER, 0, start)
@@ -83,6 +116,28 @@ def match_examples(
                     ):
                         matches.append(reading)
     return matches
+
+
+def _match_phrases(recipe: Recipe, sentence: str) -> Iterator[ExampleMatch]:
+    if not recipe.phrases:
+        return
+    name = next(iter(recipe.inputs))
+    words = _content_words(sentence)
+    for value, phrases in recipe.phrases.items():
+        if any(words == _content_words(phrase) for phrase in phrases):
+            yield ExampleMatch(recipe, {name: value})
+
+
+@lru_cache(maxsize=2048)
+def _content_words(text: str) -> frozenset[str]:
+    """Return the stems of the words that are no fillers; the fillers if there are no others."""
+    words = frozenset(stem(folded(match[0])) for match in WORD.finditer(text))
+    return words - _fillers() or words
+
+
+@cache
+def _fillers() -> frozenset[str]:
+    return frozenset(stem(folded(word)) for word in _FILLERS.split())
 
 
 def _alternatives(

@@ -93,12 +93,16 @@ class AnswerFrom(BaseModel, extra="forbid", frozen=True):
     Outputs are referred to like `find.files`. The first line is the plan's goal with a number:
     `count`, or the length of the list `items`. `item` is the template of a line, as in
     `util.formatList`; `sources` the field of an item with a note's path, or `${name}` of an input.
+
+    With `health` the answer is the health report instead: about the kinds of findings in this
+    input, separated by spaces, or about all of them.
     """
 
-    items: str
+    items: str = ""
     item: str | None = None
     count: str | None = None
     sources: str | None = None
+    health: str | None = None
 
 
 class Recipe(BaseModel, extra="forbid", frozen=True):
@@ -113,13 +117,14 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     description: str
     examples: tuple[str, ...] = ()
     needs: tuple[Literal["selection", "activeFile"], ...] = ()
-    unfold: str | None = None
-    """A loop that becomes one step per item, so that the user can skip items."""
-    doubt: str = ""
-    """A reason to always ask before its plan is used, even for one of its example sentences."""
     answer: AnswerFrom | None = None
     inputs: Mapping[str, Input] = Field(default_factory=dict)
     """The inputs by name, in the order of the form."""
+    phrases: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Words in any language that give the first input a value, by this value.
+
+    A sentence may have them in any order, and with the fillers of `reader` around them.
+    """
     plan: dict[str, Any]
     """A plan without parameters, which refers to the inputs."""
 

@@ -192,7 +192,7 @@ def meanings(word: str) -> frozenset[str]:
 
     These are the words of the longest entry that the word begins with.
     """
-    plain, known = _folded(word), vocabulary()
+    plain, known = folded(word), vocabulary()
     for part in (plain, stem(plain)):
         if part in known:
             return known[part]
@@ -225,7 +225,7 @@ def tokens(text: str) -> list[Stretch]:
                 start += elided.end()
             result.append(Stretch(start, match.end(), text[start : match.end()].casefold()))
         elif not result or start >= result[-1].end:
-            longest = _folded(text[start : start + _MAX_JOINED])
+            longest = folded(text[start : start + _MAX_JOINED])
             lengths = range(len(longest), 1, -1) if len(longest) <= _MAX_JOINED else ()
             length = next((size for size in lengths if longest[:size] in vocabulary()), 1)
             result.append(Stretch(start, start + length, text[start : start + length].casefold()))
@@ -238,12 +238,12 @@ def joined_words(text: str) -> list[str]:
         token.text
         for token in tokens(text)
         if JOINED.match(token.text)
-        and _folded(token.text) in vocabulary()
+        and folded(token.text) in vocabulary()
         and not is_function_word(token.text)
     ]
 
 
-def _folded(word: str) -> str:
+def folded(word: str) -> str:
     """Return a word in lower case without accents."""
     return "".join(
         char
@@ -263,7 +263,7 @@ def vocabulary() -> dict[str, frozenset[str]]:
     known: dict[str, set[str]] = {}
     for head, others in listed.items():
         for other in others.split():
-            known.setdefault(_folded(other), set()).add(stem(head))
+            known.setdefault(folded(other), set()).add(stem(head))
     return {word: frozenset(heads) for word, heads in known.items()}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.events import (
@@ -30,7 +30,7 @@ from obsidian_agent.offline.names import Surroundings, VaultNames
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
 from obsidian_agent.offline.recipe import SLOT, AnswerFrom, Input, Recipe, packaged
-from obsidian_agent.offline.recipe_plan import escape, fill, map_texts
+from obsidian_agent.offline.recipe_plan import fill
 from obsidian_agent.offline.search import MAX_SUGGESTIONS, Menu, RecipeSuggestion
 from obsidian_agent.offline.sentence import Sentence, beginning, words
 from obsidian_agent.offline.values import (
@@ -41,7 +41,7 @@ from obsidian_agent.offline.values import (
     is_blank,
     read,
 )
-from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
+from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import UNRESTRICTED, Policy
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.references import CONTEXT_NAMES
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 MAX_LINES: Final = 200
 """Lines of a list in an answer; further items are only counted."""
+ALL_FINDINGS: Final = "all"
+"""The value of an input for kinds of findings that means every kind."""
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name a note."
 WHICH: Final = "Which of these is it?"
@@ -317,8 +319,6 @@ class OfflineTurn:
         if self.around.active_file is None and ACTIVE in (recipe.defaults | dict(values)).values():
             return NeedsInput(NO_ACTIVE_FILE, (self._candidate(recipe, values),))
         plan = fill(recipe, values)
-        if recipe.unfold:
-            plan = self._unfolded(plan, recipe.unfold)
         preview = None
         if doubted or (certain and recipe.answer is None):
             preview = self.tried(plan, self.planner.policy())
@@ -339,6 +339,9 @@ class OfflineTurn:
         for name, value in (recipe.defaults | dict(values)).items():
             text = form_text(recipe.inputs[name], value)
             texts[name] = self.around.active_file or "" if text == ACTIVE else text
+        if recipe.answer.health is not None:
+            spec = recipe.inputs[recipe.answer.health]
+            return _health_answer(recipe.title, texts[spec.name], spec.options)
         return self._answer(plan, recipe.answer, texts)
 
     def _answer(
@@ -398,7 +401,7 @@ class OfflineTurn:
             sentences += (problem.message for problem in self._delete_problems(recipe))
         return Candidate(
             title,
-            plan if recipe.answer is None and not recipe.unfold else None,
+            plan if recipe.answer is None else None,
             {name: form_text(recipe.inputs[name], value) for name, value in values.items()},
             missing,
             recipe=recipe.name,
@@ -449,24 +452,16 @@ class OfflineTurn:
         except PlanError:
             return None
 
-    def _unfolded(self, plan: ActionPlan, step_id: str) -> ActionPlan:
-        """Replace a `foreach` step by one step per item, so that each can be skipped."""
-        others = plan.model_copy(
-            update={"steps": [step for step in plan.steps if step.id != step_id]}
-        )
-        step = next(step for step in plan.steps if step.id == step_id)
-        assert step.foreach is not None
-        preview = self.tried(others)
-        items = None
-        if preview is not None:
-            source = str(step.foreach.from_).removeprefix("$steps.")
-            items = _value_at(preview.outputs, source, {})
-        document = step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True)
-        steps = []
-        for number, item in enumerate((items or [])[: MAX_STEPS - len(plan.steps)], 1):
-            filled = map_texts(document, partial(_with_item, step.foreach.item_name, item))
-            steps.append(type(step).model_validate(filled | {"id": f"{step_id}{number}"}))
-        return plan.model_copy(update={"steps": [*others.steps, *steps]})
+
+def _health_answer(title: str, value: str, labels: Mapping[str, str]) -> Answer:
+    """Return the answer that asks the front end for a health report."""
+    kinds = () if value == ALL_FINDINGS else tuple(value.split())
+    options = "".join(f" --only {kind}" for kind in kinds)
+    text = (
+        f"{title}: {labels.get(value, value)}. In the app /health shows the findings, "
+        f"on the command line `obsidian-agent health{options}`."
+    )
+    return Answer(text, health=kinds)
 
 
 def _items(value: Any) -> list[Any]:
@@ -476,13 +471,6 @@ def _items(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     return [] if value in (None, "") else [value]
-
-
-def _with_item(name: str, item: Mapping[str, Any], text: str) -> str:
-    """Replace the references to an item's fields in a text."""
-    for key, value in item.items():
-        text = text.replace(f"${{{name}.{key}}}", escape(str(value)))
-    return text
 
 
 def _sources(items: list[Any], field: str, texts: Mapping[str, str]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ class World:
 
 def plain(recipe: Recipe) -> Recipe:
     """The recipe as a plan, also where it answers a question."""
-    return recipe.model_copy(update={"answer": None, "unfold": None, "needs": ()})
+    return recipe.model_copy(update={"answer": None, "needs": ()})
 
 
 def displayed_plan(recipe: Recipe, texts: Mapping[str, str], around: Surroundings) -> Any:

@@ -25,7 +25,8 @@ ACTIONS = [_recipe_action(recipe) for recipe in packaged()]
         ("table", "Table of notes with their properties"),
         ("move no", "Move notes to a folder"),
         ("merge", "Merge notes"),
-        ("duplicate", "Duplicate notes"),
+        ("duplicates", "Health of the vault"),
+        ("broken", "Health of the vault"),
     ],
 )
 def test_the_best_match_is_first(typed: str, first: str) -> None:

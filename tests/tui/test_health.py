@@ -134,6 +134,22 @@ async def test_an_ignored_finding_is_gone_and_its_reason_stored(tmp_path: Path) 
         assert list(HealthRecord(tmp_path / "state", store).ignored().values()) == ["mine"]
 
 
+async def test_a_sentence_shows_the_findings_it_names(tmp_path: Path) -> None:
+    async with messy(tmp_path) as driver:
+        await opened(driver, "Which notes have no links?")
+        assert "Health of Notes: notes without links" in driver.screen()
+        assert "Alone.md" in driver.screen()
+
+
+async def test_the_menu_of_actions_has_the_health_of_the_vault(tmp_path: Path) -> None:
+    async with messy(tmp_path) as driver:
+        await driver.press("f2", *"sync conf", "enter")
+        await driver.on_top(ValuesForm)
+        await driver.press("ctrl+s")
+        await driver.on_top(Health)
+        assert "8 findings" in driver.screen()
+
+
 async def test_escape_ends_an_examination(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started, proceed, ended = threading.Event(), threading.Event(), threading.Event()
     examine = report.examine

@@ -485,8 +485,10 @@ class HealthActions(Workspace):
         else:
             self.show_health(only)
 
-    def show_health(self, only: Sequence[FindingKind] = ()) -> None:
-        """Examine the vault, and show the findings of some kinds, or all."""
+    def show_health(self, kinds: Sequence[str] = ()) -> None:
+        from obsidian_agent.health.finding import KINDS
+
+        only = [kind for kind in KINDS if kind in kinds]
         self.app.push_screen(
             Health(self.session, self.services.health, only), self._carry_out_health
         )

@@ -92,6 +92,8 @@ class Router:
             case Answer():
                 chat.transcript.end_stream(event.text)
                 chat.transcript.cite(Citations(event.sources, event.also_sent))
+                if event.health is not None:
+                    self._view.show_health(event.health)
             case NeedsInput():
                 chat.transcript.end_stream(keep=False)
                 self._view.ask(event)

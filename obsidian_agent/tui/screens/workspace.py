@@ -19,7 +19,7 @@ from obsidian_agent.tui.turn.thread import CurrentThread
 from obsidian_agent.tui.widgets.panes import Panes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from obsidian_agent.agent.events import ExecutionResult, NeedsInput
     from obsidian_agent.app_services import AppServices
@@ -150,6 +150,10 @@ class Workspace(Screen[None]):
         self.panes.note.open(path, text, line)
         if not quiet:
             self.panes.go("note")
+
+    def show_health(self, kinds: Sequence[str] = ()) -> None:
+        """Examine the vault, and show the findings of some kinds, or all."""
+        raise NotImplementedError
 
     def refresh_state(self) -> None:
         """Update the screen after a change of the turn's state."""
