@@ -19,14 +19,15 @@ class HealthSettings:
     """The settings that checks depend on, apart from the files.
 
     `renames` returns the renamed files as (old, new) paths, the newest first, from the journal and
-    from git. `templates` is the folder of templates, "" if there is none. `property_types` are
-    Obsidian's own, by lower-case name.
+    from git, and `old_versions` the earlier contents of a file. `templates` is the folder of
+    templates, "" if there is none. `property_types` are Obsidian's own, by lower-case name.
     """
 
     now: datetime
     templates: str = ""
     property_types: Mapping[str, str] = field(default_factory=dict)
     renames: Callable[[], list[tuple[str, str]]] = list
+    old_versions: Callable[[str], list[bytes]] = lambda path: []
     stale_days: int = 730
 
 

@@ -20,6 +20,7 @@ from obsidian_agent.journal.state_folder import find
 from obsidian_agent.services.run_context import note_settings
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.transaction.actions import PutFile
 from obsidian_agent.vault.views.view import VaultView
 
 _FILE: Final = "health.json"
@@ -29,8 +30,14 @@ _MAX_RUNS: Final = 1_000
 _MAX_TREND: Final = 400
 """Reports whose counts are stored, about a year of daily ones."""
 
-_GIT_LOG: Final = (
+_MAX_VERSIONS: Final = 20
+"""Earlier contents of one file that the journal and git each are asked for."""
+
+_GIT: Final = (
     "git", "--no-pager", "-c", "log.showSignature=false", "-c", "core.fsmonitor=false",
+)  # fmt: skip
+_GIT_VERSIONS: Final = ("log", "--no-ext-diff", "--format=%H", f"--max-count={_MAX_VERSIONS}")
+_GIT_LOG: Final = (
     "log", "--no-ext-diff", "--no-textconv", "--diff-filter=R", "-M", "--name-status",
     "--format=", "-z", "--relative", "--", ".",
 )  # fmt: skip
@@ -48,6 +55,7 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         templates=note_settings(store.obsidian_config).templates,
         property_types=_property_types(store.obsidian_config("types")),
         renames=renames,
+        old_versions=lambda path: old_versions(state, store, path),
     )
 
 
@@ -69,24 +77,10 @@ def _journal_renames(state: Path, store: VaultStore) -> list[tuple[str, str]]:
 
 def git_renames(vault: str) -> list[tuple[str, str]]:
     """Return the renames that git knows, the newest first; none without git or a repository."""
-    if not os.path.lexists(os.path.join(vault, ".git")):
+    output = _git(vault, *_GIT_LOG)
+    if output is None:
         return []
-    environment = os.environ | {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
-    try:
-        result = subprocess.run(
-            _GIT_LOG,
-            cwd=vault,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return []
-    if result.returncode or len(result.stdout) > _MAX_GIT_OUTPUT:
-        return []
-    fields = result.stdout.decode("utf-8", "surrogateescape").split("\0")
+    fields = output.decode("utf-8", "surrogateescape").split("\0")
     renames: list[tuple[str, str]] = []
     position = 0
     while position + 2 < len(fields):
@@ -96,6 +90,65 @@ def git_renames(vault: str) -> list[tuple[str, str]]:
         else:
             position += 1
     return renames
+
+
+def _git(vault: str, *args: str) -> bytes | None:
+    """Return the output of git in a vault; None if there is no repository, or on an error."""
+    if not os.path.lexists(os.path.join(vault, ".git")):
+        return None
+    environment = os.environ | {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        result = subprocess.run(
+            (*_GIT, *args),
+            cwd=vault,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    if result.returncode or len(result.stdout) > _MAX_GIT_OUTPUT:
+        return None
+    return result.stdout
+
+
+def old_versions(state: Path, store: VaultStore, path: str) -> list[bytes]:
+    """Return the earlier contents of a file that the journal and git know, the newest first."""
+    return [*_journal_versions(state, store, path), *_git_versions(store.real_path, path)]
+
+
+def _journal_versions(state: Path, store: VaultStore, path: str) -> list[bytes]:
+    versions: list[bytes] = []
+    try:
+        with JournalReader.open(state, store) as journal:
+            for entry in journal.history(_MAX_RUNS):
+                effects = entry.effects
+                if path not in effects.modified and path not in effects.created:
+                    continue
+                record = journal.run(entry.run_id)
+                if record is None:
+                    continue
+                actions, images = journal.load(record)
+                for stored in reversed(actions):
+                    action = stored.action
+                    if isinstance(action, PutFile) and action.path.text == path:
+                        hashes = (action.after, action.before)
+                        contents = [images.find(hash) for hash in hashes if hash is not None]
+                        versions += [content for content in contents if content is not None]
+                if len(versions) >= _MAX_VERSIONS:
+                    break
+    except JournalError:
+        pass
+    return versions[:_MAX_VERSIONS]
+
+
+def _git_versions(vault: str, path: str) -> list[bytes]:
+    log = _git(vault, *_GIT_VERSIONS, "--", f":(literal){path}")
+    commits = log.decode("ascii", "ignore").split() if log is not None else []
+    contents = (_git(vault, "cat-file", "blob", f"{commit}:./{path}") for commit in commits)
+    return [content for content in contents if content is not None]
 
 
 class HealthRecord:

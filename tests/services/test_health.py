@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.health.finding import HealthFinding, HealthReport
-from obsidian_agent.services.health import HealthRecord, git_renames
+from obsidian_agent.services.health import HealthRecord, git_renames, old_versions
 from support import MakeVault
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -32,6 +32,18 @@ def test_git_tells_renames_newest_first(make_vault: MakeVault) -> None:
         git(root, "mv", old, new)
     git(root, "commit", "-qm", "x")
     assert git_renames(root) == [("Two words.md", "Sub/Three.md"), ("Ünë.md", "Two words.md")]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_has_earlier_versions(make_vault: MakeVault, tmp_path: Path) -> None:
+    store = make_vault({"Ünë [x].md": "first"})
+    git(store.real_path, "init", "-q")
+    for text in ("first", "second"):
+        Path(store.real_path, "Ünë [x].md").write_text(text, "utf-8")
+        git(store.real_path, "add", ".")
+        git(store.real_path, "commit", "-qm", "x")
+    assert old_versions(tmp_path, store, "Ünë [x].md") == [b"second", b"first"]
+    assert old_versions(tmp_path, store, "Other.md") == []
 
 
 def test_a_vault_without_git_has_no_renames(make_vault: MakeVault) -> None:

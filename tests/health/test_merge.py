@@ -1,0 +1,154 @@
+"""Conflict copies are merged with their original: no line is lost silently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from obsidian_agent.health.finding import HealthFinding
+from obsidian_agent.health.merge import common_base, merge_texts
+from obsidian_agent.health.repair_plan import preselected, repair_plan
+from obsidian_agent.health.report import examine
+from obsidian_agent.health.survey import HealthSettings
+from obsidian_agent.vault.views.changes import content_hash
+from obsidian_agent.vault.views.disk import DiskView
+from support import MakeVault
+
+NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+NAMES = ("Plan.md", "Plan copy.md")
+COPY = "Plan.sync-conflict-20240101-120000-ABCDEF7.md"
+BASE = "one\ntwo\nthree\nfour\nfive\n"
+
+LINES = st.lists(st.sampled_from("abcdefgh"), max_size=12).map(lambda ls: [f"{x}\n" for x in ls])
+
+
+@settings(max_examples=500, deadline=None)
+@given(LINES, LINES, st.none() | LINES)
+def test_a_line_is_lost_only_if_one_side_removed_it_from_the_base(own, copy, base):
+    old = None if base is None else "".join(base)
+    merged = merge_texts("".join(own), "".join(copy), old, NAMES)
+    result = merged.text.splitlines(keepends=True)
+    for line in {*own, *copy}:
+        most = max(own.count(line), copy.count(line))
+        least = min(own.count(line), copy.count(line))
+        if base is None:
+            assert result.count(line) >= most
+        elif least >= base.count(line):
+            # Neither side removed one.
+            assert result.count(line) >= least
+            assert line in result
+        elif line not in result:
+            assert line in base
+            assert least < base.count(line)
+
+
+def test_changes_of_different_lines_are_merged():
+    own = BASE.replace("one", "ONE")
+    copy = BASE.replace("five\n", "").replace("two\n", "two\nnew\n")
+    merged = merge_texts(own, copy, BASE, NAMES)
+    assert (merged.text, merged.is_clean) == ("ONE\ntwo\nnew\nthree\nfour\n", True)
+
+
+def test_changes_of_the_same_line_stay_both_and_are_marked():
+    merged = merge_texts(BASE.replace("two", "2"), BASE.replace("two", "zwei"), BASE, NAMES)
+    assert merged.text == (
+        "one\n<<<<<<< Plan.md\n2\n=======\nzwei\n>>>>>>> Plan copy.md\nthree\nfour\nfive\n"
+    )
+    assert not merged.is_clean
+
+
+def test_without_a_base_everything_stays_and_nothing_is_certain():
+    merged = merge_texts("a\nb\n", "b\nc", None, NAMES)
+    assert (merged.text, merged.is_clean) == ("a\nb\nc", False)
+
+
+def test_line_ends_are_those_of_the_file():
+    merged = merge_texts("one\r\ntwo\r\n", "one\ntwo\nthree\n", "one\ntwo\n", NAMES)
+    assert (merged.text, merged.is_clean) == ("one\r\ntwo\r\nthree\r\n", True)
+
+
+def test_properties_are_merged_by_key():
+    base = "---\nrating: 1\ntags: [a, b]\nold: x\n---\ntext\n"
+    own = "---\nrating: 2\ntags: [a, b, c]\nold: x\n---\ntext\n"
+    copy = "---\nrating: 1\ntags: [a, d]\nnew: 2024-01-01\n---\ntext\nmore\n"
+    merged = merge_texts(own, copy, base, NAMES)
+    assert merged.is_clean
+    assert merged.text.endswith("---\ntext\nmore\n")
+    assert "rating: 2\n" in merged.text
+    assert "new: 2024-01-01\n" in merged.text
+    assert "old" not in merged.text
+    assert [name for name in "abcd" if name in merged.text.split("tags:")[1].split("new")[0]] == [
+        *"acd"
+    ]
+
+
+def test_a_property_that_both_changed_is_a_question():
+    text = "---\nrating: {}\n---\ntext\n"
+    merged = merge_texts(text.format(2), text.format(3), text.format(1), NAMES)
+    assert not merged.is_clean
+    assert "rating: 2\n" in merged.text
+    assert "rating: 3\n" in merged.text
+
+
+def test_the_base_is_the_version_that_the_copy_resembles_most():
+    old, new = "one\ntwo\n", "one\ntwo\nthree\nfour\n"
+    assert common_base([new, old], "one\ntwo\nmine\n") == old
+    assert common_base([new, old], "something\nelse\n") is None
+
+
+Repairs = Callable[..., HealthFinding]
+
+
+@pytest.fixture
+def conflict(make_vault: MakeVault) -> Repairs:
+    """The finding about a copy of `Plan.md`, with earlier versions of that note."""
+
+    def find(own: str, copy: str, *versions: str) -> HealthFinding:
+        view = DiskView(make_vault({"Plan.md": own, COPY: copy}))
+        known = HealthSettings(
+            now=NOW, old_versions=lambda path: [text.encode() for text in versions]
+        )
+        (finding,) = examine(view, known, only=["conflict-copy"]).findings
+        return finding
+
+    return find
+
+
+def test_a_clean_merge_is_preselected_and_written_with_the_hash(conflict: Repairs) -> None:
+    own = BASE.replace("one", "ONE")
+    finding = conflict(own, BASE + "six\n", own, BASE)
+    (choice,) = preselected([finding])
+    write, delete = choice.steps
+    assert dict(write.args) == {
+        "path": "Plan.md",
+        "content": own + "six\n",
+        "ifMatch": content_hash(own.encode()),
+    }
+    assert (delete.tool, dict(delete.args)) == ("vault.delete", {"path": COPY})
+    plan = repair_plan([choice])
+    assert plan is not None
+    assert [step["tool"] for step in plan["steps"]] == ["vault.writeFile", "vault.delete"]
+
+
+@pytest.mark.parametrize(
+    ("own", "copy", "versions"),
+    [
+        (BASE, BASE + "six\n", []),
+        (BASE.replace("two", "2"), BASE.replace("two", "zwei"), [BASE]),
+        (BASE + "six\n", BASE + "seven\n", [BASE]),
+        # The note as it is now cannot be the base: the copy may be older than it.
+        (BASE + "six\n", BASE, [BASE + "six\n"]),
+    ],
+)
+def test_a_doubtful_merge_is_offered_only(conflict: Repairs, own, copy, versions) -> None:
+    finding = conflict(own, copy, *versions)
+    assert finding.repair is not None
+    assert not finding.repair.preselected
+
+
+def test_a_text_with_a_placeholder_is_not_merged(conflict: Repairs) -> None:
+    assert conflict("a\n", "a\n${b}\n", "a\n").repair is None
