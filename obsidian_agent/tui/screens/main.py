@@ -395,7 +395,7 @@ class MainScreen(
                 commands = message.result.effects.commands
                 self.change_history(HistoryRequest("undo", run_id, commands=commands))
             case "redo":
-                self.change_history(HistoryRequest("redo"))
+                self.change_history(HistoryRequest("redo", run_id))
             case "save":
                 if applied is not None and run_id is not None:
                     self.save_macro(run_id, applied.preview.approved_plan)

@@ -76,7 +76,7 @@ class UndoActions(Workspace):
                 case "step" if request.run_id is not None:
                     await self._undo_to_step(request, request.run_id)
                 case _:
-                    await self._redo()
+                    await self._redo(request.run_id)
         except ObsidianAgentError as error:
             self._add_outcome("bad", error.problem().message)
         finally:
@@ -104,15 +104,25 @@ class UndoActions(Workspace):
         if step is not None:
             await self._undo(request, step)
 
-    async def _redo(self) -> None:
+    async def _redo(self, run_id: str | None) -> None:
+        """Redo the last undone run; with `run_id` only if it is that one."""
         runs = self.session.runs
+        preview = partial(runs.undo_preview, None, redoing=True)
+        if run_id is not None and (await asyncio.to_thread(preview)).run_id != run_id:
+            self._add_outcome(
+                "note",
+                "Another run was undone after this one. Redo that one first: "
+                f"{self.key('main.history')}, then {self.key('history.redo')}.",
+            )
+            return
         await self._restore(
             Reversal(
                 verb="Redo",
                 done="Redone",
-                preview=partial(runs.undo_preview, None, redoing=True),
+                preview=preview,
                 restore=runs.redo,
                 diff=partial(runs.conflict_diff, None, redoing=True),
+                subject="this run" if run_id is not None else "the last undone run",
             )
         )
 
@@ -215,7 +225,10 @@ class UndoActions(Workspace):
 
     def _show_report(self, done: str, report: UndoResult) -> None:
         self.vault_changed()
-        self._add_outcome("good", f"{done}: {count_files(report)}.")
+        if report.restored:
+            self._add_outcome("good", f"{done}: {count_files(report)}.")
+        else:
+            self._add_outcome("note", "No file was restored.")
         for problem in report.errors:
             self._add_outcome("bad", problem.message)
         for warning in report.warnings:

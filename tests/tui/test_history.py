@@ -1,0 +1,176 @@
+"""The history on a real vault: looking at runs, and undo of chosen files with conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.journal.writer import Journal
+from obsidian_agent.services.runs import Runs
+from obsidian_agent.tui.screens.dialogs import DiffScreen
+from obsidian_agent.tui.screens.history import History, HistoryList, RunFiles, name_day
+from obsidian_agent.tui.screens.undo import UndoPreview
+from obsidian_agent.tui.widgets.diff import Detail
+from obsidian_agent.vault.filesystem.store import VaultStore
+from previews import create, make, modify, move, previewed, run
+from tui.driving import Driver, driving_real
+
+
+@asynccontextmanager
+async def kitchen(base: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Driver]:
+    """The app over a vault with three runs, and one that changed nothing."""
+    vault, state = base / "Vault", base / "state"
+    vault.mkdir()
+    for name in ("Apple", "Pear", "Plum"):
+        (vault / f"{name}.md").write_text(f"{name}\n")
+    with VaultStore.open(vault) as store:
+        with Journal.open(state, store) as journal:
+            for goal, operations in (
+                (
+                    "Sign the fruit",
+                    [
+                        modify(f"{name}.md", f"{name}\n".encode(), f"{name}!\n".encode())
+                        for name in ("Apple", "Pear", "Plum")
+                    ],
+                ),
+                ("Look around", []),
+                ("Store the plum", [make("Shelf"), move("Plum.md", "Shelf/Plum.md", b"Plum!\n")]),
+                ("Write a list", [create("List.md", b"- Apple\n")]),
+            ):
+                run(previewed(*operations, goal=goal), store, journal)
+        async with driving_real(Wiring(store, state), size=size) as driver:
+            yield driver
+
+
+def text(base: Path, name: str) -> str:
+    return (base / "Vault" / name).read_text()
+
+
+def states(driver: Driver) -> dict[str, str]:
+    rows = driver.app.screen.query_one(RunFiles).rows
+    return {row.text: row.state for row in rows if row.paths}
+
+
+async def test_runs_are_looked_at_without_a_change(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as driver:
+        await driver.press("f3")
+        await driver.settle()
+        rows = driver.app.screen.query_one(HistoryList).rows
+        goals = [row.goal for row in rows if not isinstance(row, str)]
+        assert goals == ["Write a list", "Store the plum", "Sign the fruit"]
+        assert rows[0] in ("Today", "Yesterday")
+        assert "1 + - Apple" in driver.screen()
+        await driver.press("down")
+        await driver.settle()
+        assert "Plum.md → Shelf/Plum.md" in driver.screen()
+        await driver.press("down", "enter")
+        await driver.settle()
+        assert list(states(driver)) == ["Apple.md", "Pear.md", "Plum.md"]
+        await driver.press("enter")
+        await driver.on_top(DiffScreen)
+        assert "Apple!" in driver.screen()
+        await driver.press("escape")
+        assert isinstance(driver.app.screen, History)
+        await driver.press("escape", "escape")
+        assert driver.app.screen is driver.main
+        assert text(tmp_path, "Apple.md") == "Apple!\n"
+
+
+async def test_chosen_files_of_an_older_run_are_undone_and_then_the_rest(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as driver:
+        (tmp_path / "Vault" / "Apple.md").write_text("mine\n")
+        await driver.press("f3", "down", "down")
+        await driver.settle()
+        assert states(driver)["Apple.md"].startswith("conflict")
+        await driver.press("enter", "space", "space", "u")
+        await driver.on_top(UndoPreview)
+        assert "Undo the marked files?" in driver.screen()
+        assert text(tmp_path, "Pear.md") == "Pear!\n"
+        await driver.press("y")
+        await driver.settle()
+        assert (text(tmp_path, "Apple.md"), text(tmp_path, "Pear.md")) == ("mine\n", "Pear\n")
+        assert text(tmp_path, "Shelf/Plum.md") == "Plum!\n"
+        assert isinstance(driver.app.screen, History)
+        assert states(driver)["Pear.md"] == "undone"
+        assert "partly undone" in driver.screen()
+        await driver.press("u")
+        await driver.on_top(UndoPreview)
+        await driver.press("F", "y")
+        await driver.settle()
+        assert text(tmp_path, "Apple.md") == "Apple\n"
+
+
+async def test_undo_and_redo_stay_in_the_history(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as driver:
+        await driver.press("f3")
+        await driver.settle()
+        await driver.press("u")
+        await driver.settle()
+        assert not (tmp_path / "Vault" / "List.md").exists()
+        assert "Undone: 1 file." in driver.screen()
+        await driver.press("y")
+        await driver.settle()
+        assert text(tmp_path, "List.md") == "- Apple\n"
+        assert "Redone: 1 file." in driver.screen()
+
+
+async def test_a_result_is_not_redone_in_place_of_another_run(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as driver:
+        await driver.planned("Rename List to 'Shopping'")
+        await driver.press("a")
+        await driver.settle()
+        driver.wait_out_grace()
+        await driver.press("u")
+        await driver.settle()
+        await driver.press("f3", "down")
+        await driver.settle()
+        await driver.press("u")
+        await driver.settle()
+        assert not (tmp_path / "Vault" / "List.md").exists()
+        await driver.press("escape")
+        driver.wait_out_grace()
+        driver.panes.go("work")
+        await driver.press("y")
+        assert "Another run was undone after this one" in driver.transcript()
+        assert not (tmp_path / "Vault" / "List.md").exists()
+
+
+async def test_only_the_run_that_stays_highlighted_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+    show = Runs.show
+    monkeypatch.setattr(Runs, "show", lambda *given: (loaded.append(given[1]), show(*given))[1])
+    monkeypatch.setattr("obsidian_agent.tui.screens.history.HIGHLIGHT_SECONDS", 0.5)
+    async with kitchen(tmp_path) as driver:
+        await driver.pilot.press("f3")
+        await driver.until(lambda: isinstance(driver.app.screen, History))
+        await driver.until(lambda: driver.app.screen.query_one(HistoryList).rows)
+        await driver.pilot.press("down", "down")
+        await driver.settle()
+        assert len(loaded) == 1
+        assert list(states(driver)) == ["Apple.md", "Pear.md", "Plum.md"]
+
+
+async def test_in_a_narrow_terminal_enter_opens_the_diff(tmp_path: Path) -> None:
+    async with kitchen(tmp_path, (80, 24)) as driver:
+        await driver.press("f3")
+        await driver.settle()
+        assert not driver.app.screen.query_one(Detail).display
+        assert "List.md" in driver.screen()
+        await driver.press("enter", "enter")
+        await driver.on_top(DiffScreen)
+        assert "- Apple" in driver.screen()
+
+
+def test_days_have_names() -> None:
+    today = date(2026, 3, 1)
+    assert name_day(today, today) == "Today"
+    assert name_day(date(2026, 2, 28), today) == "Yesterday"
+    assert name_day(date(2026, 2, 27), today) == "Friday 27 February"
+    assert name_day(date(2025, 12, 16), today) == "Tuesday 16 December 2025"
