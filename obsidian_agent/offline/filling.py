@@ -8,7 +8,7 @@ in the recipe's own examples, or the only unused phrase for the only missing inp
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from obsidian_agent.dataclass import dataclass, field, replace
@@ -68,22 +68,9 @@ _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
 """The stems of the words before an input of a kind, in any recipe."""
 _BESIDE: Final[tuple[NameKind, ...]] = ("tag", "folder", "value")
 """The kinds of a name before the word "notes", if it is one of these."""
-_STATES: Final = [
-    *(
-        (state, tuple(word for word in words(STATES[state][1]) if word not in FUNCTION_WORDS))
-        for state in ("untagged", "unlinked", "empty", "bare")
-    ),
-    ("unlinked", ("without", "backlink")),
-    ("unlinked", ("without", "link")),
-]
-"""The states of notes that a sentence may mention, with the words for each."""
+_STATES: Final = ("untagged", "unlinked", "empty", "bare")
 _BEFORE: Final = stem("before")
 _WHEN: Final = frozenset({_BEFORE, stem("since")})
-_CHANGES: Final[Mapping[str, Key]] = {
-    **dict.fromkeys(words("change edit update modify note"), "changed"),
-    **dict.fromkeys(words("create write"), "created"),
-}
-"""The days of a note that a word before "since" or "before" means."""
 _END: Final = unicode_expression(r"[,;:!?.](?=\s|$)|[\n\ue000]|[。，；！？]")
 """The end of a phrase."""
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
@@ -97,6 +84,29 @@ class FolderRoles:
 
     destination: frozenset[str] = frozenset()
     filter: frozenset[str] = frozenset()
+
+
+# Lazy: a sentence written like an example does not load the engine of these expressions.
+@cache
+def _state_words() -> Sequence[tuple[str, tuple[str, ...]]]:
+    """Return the states of notes that a sentence may mention, with the words for each."""
+    return [
+        *(
+            (state, tuple(word for word in words(STATES[state][1]) if word not in FUNCTION_WORDS))
+            for state in _STATES
+        ),
+        ("unlinked", ("without", "backlink")),
+        ("unlinked", ("without", "link")),
+    ]
+
+
+@cache
+def _change_words() -> Mapping[str, Key]:
+    """Return the days of a note that a word before "since" or "before" means."""
+    return {
+        **dict.fromkeys(words("change edit update modify note"), "changed"),
+        **dict.fromkeys(words("create write"), "created"),
+    }
 
 
 @lru_cache(maxsize=256)
@@ -697,7 +707,7 @@ def _content(spoken: Sequence[Stretch]) -> tuple[list[Stretch], list[frozenset[s
 
 def _states(parsed: Sentence, spoken: Sequence[Stretch]) -> Iterator[_Condition]:
     content, stems = _content(spoken)
-    for state, needed in _STATES:
+    for state, needed in _state_words():
         for number, token in enumerate(content):
             last = number + len(needed) - 1
             follows = last < len(content) and all(
@@ -744,7 +754,9 @@ def _dated(parsed: Sentence, spoken: Sequence[Stretch]) -> Iterator[_Condition]:
             None,
         )
         start = before[-1] if before else cue
-        key = next((key for word, key in _CHANGES.items() if word in _spoken(start.text)), None)
+        key = next(
+            (key for word, key in _change_words().items() if word in _spoken(start.text)), None
+        )
         if owner is not None:
             start = owner[0]
             term = Term("property", day.text, "<" if _BEFORE in stems else later, owner[1])
