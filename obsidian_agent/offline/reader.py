@@ -90,7 +90,8 @@ def match_examples(
         plain = lowered
     matches: list[ExampleMatch] = []
     for recipe in recipes:
-        if by_phrase := list(_match_phrases(recipe, sentence)):
+        by_phrase = [] if quoted else list(_match_phrases(recipe, sentence))
+        if by_phrase:
             matches += by_phrase
             continue
         for example in recipe.examples if recipe.answer is not None or not is_question else ():
