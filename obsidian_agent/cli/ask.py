@@ -128,14 +128,15 @@ def _answer_offline(
 ) -> None:
     from obsidian_agent.agent.events import Answer, NeedsInput, TurnFailed
     from obsidian_agent.cli.health import with_findings
+    from obsidian_agent.services.offline_answer import answer
 
     request = session.request(options.question, parameters(options), options.pick)
-    match session.offline.decide(request, questions=True):
-        case Answer() as answer:
-            answer = with_findings(answer, session, options)
-            reply.text, reply.sources = answer.text, answer.sources
+    match answer(session.offline, request):
+        case Answer() as verdict:
+            verdict = with_findings(verdict, session, options)
+            reply.text, reply.sources = verdict.text, verdict.sources
             reply.outcome, reply.exit = "done", Exit.DONE
-            out.answer(answer.text)
+            out.answer(verdict.text)
         case NeedsInput() as event:
             reply.request_input(event)
         case TurnFailed(problem, problems):

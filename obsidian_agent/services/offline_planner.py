@@ -271,6 +271,11 @@ class OfflineTurn:
             for suggestion in Menu.likely(self._nearest)
         )
 
+    @property
+    def suggestions(self) -> Sequence[RecipeSuggestion | None]:
+        """The suggestion behind each candidate, `None` for a reading of an example."""
+        return [None] * len(self.candidates) if self._readings else self._nearest
+
     @cached_property
     def _nearest(self) -> list[RecipeSuggestion]:
         return self.planner.menu(self.recipes).nearest(self.request.message, self.around)

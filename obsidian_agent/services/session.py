@@ -128,7 +128,11 @@ class Session:
     def planner_for(self, approve: ApproveShare) -> Planner:
         """Return the planner that asks `approve` before it sends anything of the vault. Blocks."""
         turns = self.model_turns
-        return self.offline if turns is None else turns.planner(approve)
+        if turns is not None:
+            return turns.planner(approve)
+        from obsidian_agent.services.offline_answer import AnsweringPlanner
+
+        return AnsweringPlanner(self.offline)
 
     @property
     def planner_name(self) -> str:

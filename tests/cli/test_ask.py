@@ -102,11 +102,32 @@ def test_the_open_note_is_this_note(ask: Ask) -> None:
     assert document["sources"] == ["Ideas.md"]
 
 
-def test_a_question_that_was_asked_back_is_answered_by_number(ask: Ask) -> None:
-    code, document = ask("Is there a note that would link to Ideas?", "--offline")
-    assert code == 3
-    number = [each["recipe"] for each in document["candidates"]].index("backlinks") + 1
-    code, document = ask(
-        "Is there a note that would link to Ideas?", "--offline", "--pick", str(number)
-    )
+def test_the_best_reading_is_answered_at_once_and_the_others_are_named(ask: Ask) -> None:
+    question = "Is there a note that would link to Ideas?"
+    code, document = ask(question, "--offline")
     assert (code, document["sources"]) == (0, ["Inbox.md", "Projects/Site.md"])
+    assert document["answer"].startswith("notes that link to Ideas: 2\n")
+    assert "Or did you mean: 2. What a note links to (Ideas.md)" in document["answer"]
+    code, document = ask(question, "--offline", "--pick", "2")
+    assert (code, document["answer"].splitlines()[0]) == (
+        0,
+        "files that Ideas links to: nothing found.",
+    )
+
+
+def test_nothing_is_an_answer(ask: Ask) -> None:
+    code, document = ask("Which notes would link to Projects/Site?", "--offline")
+    assert (code, document["outcome"], document["sources"]) == (0, "done", [])
+    assert document["answer"].startswith("notes that link to Site: nothing found.")
+
+
+def test_a_question_that_no_query_covers_is_answered_with_passages(ask: Ask) -> None:
+    assert ask("When will I call the bank?", "--offline") == (
+        0,
+        {
+            "answer": "notes with most of “call bank”: 1\n1. Inbox.md, line 1: - [ ] call the bank",
+            "sources": ["Inbox.md"],
+            "usage": None,
+            "outcome": "done",
+        },
+    )

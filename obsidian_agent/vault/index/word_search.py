@@ -47,11 +47,15 @@ MAX_FIELDS: Final = 200
 
 
 class RankedNote(NamedTuple):
-    """A note, its score (higher is better), and whether it holds all words of the query."""
+    """A note and its score (higher is better).
+
+    `share` is the part of the query that it holds, by the weights of the words.
+    """
 
     path: VaultPath
     score: float
     is_complete: bool
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +181,18 @@ def _rank(
             score += weight * count * (SATURATION + 1) / (count + norm)
             score += weight * IN_NAME if in_name else 0.0
             held += weight if count else 0.0
-        scored.append((note.rank, score * (1 + held / total), note))
+        scored.append((note.rank, score * (1 + held / total), held / total, note))
     # Sorting by numbers only is fast, so other threads are not blocked for long. The sort is
     # stable: notes with equal scores stay sorted by path.
     scored.sort(key=lambda row: (-row[0], -row[1]))
     best = [
-        (rank, score + _in_fields(index, note.path, query, weights), note)
-        for rank, score, note in scored[:MAX_FIELDS]
+        (rank, score + _in_fields(index, note.path, query, weights), share, note)
+        for rank, score, share, note in scored[:MAX_FIELDS]
     ]
     best.sort(key=lambda row: (-row[0], -row[1]))
     return [
-        RankedNote(note.path, score, all(note.counts))
-        for _, score, note in (*best, *scored[MAX_FIELDS:])
+        RankedNote(note.path, score, all(note.counts), share)
+        for _, score, share, note in (*best, *scored[MAX_FIELDS:])
     ]
 
 
