@@ -30,6 +30,7 @@ from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
     JOINED,
     NEGATIONS,
+    QUOTED_CHARACTER,
     NameMatch,
     Sentence,
     Stretch,
@@ -167,7 +168,7 @@ class Filling:
         conditions = _conditions(parsed, spoken)
         names = [
             narrowed
-            for match in parsed.names
+            for match in _not_negated_by(conditions, parsed.names)
             if not _within(match, conditions)
             if (narrowed := _beside(match, parsed, spoken)) is not None
         ]
@@ -504,14 +505,18 @@ class Filling:
     def _introduces(self, number: int, spec: Input) -> bool:
         """Return True for a word between a preposition and a name: "a folder called"."""
         token, before = self.tokens[number], self.tokens[number - 1]
+        after = self.tokens[number + 1] if number + 1 < len(self.tokens) else None
+        is_before_quote = QUOTED_CHARACTER in self.parsed.bare[token.end : token.end + 2]
+        if after is None or _END.search(self.parsed.bare, token.end, after.start):
+            return is_before_quote
         senses = _spoken(token.text)
         if self.parsed.text[token.start].isupper():
             return spec.kind in meanings(token.text)
         if is_function_word(token.text):
             return True
         if "new" in senses:
-            after = _spoken(self.tokens[min(number + 1, len(self.tokens) - 1)].text)
-            return is_function_word(before.text) and not after.isdisjoint({*_NOUNS, "name"})
+            nouns = {*_NOUNS, "name"}
+            return is_function_word(before.text) and not _spoken(after.text).isdisjoint(nouns)
         if "call" in senses and token.text not in ("call", "name", "title"):
             return True
         return bool(senses & _NOUNS.keys()) and (
@@ -683,6 +688,16 @@ def _note_set(terms: Sequence[Term], conditions: Sequence[_Condition]) -> NoteSe
 def _conditions(parsed: Sentence, spoken: Sequence[Stretch]) -> list[_Condition]:
     """Return the states and days by which a sentence describes notes."""
     return [*_states(parsed, spoken), *_dated(parsed, spoken)]
+
+
+def _not_negated_by(
+    conditions: Sequence[_Condition], names: Sequence[NameMatch]
+) -> Iterator[NameMatch]:
+    """Yield the names; those after a condition are not excluded by its "without"."""
+    for match in names:
+        start = match.end - len(match.negated)
+        is_own = any(part.start <= start < part.end for part in conditions)
+        yield replace(match, negated="") if match.negated and is_own else match
 
 
 def _content(spoken: Sequence[Stretch]) -> tuple[list[Stretch], list[frozenset[str]]]:
