@@ -6,7 +6,7 @@ The latter works on one note, some notes, a folder or the whole vault.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, assert_never
 
 from pydantic import Field, model_validator
@@ -25,8 +25,9 @@ from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, ToolMode
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.files.create import new_file
-from obsidian_agent.tools.files.move import new_file_warnings
+from obsidian_agent.tools.files.move import NAMED_IN_A_WARNING, new_file_warnings
 from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
@@ -154,6 +155,7 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
     files: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
+    dead_links: dict[str, str] = {}
     for path in _find_notes(args, ctx):
         try:
             text = read_text(ctx.view, path)
@@ -161,6 +163,8 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
             if changed != text:
                 changes.append(ModifyFile(paths.parse(path.text, PathUse.UPDATE), encode(changed)))
                 ctx.show(changes)
+                for target in _dead_links(ctx, path, text, changed):
+                    dead_links.setdefault(target, path.text)
         except VaultError as error:
             if args.path is not None or args.paths is not None:
                 raise
@@ -186,7 +190,28 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
                 path=args.path,
             )
         )
+    if dead_links:
+        warnings.append(_dead_links_warning(dead_links))
     return Proposal(ChangedFiles(files=files, total=total), tuple(changes), tuple(warnings))
+
+
+def _dead_links(ctx: ToolContext, path: VaultPath, before: str, after: str) -> list[str]:
+    """Return the new targets of links that lead to files now and will lead nowhere."""
+    old = {link.target for link in links_in(encode(before)) if link.target}
+    new = {link.target for link in links_in(encode(after)) if link.target}
+    resolve = ctx.view.index.resolve
+    if all(resolve(target, path) is None for target in old - new):
+        return []
+    return sorted(target for target in new - old if resolve(target, path) is None)
+
+
+def _dead_links_warning(targets: Mapping[str, str]) -> Problem:
+    """Return the warning about targets that no file has, each with a note that links to it."""
+    names = [f"“{target}”" for target in targets]
+    more = len(names) - NAMED_IN_A_WARNING
+    listed = ", ".join(names[:NAMED_IN_A_WARNING]) + (f" and {more} more" if more > 0 else "")
+    message = f"Links will lead nowhere, because no file is called {listed}."
+    return Problem("LINKS_UNRESOLVED", message, path=next(iter(targets.values())))
 
 
 def _find_notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]:

@@ -18,6 +18,7 @@ from typing import Final, Literal, NamedTuple, Protocol, get_args
 
 from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.index.index import VaultIndex, tag_key
 from obsidian_agent.vault.index.text_search import exact_needle, folded_needle
 from obsidian_agent.vault.links.link_text import (
@@ -56,35 +57,35 @@ _LANGUAGE_NAMES: Final = {
 }
 _MARKS: Final = ("dataview", "```tasks", "``` tasks", "~~~tasks", "```query", "``` query")
 _BASE_MARKS: Final = ("```base", "``` base", "`=", "` =", "`$=")
-_FENCE: Final = re.compile(r"(?:[-*+][ \t]+|\d+[.)][ \t]+)*(`{3,}|~{3,})[ \t]*([\w-]+)[ \t]*")
-_INLINE: Final = re.compile(r"(?<!`)(`+)(?!`)([ \t]*(\$?=)(.*?))(?<!`)\1(?!`)")
+_FENCE: Final = expression(r"(?:[-*+][ \t]+|\d+[.)][ \t]+)*(`{3,}|~{3,})[ \t]*([\w-]+)[ \t]*")
+_INLINE: Final = expression(r"(?<!`)(`+)(?!`)([ \t]*(\$?=)(.*?))(?<!`)\1(?!`)")
 _MIN_PART: Final = 3
 """The length from which a part of a path counts as a name."""
 
-_DATAVIEW_TOKEN: Final = re.compile(
+_DATAVIEW_TOKEN: Final = expression(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<link>!?\[\[[^\[\]\n]+\]\])"""
     r"""|(?P<tag>\#[^\s"'()\[\]{},;:.!?&|=<>+*~`^$%@\\#]+)|(?P<name>[^\W\d][\w-]*)"""
     r"""|(?P<mark>[^\s\w])|(?P<number>\d[\w.]*)"""
 )
-_BASE_TOKEN: Final = re.compile(
+_BASE_TOKEN: Final = expression(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<link>\[\[[^\[\]\n]+\]\])"""
     r"""|(?P<regex>(?<![\w)\]])/(?:[^/\\\n]|\\.)+/[a-z]*)|(?P<name>[^\W\d]\w*)"""
     r"""|(?P<mark>[^\s\w])|(?P<number>\d[\w.]*)"""
 )
-_DATAVIEW_NAME: Final = re.compile(r"[^\W\d][\w-]*")
-_BASE_NAME: Final = re.compile(r"[^\W\d]\w*")
-_PLAIN_SCALAR: Final = re.compile(r"(?!-\s|[?:]\s)[^\s#&*!|>'\"%@`{}\[\],](?:(?!: |:$| #)[^\n])*")
-_TAGS_BEFORE: Final = re.compile(
+_DATAVIEW_NAME: Final = expression(r"[^\W\d][\w-]*")
+_BASE_NAME: Final = expression(r"[^\W\d]\w*")
+_PLAIN_SCALAR: Final = expression(r"(?!-\s|[?:]\s)[^\s#&*!|>'\"%@`{}\[\],](?:(?!: |:$| #)[^\n])*")
+_TAGS_BEFORE: Final = expression(
     r"(?:\bhasTag\((?:[^()]*,)?|\b(?:\w+\.)*e?tags\)?\.contains(?:Any|All)?\((?:[^()]*,)?"
     r"|\b[ei]?contains\(\s*(?:\w+\.)*e?tags\s*,|\be?tags?\s*!?==?)\s*$"
 )
-_PATH_BEFORE: Final = re.compile(r"(?:\binFolder\(|\bfile\.(?:folder|path)\s*!?==?)\s*$")
-_LINK_BEFORE: Final = re.compile(r"\b(?:link|file|hasLink|image|embed)\(\s*$")
-_PART_BEFORE: Final = re.compile(r"\bfile\.(?:name|path|folder|basename|file)\b[^\"'\n]*$")
-_PROPERTY_BEFORE: Final = re.compile(
+_PATH_BEFORE: Final = expression(r"(?:\binFolder\(|\bfile\.(?:folder|path)\s*!?==?)\s*$")
+_LINK_BEFORE: Final = expression(r"\b(?:link|file|hasLink|image|embed)\(\s*$")
+_PART_BEFORE: Final = expression(r"\bfile\.(?:name|path|folder|basename|file)\b[^\"'\n]*$")
+_PROPERTY_BEFORE: Final = expression(
     r"(?:\b(?:note|row|rows|this|properties|frontmatter)\[|\b(?:hasP|p)roperty\()\s*$"
 )
-_AS_BEFORE: Final = re.compile(r"\bas\s+$", re.IGNORECASE)
+_AS_BEFORE: Final = expression(r"\bas\s+$", re.IGNORECASE)
 _DATAVIEW_CLAUSES: Final = frozenset(("where", "sort", "group", "flatten", "limit"))
 _DATAVIEW_WORDS: Final = _DATAVIEW_CLAUSES | {
     *("table", "list", "task", "calendar", "without", "id", "from", "by", "as", "asc", "desc"),
@@ -97,22 +98,22 @@ _TASK_FIELDS: Final = frozenset(
     + ("blockid", "created", "due", "completion", "start", "scheduled", "position", "header")
 )
 """Fields that a task has itself, so that the name may not mean the note's property."""
-_PROPERTY_CALL: Final = re.compile(r"""\b(?:hasP|p)roperty\(\s*(["'])([^"'\\\n]+)\1""")
-_TASK_FILTER: Final = re.compile(
+_PROPERTY_CALL: Final = expression(r"""\b(?:hasP|p)roperty\(\s*(["'])([^"'\\\n]+)\1""")
+_TASK_FILTER: Final = expression(
     r"\b(?P<field>tags?|description|path|folder|root|filename)\s+"
     r"(?:includes?|does\s+not\s+include|do\s+not\s+include)\s+",
     re.IGNORECASE,
 )
-_IS_CODE: Final = re.compile(r"\{\{|\bregex\s|\bby\s+function\b", re.IGNORECASE)
-_IS_COMBINED: Final = re.compile(r"\s*(?:[(\[{\"]|NOT\b)")
-_COMBINED_VALUE: Final = re.compile(r"[^()\[\]{}\"\n]*")
-_SEARCH_TERM: Final = re.compile(
+_IS_CODE: Final = expression(r"\{\{|\bregex\s|\bby\s+function\b", re.IGNORECASE)
+_IS_COMBINED: Final = expression(r"\s*(?:[(\[{\"]|NOT\b)")
+_COMBINED_VALUE: Final = expression(r"[^()\[\]{}\"\n]*")
+_SEARCH_TERM: Final = expression(
     r"""-?(?:(?P<op>[a-z][a-z-]*):[ \t]*)?(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)\""""
     r"""|(?P<regex>/(?:[^/\\\n]|\\.)+/)"""
     r"""|\[(?P<key>"[^"\n]*"|[^\[\]:\n]+)(?::[ \t]*(?P<value>[^\[\]\n]*))?\]"""
     r"""|(?P<word>[^\s()"\[\]]+))"""
 )
-_BASE_LINE: Final = re.compile(
+_BASE_LINE: Final = expression(
     r"""(?P<indent>[ ]*)(?P<dashes>(?:-[ ]+)*)"""
     r"""(?:(?P<key>"(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'"""
     r"""|[^\s'"\#\-&*!|>%@`{\[](?:(?!:[ ]|:$).)*?)[ ]*:(?=[ ]|$))?"""
@@ -122,8 +123,9 @@ _BASE_WORDS: Final = frozenset(
     ("true", "false", "null", "file", "note", "formula", "this", "value", "index", "acc")
 )
 _BASE_IDS: Final = frozenset(("property", "column", "image"))
+_KEYED_BY_ID: Final = (["columnSize"], ["summaries"], ["display"])
 _NAMES_OF_VIEWS: Final = frozenset(("name", "displayName", "type", "direction", "limit"))
-_FOREIGN_ID: Final = re.compile(r"(?:file|formula|this)\b")
+_FOREIGN_ID: Final = expression(r"(?:file|formula|this)\b")
 
 
 class Doubt(NamedTuple):
@@ -772,7 +774,7 @@ def _base_names(base: Fragment) -> Iterator[tuple[Fragment, QueryName]]:
         if key is not None:
             scalar = _scalar(base, offset + match.start("key"), offset + match.end("key"))
             keys.append((column, key.strip("\"'")))
-            is_id = context == ["properties"] or context[-1:] in (["columnSize"], ["summaries"])
+            is_id = context == ["properties"] or context[-1:] in _KEYED_BY_ID
             if is_id and context != ["summaries"] and scalar is not None:
                 yield from ((scalar, name) for name in _property_id(scalar.text))
         if not value:
@@ -792,7 +794,7 @@ def _base_value(text: str, context: Sequence[str], key: str | None) -> Iterable[
         return _expression(text)
     if context[-1:] == ["order"] or key in _BASE_IDS:
         return _property_id(text)
-    if key in _NAMES_OF_VIEWS or context[-1:] == ["columnSize"]:
+    if key in _NAMES_OF_VIEWS or context[-1:] in _KEYED_BY_ID:
         return ()
     if text.startswith("note."):
         return _property_id(text)

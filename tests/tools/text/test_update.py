@@ -271,3 +271,20 @@ def test_what_no_match_covers_stays_byte_for_byte(bench, text, find):
         assert piece in text[place:]
         place = text.index(piece, place) + len(piece)
     assert count or changed == text
+
+
+def test_links_that_a_replacement_breaks_are_reported(bench):
+    vault = bench({"Plan.md": "", "a.md": "[[Plan]] and [[Gone]]", "b.md": "Plan"})
+    vault.run("vault.replaceText", find="Plan", replace="Idea")
+    assert [(problem.code, problem.message) for problem in vault.last.warnings] == [
+        ("LINKS_UNRESOLVED", "Links will lead nowhere, because no file is called “Idea”.")
+    ]
+    assert vault.last.warnings[0].path == "a.md"
+
+
+def test_links_that_a_replacement_repairs_or_leaves_dead_are_no_warning(bench):
+    vault = bench({"Plan.md": "", "a.md": "[[Gone]] [[Lost]]"})
+    vault.run("vault.replaceText", find="Gone", replace="Plan")
+    assert vault.warnings == []
+    vault.run("vault.replaceText", find="Lost", replace="Missing")
+    assert vault.warnings == []

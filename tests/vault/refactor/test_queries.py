@@ -182,6 +182,13 @@ def test_a_base_follows_a_property():
     assert done.doubts == ()
 
 
+def test_the_display_names_of_early_bases_belong_to_properties():
+    text = "display:\n  note.rating: rating\n  file.name: x\n"
+    done = with_property(text, "rating", "score", base=True)
+    assert done.content.decode() == text.replace("note.rating", "note.score")
+    assert done.doubts == ()
+
+
 def test_a_base_follows_a_tag():
     done = retagged(A_BASE, "book", "novel", base=True)
     assert done.content.decode() == A_BASE.replace('hasTag("book', 'hasTag("novel').replace(
