@@ -39,7 +39,10 @@ _COPIES: Final = (
     ("Google Drive", re.compile(r"(?P<stem>.+\S) ?\([1-9]\)")),
 )  # fmt: skip
 """Names that are conflict copies only if the original exists and has nearly the same text."""
-
+_TELLTALE: Final = re.compile(
+    r"(?i:conflict|konflikt)|BACKUP|BASE|LOCAL|REMOTE|DESKTOP|LAPTOP|PC| [2-9]$|\([1-9]\)$"
+)
+"""A part of every name that one of the patterns above matches. Few other names have one."""
 
 _MAX_MERGED: Final = 256 << 10
 """The size in bytes up to which notes are merged; larger ones would take long."""
@@ -53,9 +56,12 @@ def original_name(file: VaultPath) -> tuple[str, str] | None:
 def _match(
     file: VaultPath, patterns: tuple[tuple[str, re.Pattern[str]], ...]
 ) -> tuple[str, str] | None:
+    stem = file.stem
+    if _TELLTALE.search(stem) is None:
+        return None
     folder = f"{file.parent.text}/" if file.parent.text else ""
     for service, pattern in patterns:
-        if match := pattern.fullmatch(file.stem):
+        if match := pattern.fullmatch(stem):
             return service, f"{folder}{match['stem']}{file.suffix}"
     return None
 

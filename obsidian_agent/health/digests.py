@@ -79,7 +79,11 @@ class Digests:
         for note, data in survey.index.texts(ROOT):
             if isinstance(data, Problem) or survey.is_template(note):
                 continue
-            self.of[note] = _digest(data.decode("utf-8", "replace"), today)
+            # Properties that the index has read are valid.
+            has_properties = bool(survey.facts[note].properties)
+            self.of[note] = _digest(
+                data.decode("utf-8", "replace"), today, has_properties=has_properties
+            )
 
     @cached_property
     def identical(self) -> list[list[VaultPath]]:
@@ -129,13 +133,13 @@ class Digests:
         return _body_of(data.decode("utf-8", "replace")) if isinstance(data, bytes) else ""
 
 
-def _digest(text: str, today: str) -> NoteDigest:
+def _digest(text: str, today: str, *, has_properties: bool) -> NoteDigest:
     body = _body_of(text)
     overdue = _overdue(text, today) if _OPEN_TASK.search(text) and _DUE.search(text) else ()
     return NoteDigest(
         is_empty=not body and (body is text or not text.strip("\ufeff \t\r\n")),
         has_conflict_marks=all(mark in text for mark in _CONFLICT_MARKS),
-        broken=_broken_properties(text),
+        broken="" if has_properties else _broken_properties(text),
         body_hash=_hash_of(body),
         sketch=_sketch(body),
         overdue=overdue,
@@ -145,7 +149,9 @@ def _digest(text: str, today: str) -> NoteDigest:
 def _body_of(text: str) -> str:
     front = find_frontmatter(text) if text.startswith(("---", "\ufeff---")) else None
     body = text if front is None else text[front.body_start :]
-    return body.replace("\r\n", "\n").strip("\ufeff \t\n")
+    if "\r" in body:
+        body = body.replace("\r\n", "\n")
+    return body.strip("\ufeff \t\n")
 
 
 def _has_prose(body: str) -> bool:
@@ -188,16 +194,23 @@ def _broken_properties(text: str) -> str:
 
 
 def _overdue(text: str, today: str) -> tuple[OverdueTask, ...]:
-    overdue: list[OverdueTask] = []
-    hidden = _HIDING.search(text) is not None
-    listed = tasks(text) if hidden else map(_task_at, repeat(text), _TASK_LINE.finditer(text))
-    for task in listed:
-        if task.status not in " /" or (match := _DUE.search(task.text)) is None:
-            continue
-        due = next(filter(None, match.groups()))
-        if due < today:
-            overdue.append(OverdueTask(task.line, task.text, due))
-    return tuple(overdue)
+    lines = [match for match in _TASK_LINE.finditer(text) if _due_before(match["text"], today)]
+    if not lines:
+        return ()
+    is_hidden = _HIDING.search(text, 0, lines[-1].start()) is not None
+    listed = tasks(text) if is_hidden else map(_task_at, repeat(text), lines)
+    return tuple(
+        OverdueTask(task.line, task.text, due)
+        for task in listed
+        if task.status in " /" and (due := _due_before(task.text, today))
+    )
+
+
+def _due_before(text: str, today: str) -> str:
+    """Return the due date in the text of a task if it is before today, else ""."""
+    match = _DUE.search(text)
+    due = next(filter(None, match.groups())) if match is not None else ""
+    return due if due < today else ""
 
 
 def _task_at(text: str, match: re.Match[str]) -> NoteTask:

@@ -54,14 +54,13 @@ def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 
 def _lost_links(survey: VaultSurvey) -> Iterator[_Lost]:
-    resolve = survey.resolver.resolve
     for source in survey.sources:
         if survey.is_template(source):
             continue
         targets = {
             target
-            for target in survey.facts[source].targets
-            if resolve(target, source) is None and not has_placeholder(target)
+            for target, file in survey.targets[source].items()
+            if file is None and not has_placeholder(target)
         }
         if not targets:
             continue
@@ -296,14 +295,17 @@ def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     for source in survey.sources:
         if survey.is_template(source) or not source.is_note:
             continue
-        targets = {
+        targets = [
             target
-            for target in survey.facts[source].targets
-            if "/" not in target and target_name(target) in shared
-        }
+            for target, file in survey.targets[source].items()
+            if file is not None
+            and "/" not in target
+            and file.is_note
+            and target_name(target) in shared
+        ]
         for target in sorted(targets):
             files = [file for file in index.files_named(target_name(target)) if file.is_note]
-            chosen = survey.resolver.resolve(target, source)
+            chosen = survey.targets[source][target]
             if len(files) < 2 or chosen is None or not chosen.is_note:
                 continue
             yield _ambiguous(survey, source, target, chosen, files)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.vault.index.index import Facts, VaultIndex
-from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.links.resolve import LinkResolver, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.view import VaultView
@@ -69,16 +69,29 @@ class VaultSurvey:
         return {source: self.index.facts(source) for source in self.sources}
 
     @cached_property
+    def targets(self) -> dict[VaultPath, dict[str, VaultPath | None]]:
+        """The file that each link target means, for each note and canvas."""
+        resolve, candidates = self.resolver.resolve, self.resolver.candidates
+        unique: dict[str, VaultPath | None] = {}
+        targets: dict[VaultPath, dict[str, VaultPath | None]] = {}
+        for source, facts in self.facts.items():
+            files = targets[source] = {}
+            for target in facts.targets:
+                if target in unique:
+                    files[target] = unique[target]
+                    continue
+                files[target] = resolve(target, source)
+                # One candidate at most means the same file from every note.
+                if target and not is_relative(target) and len(candidates(target)) <= 1:
+                    unique[target] = files[target]
+        return targets
+
+    @cached_property
     def resolved(self) -> dict[VaultPath, frozenset[VaultPath]]:
         """The files that each note or canvas links to."""
-        resolve = self.resolver.resolve
         return {
-            source: frozenset(
-                file
-                for target in set(facts.targets)
-                if (file := resolve(target, source)) is not None
-            )
-            for source, facts in self.facts.items()
+            source: frozenset(file for file in files.values() if file is not None)
+            for source, files in self.targets.items()
         }
 
     @cached_property

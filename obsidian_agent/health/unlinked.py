@@ -75,16 +75,25 @@ def _mentions(survey: VaultSurvey, notes: list[VaultPath]) -> dict[VaultPath, li
         for text in (note.stem, *survey.facts[note].aliases):
             words = _WORD.findall(text.lower())
             if _is_specific(text, words):
-                names[words[0].encode()].append(_Name(note, text, text.lower()))
+                # The longest word of a name is the rarest.
+                rarest = max(words, key=len).encode()
+                names[rarest].append(_Name(note, text, text.lower()))
     if not names:
         return {}
     mentions: dict[VaultPath, list[VaultPath]] = defaultdict(list)
     for source, data in survey.index.texts(ROOT):
         if isinstance(data, Problem) or survey.is_template(source):
             continue
+        if data.isascii():
+            words = data.lower().translate(_BLANKS).split()
+        else:
+            words = data.decode("utf-8", "replace").lower().encode().translate(_BLANKS).split()
+        mentioned = names.keys() & words
+        if not mentioned:
+            continue
         text = data.decode("utf-8", "replace")
         lower = text.lower()
-        for word in names.keys() & set(lower.encode().translate(_BLANKS).split()):
+        for word in mentioned:
             for name in names[word]:
                 if name.lowered in lower and _mentions_name(
                     source, name, text, mentions[name.note]
