@@ -1,4 +1,4 @@
-"""`ask`: answer a question by recipes that only read, or by the model in use.
+"""`ask`: answer a question by recipes that only read, by passages of notes, or by a model.
 
 What a model reads is reported on standard error, and its answer streams to standard output.
 """
@@ -47,7 +47,10 @@ def arguments(commands: Commands) -> None:
 
 
 def ask_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Answer a question without changing anything. Without a model recipes answer."""
+    """Answer a question without changing anything.
+
+    Without a model recipes and passages of notes answer.
+    """
     import asyncio
 
     session = open_session(options)
