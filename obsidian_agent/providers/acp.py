@@ -1,4 +1,6 @@
-"""Other agents, such as OpenCode, Claude Code or Gemini CLI, by the Agent Client Protocol over standard input and output.
+"""Other agents, such as OpenCode, Claude Code or Gemini CLI, over the Agent Client Protocol.
+
+Messages are exchanged over standard input and output.
 
 Protocol: agentclientprotocol.com, version 1.
 """
@@ -21,14 +23,16 @@ if TYPE_CHECKING:
     from acp.connection import Connection
 
 META: Final[Mapping[str, Any]] = {"claudeCode": {"options": {"tools": [], "settingSources": []}}}
-"""What claude-agent-acp is told with a session: no tools of its own, no servers, rules and hooks from settings. Others do not look at it."""
+"""Metadata of a session for claude-agent-acp: no tools of its own, and no servers, rules or hooks from
+settings. Other agents ignore it."""
 
 _ACTS: Final = frozenset({"execute", "edit", "delete", "move", "fetch"})
+"""Kinds of tool calls that are refused whatever their name is."""
 
 
 @dataclass(slots=True)
 class _Link:
-    """A running agent."""
+    """A running agent with its connection."""
 
     process: AgentProcess
     connection: Connection
@@ -37,17 +41,19 @@ class _Link:
 
 @dataclass(slots=True)
 class AcpAgent(OtherAgent):
-    """An agent on standard input and output. It starts our MCP server for each session."""
+    """An agent on standard input and output, which starts our MCP server for each session."""
 
     lists_tools: ClassVar[bool] = True
     _link: _Link | None = None
 
     @property
     def address(self) -> str:
+        """The program that the agent runs."""
         return f"stdio:{os.path.basename(self.command[0])}"
 
     @property
     def alive(self) -> bool:
+        """True while the process runs."""
         return self._link is not None and self._link.process.alive
 
     async def _start(self) -> None:
@@ -61,7 +67,7 @@ class AcpAgent(OtherAgent):
         process = await AgentProcess.start(
             self.command, self.folder / "work", environment(), self.log
         )
-        link = self._link = _Link(process, Connection(self._asked, process))
+        link = self._link = _Link(process, Connection(self._handle, process))
         offer = {
             "protocolVersion": 1,
             "clientCapabilities": {
@@ -93,10 +99,13 @@ class AcpAgent(OtherAgent):
         except RequestError as error:
             hint = "Sign in with it in a terminal first." if error.code == -32000 else None
             details = error.data.get("details") if isinstance(error.data, dict) else None
-            said = f"{str(error).rstrip('.')}{f': {details}' if details else ''}"[:300]
-            self.log.write(f"{method} refused: {redact(said)}\n")
+            reason = str(error).rstrip(".")
+            if details:
+                reason += f": {details}"
+            reason = reason[:300]
+            self.log.write(f"{method} refused: {redact(reason)}\n")
             raise ProviderError(
-                f"{self._who} refused: {said}.", code="AGENT_ERROR", hint=hint
+                f"{self._who} refused: {reason}.", code="AGENT_ERROR", hint=hint
             ) from error
         except ConnectionError as error:
             flooded = link.process.flooded
@@ -105,15 +114,15 @@ class AcpAgent(OtherAgent):
         return answer if isinstance(answer, dict) else {}
 
     async def _begin(self) -> str:
-        return str((await self._ask("session/new", self._place())).get("sessionId"))
+        return str((await self._ask("session/new", self._session_params())).get("sessionId"))
 
     async def _resume(self, session: str) -> bool:
         if self._link is None or not self._link.resumes:
             return False
-        await self._ask("session/load", {"sessionId": session, **self._place()})
+        await self._ask("session/load", {"sessionId": session, **self._session_params()})
         return True
 
-    def _place(self) -> dict[str, Any]:
+    def _session_params(self) -> dict[str, Any]:
         return {"cwd": str(self.folder / "work"), "mcpServers": [dict(self.server)], "_meta": META}
 
     async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
@@ -128,29 +137,29 @@ class AcpAgent(OtherAgent):
         if self._link is not None:
             await self._link.connection.send_notification("session/cancel", {"sessionId": session})
 
-    # --- what it asks --------------------------------------------------------------------------------------------------------------
-
-    async def _asked(self, method: str, params: Any, notification: bool) -> Any:
-        """What the agent says or asks. Never awaits, so that everything comes in its order."""
+    async def _handle(self, method: str, params: Any, notification: bool) -> Any:
+        """Handle a request or notification. Never awaits, which preserves the order of messages."""
         from acp.exceptions import RequestError
 
-        given = params if isinstance(params, dict) else {}
-        turn = self._turn if given.get("sessionId") == self._session else None
+        arguments = params if isinstance(params, dict) else {}
+        turn = self._turn if arguments.get("sessionId") == self._session else None
         if method == "session/request_permission":
-            return _permission(given, turn)
+            return _permission(arguments, turn)
         if method == "session/update":
             if turn is not None:
-                _update(given.get("update"), turn)
+                _update(arguments.get("update"), turn)
             return None
         if notification:
             return None
         if turn is not None:
-            turn.refuse(method[:100], given.get("path") or given.get("command"), named=False)
+            turn.refuse(
+                method[:100], arguments.get("path") or arguments.get("command"), named=False
+            )
         raise RequestError.method_not_found(method)
 
 
 def _update(update: Any, turn: Turn) -> None:
-    """A `session/update`, of which what is not known is left out."""
+    """Process a `session/update`. Unknown kinds are ignored."""
     match update:
         case {
             "sessionUpdate": "agent_message_chunk" | "agent_thought_chunk" as kind,
@@ -161,43 +170,35 @@ def _update(update: Any, turn: Turn) -> None:
             turn.call(id, update.get("title"), update.get("rawInput"), update.get("status"))
 
 
-def _permission(asked: Mapping[str, Any], turn: Turn | None) -> dict[str, Any]:
-    """Yes to our own tools while a turn goes on, no to everything else."""
-    found = asked.get("toolCall")
-    call = found if isinstance(found, dict) else {}
+def _permission(params: Mapping[str, Any], turn: Turn | None) -> dict[str, Any]:
+    """Allow our own tools during a turn, and refuse everything else."""
+    tool_call = params.get("toolCall")
+    call = tool_call if isinstance(tool_call, dict) else {}
     title = str(call.get("title") or "a tool")[:200]
-    ours = (
+    is_ours = (
         turn is not None
         and OURS.fullmatch(title) is not None
         and SERVER in title
         and call.get("kind") not in _ACTS
     )
-    if not ours and turn is not None:
+    if not is_ours and turn is not None:
         turn.refuse(title, call.get("rawInput"))
-    offered = asked.get("options")
+    offered = params.get("options")
     options = {
-        each.get("kind"): each.get("optionId")
-        for each in (offered if isinstance(offered, list) else ())
-        if isinstance(each, dict)
+        option.get("kind"): option.get("optionId")
+        for option in (offered if isinstance(offered, list) else ())
+        if isinstance(option, dict)
     }
-    chosen = next(
-        (
-            options[kind]
-            for kind in (("allow_once", "allow_always") if ours else ("reject_once",))
-            if kind in options
-        ),
-        None,
-    )
-    return {
-        "outcome": {"outcome": "selected", "optionId": chosen}
-        if chosen is not None
-        else {"outcome": "cancelled"}
-    }
+    kinds = ("allow_once", "allow_always") if is_ours else ("reject_once",)
+    chosen = next((options[kind] for kind in kinds if kind in options), None)
+    if chosen is None:
+        return {"outcome": {"outcome": "cancelled"}}
+    return {"outcome": {"outcome": "selected", "optionId": chosen}}
 
 
-def _usage(found: Any) -> Usage | None:
-    if not isinstance(found, dict):
+def _usage(document: Any) -> Usage | None:
+    if not isinstance(document, dict):
         return None
     return Usage(
-        *(tokens(found.get(key)) for key in ("inputTokens", "outputTokens", "cachedReadTokens"))
+        *(tokens(document.get(key)) for key in ("inputTokens", "outputTokens", "cachedReadTokens"))
     )
