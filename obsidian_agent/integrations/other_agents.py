@@ -30,11 +30,11 @@ from obsidian_agent.providers.base import ChatDelta, OwnCall, Remark
 from obsidian_agent.providers.opencode_server import OpenCodeServer, speaks_http
 from obsidian_agent.providers.other_agent import (
     ACP,
-    OURS,
+    OUR_TOOL,
     SERVER,
+    AcceptPlan,
     AgentState,
     OtherAgent,
-    Take,
     agent_command,
 )
 from obsidian_agent.services.runs import Runs
@@ -87,7 +87,7 @@ def open_agent(
     }
 
     @asynccontextmanager
-    async def proposals(accept: Take, listed: Callable[[], object]) -> AsyncIterator[bool]:
+    async def proposals(accept: AcceptPlan, listed: Callable[[], object]) -> AsyncIterator[bool]:
         async def handle(proposal: ClientProposal) -> Outcome:
             return Outcome("shown", accept(proposal.plan))
 
@@ -106,7 +106,7 @@ def open_agent(
                     decision="deny",
                     rule=problem.code,
                 )
-            case OwnCall(_, tool, ended=True, problem=problem) if not OURS.fullmatch(tool):
+            case OwnCall(_, tool, ended=True, problem=problem) if not OUR_TOOL.fullmatch(tool):
                 failed = {"rule": problem.code} if problem is not None else {}
                 record.note("call", agent=name, tool=tool[:MAX_TOOL_NAME], decision="own", **failed)
             case _:
@@ -122,7 +122,7 @@ def open_agent(
         server=server,
         proposals=proposals,
         watch=lambda: _watch(name, store, Runs(store, state)),
-        tell=report,
+        report=report,
         note=note,
     )
 

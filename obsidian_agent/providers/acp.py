@@ -17,14 +17,23 @@ from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.agent_process import AgentProcess
 from obsidian_agent.providers.base import Finished, Usage
 from obsidian_agent.providers.errors import redact
-from obsidian_agent.providers.other_agent import OURS, SERVER, OtherAgent, Turn, environment, tokens
+from obsidian_agent.providers.other_agent import (
+    OUR_TOOL,
+    SERVER,
+    OtherAgent,
+    Turn,
+    environment,
+    tokens,
+)
 
 if TYPE_CHECKING:
     from acp.connection import Connection
 
 META: Final[Mapping[str, Any]] = {"claudeCode": {"options": {"tools": [], "settingSources": []}}}
-"""Metadata of a session for claude-agent-acp: no tools of its own, and no servers, rules or hooks from
-settings. Other agents ignore it."""
+"""Session metadata for claude-agent-acp: no tools of its own, and no servers, rules or hooks.
+
+Other agents ignore it.
+"""
 
 _ACTS: Final = frozenset({"execute", "edit", "delete", "move", "fetch"})
 """Kinds of tool calls that are refused whatever their name is."""
@@ -79,7 +88,7 @@ class AcpAgent(OtherAgent):
         capabilities = (await self._ask("initialize", offer)).get("agentCapabilities")
         link.resumes = isinstance(capabilities, dict) and capabilities.get("loadSession") is True
 
-    def _count_anew(self) -> None:
+    def _reset_count(self) -> None:
         if self._link is not None:
             self._link.process.received = 0
 
@@ -105,12 +114,14 @@ class AcpAgent(OtherAgent):
             reason = reason[:300]
             self.log.write(f"{method} refused: {redact(reason)}\n")
             raise ProviderError(
-                f"{self._who} refused: {reason}.", code="AGENT_ERROR", hint=hint
+                f"{self._label} refused: {reason}.", code="AGENT_ERROR", hint=hint
             ) from error
         except ConnectionError as error:
             flooded = link.process.flooded
             await self._end()
-            raise self._flood() if flooded else self._over(link.process.last_words()) from error
+            raise (
+                self._flood_error() if flooded else self._exit_error(link.process.last_words())
+            ) from error
         return answer if isinstance(answer, dict) else {}
 
     async def _begin(self) -> str:
@@ -153,7 +164,7 @@ class AcpAgent(OtherAgent):
             return None
         if turn is not None:
             turn.refuse(
-                method[:100], arguments.get("path") or arguments.get("command"), named=False
+                method[:100], arguments.get("path") or arguments.get("command"), quoted=False
             )
         raise RequestError.method_not_found(method)
 
@@ -165,9 +176,9 @@ def _update(update: Any, turn: Turn) -> None:
             "sessionUpdate": "agent_message_chunk" | "agent_thought_chunk" as kind,
             "content": {"text": str(text)},
         }:
-            turn.say(text, thinking=kind == "agent_thought_chunk")
+            turn.add_text(text, thinking=kind == "agent_thought_chunk")
         case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id)}:
-            turn.call(id, update.get("title"), update.get("rawInput"), update.get("status"))
+            turn.update_call(id, update.get("title"), update.get("rawInput"), update.get("status"))
 
 
 def _permission(params: Mapping[str, Any], turn: Turn | None) -> dict[str, Any]:
@@ -177,7 +188,7 @@ def _permission(params: Mapping[str, Any], turn: Turn | None) -> dict[str, Any]:
     title = str(call.get("title") or "a tool")[:200]
     is_ours = (
         turn is not None
-        and OURS.fullmatch(title) is not None
+        and OUR_TOOL.fullmatch(title) is not None
         and SERVER in title
         and call.get("kind") not in _ACTS
     )

@@ -1,11 +1,13 @@
-"""OpenCode by its own HTTP server and the events that it streams, on this machine only.
+"""OpenCode over its own HTTP server and event stream, on this machine only.
 
-Either `opencode serve` is started here, with a password of its own, told of our MCP server and of what it may not; or the person's
-settings name one that runs already (`http://127.0.0.1:PORT`, its password in OPENCODE_SERVER_PASSWORD). That one is told of our server
-too. A session here may use our tools and no other.
+Either `opencode serve` is started here, with a random password, our MCP server and restricted
+permissions; or the user's settings name a server that already runs (`http://127.0.0.1:PORT`, with
+its password in OPENCODE_SERVER_PASSWORD), to which our MCP server is added. Our sessions may use
+only our tools.
 
-A turn is one request that answers at its end (`POST /session/ID/message`); what happens meanwhile comes as events. A stream of events that ends
-early is opened again, and what was missed is read from the session's messages. Routes and events: OpenCode 1.18, `GET /doc`; version 2 has others.
+A turn is one request that is answered at its end (`POST /session/ID/message`); progress arrives as
+events. If the event stream breaks, it is opened again, and missed events are read from the messages
+of the session. Routes and events: OpenCode 1.18, `GET /doc`; version 2 has others.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES, AgentProcess
 from obsidian_agent.providers.base import Finished, Usage
 from obsidian_agent.providers.other_agent import (
-    OURS,
+    OUR_TOOL,
     SERVER,
-    START,
+    START_TIMEOUT,
     OtherAgent,
     Turn,
     environment,
-    shown,
+    excerpt,
     tokens,
 )
 from obsidian_agent.state_files import make_private
@@ -42,53 +44,59 @@ if TYPE_CHECKING:
     import httpx
 
 PASSWORD: Final = "OPENCODE_SERVER_PASSWORD"
-QUICK: Final = 30.0
-"""Seconds for everything but a turn."""
-EVENTS_SILENT: Final = 30.0
-"""Seconds without an event or a heartbeat, of which there is one every ten, until the stream is opened again."""
+REQUEST_TIMEOUT: Final = 30.0
+"""Timeout in seconds of every request except a turn."""
+EVENTS_TIMEOUT: Final = 30.0
+"""Seconds without an event until the stream is opened again. Heartbeats come every ten seconds."""
 PAUSE: Final = 0.5
-"""Seconds between two attempts to open it."""
+"""Seconds between two attempts to open the event stream."""
 
 _READY: Final = re.compile(rb"listening on (http://\S+)")
 
 
 def speaks_http(command: Sequence[str]) -> bool:
-    """Whether a command of the settings is an OpenCode server, to be started or running."""
+    """Return True if a command of the settings starts or addresses an OpenCode server."""
     return command[0].startswith("http:") or "serve" in command[1:]
 
 
 @dataclass(slots=True)
-class _Heard:
-    """What was heard of the session in a turn. `old` are the messages that were there before, `texts` what of each part was handed on."""
+class _SessionReader:
+    """Forwards the new messages of a session to the turn, from events and from the message list."""
 
     turn: Turn
     session: str
-    old: frozenset[str]
+    earlier: frozenset[str]
+    """Ids of the messages before the turn."""
     replies: set[str] = field(default_factory=set)
-    read: set[str] = field(default_factory=set)
-    """Parts that were read from the messages: what a delta adds to them may have been read already, so the next whole one counts."""
+    """Ids of the answers in this turn."""
+    listed: set[str] = field(default_factory=set)
+    """Ids of parts that were read from the message list.
+
+    Later deltas of such a part may repeat text, so they are ignored until the next complete part.
+    """
     kinds: dict[str, str] = field(default_factory=dict)
-    texts: dict[str, int] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
+    """Number of characters of each part that were forwarded."""
     tokens: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
-    def message(self, info: Mapping[str, Any]) -> None:
-        if (
-            info.get("role") == "assistant"
-            and isinstance(id := info.get("id"), str)
-            and id not in self.old
-        ):
-            self.replies.add(id)
-            if isinstance(told := info.get("tokens"), dict):
-                cache = told.get("cache")
-                read = tokens(cache.get("read")) if isinstance(cache, dict) else 0
-                self.tokens[id] = (
-                    tokens(told.get("input")) + read,
-                    tokens(told.get("output")) + tokens(told.get("reasoning")),
-                    read,
-                )
+    def read_message(self, info: Mapping[str, Any]) -> None:
+        """Register a message if it is an answer of this turn, with its current token counts."""
+        id = info.get("id")
+        if info.get("role") != "assistant" or not isinstance(id, str) or id in self.earlier:
+            return
+        self.replies.add(id)
+        counts = info.get("tokens")
+        if isinstance(counts, dict):
+            cache = counts.get("cache")
+            cached = tokens(cache.get("read")) if isinstance(cache, dict) else 0
+            self.tokens[id] = (
+                tokens(counts.get("input")) + cached,
+                tokens(counts.get("output")) + tokens(counts.get("reasoning")),
+                cached,
+            )
 
-    def part(self, part: Mapping[str, Any]) -> None:
-        """A part of a message as it is now."""
+    def read_part(self, part: Mapping[str, Any]) -> None:
+        """Forward what is new in the current state of a part of a message."""
         id, kind = part.get("id"), part.get("type")
         if (
             not isinstance(id, str)
@@ -98,100 +106,108 @@ class _Heard:
             return
         self.kinds[id] = kind
         if isinstance(text := part.get("text"), str):
-            self._say(id, text[self.texts.get(id, 0) :])
+            self._add_text(id, text[self.lengths.get(id, 0) :])
         elif kind == "tool" and isinstance(state := part.get("state"), dict):
-            status = {"error": "failed"}.get(str(state.get("status")), state.get("status"))
-            self.turn.call(id, part.get("tool"), state.get("input"), status)
+            status = state.get("status")
+            if status == "error":
+                status = "failed"
+            self.turn.update_call(id, part.get("tool"), state.get("input"), status)
 
-    def _say(self, id: str, text: str) -> None:
+    def _add_text(self, id: str, text: str) -> None:
         if text and self.kinds.get(id) in ("text", "reasoning"):
-            self.texts[id] = self.texts.get(id, 0) + len(text)
-            self.turn.say(text, thinking=self.kinds[id] == "reasoning")
+            self.lengths[id] = self.lengths.get(id, 0) + len(text)
+            self.turn.add_text(text, thinking=self.kinds[id] == "reasoning")
 
-    def event(self, kind: str, about: Mapping[str, Any]) -> None:
-        """An event, of which what is not known is left out."""
-        match kind, about.get("info"), about.get("part"):
+    def read_event(self, kind: str, properties: Mapping[str, Any]) -> None:
+        """Process an event. Unknown kinds are ignored."""
+        match kind, properties.get("info"), properties.get("part"):
             case "message.updated", dict(info), _ if info.get("sessionID") == self.session:
-                self.message(info)
+                self.read_message(info)
             case "message.part.updated", _, dict(part):
-                self.part(part)
+                self.read_part(part)
             case "message.part.delta", _, _ if (
-                about.get("field") == "text" and about.get("messageID") in self.replies
+                properties.get("field") == "text" and properties.get("messageID") in self.replies
             ):
-                if (id := str(about.get("partID"))) not in self.read:
-                    self._say(id, str(about.get("delta", "")))
+                if (id := str(properties.get("partID"))) not in self.listed:
+                    self._add_text(id, str(properties.get("delta", "")))
 
     def usage(self) -> Usage | None:
-        return Usage(*map(sum, zip(*self.tokens.values(), strict=True))) if self.tokens else None
+        """Return the tokens of all answers of this turn, or None if unknown."""
+        if not self.tokens:
+            return None
+        return Usage(*map(sum, zip(*self.tokens.values(), strict=True)))
 
 
 @dataclass(slots=True)
 class OpenCodeServer(OtherAgent):
-    """An OpenCode that is spoken to by HTTP."""
+    """An OpenCode server, which is started here or attached to."""
 
     _process: AgentProcess | None = None
     _client: httpx.AsyncClient | None = None
-    _said: int = 0
-    """Bytes of this turn."""
+    _received: int = 0
+    """Bytes received in this turn."""
     _flooded: bool = False
 
     @property
     def address(self) -> str:
-        return self.command[0] if self._attached else f"http:{os.path.basename(self.command[0])}"
+        """The address of the server, or the program that is started."""
+        if self._is_attached:
+            return self.command[0]
+        return f"http:{os.path.basename(self.command[0])}"
 
     @property
-    def _attached(self) -> bool:
+    def _is_attached(self) -> bool:
         return self.command[0].startswith("http:")
 
     @property
     def alive(self) -> bool:
+        """True while the server is connected and its process, if started here, runs."""
         return self._client is not None and (self._process is None or self._process.alive)
 
-    # --- the program ---------------------------------------------------------------------------------------------------------------
-
     async def _start(self) -> None:
-        if self._attached:
+        if self._is_attached:
             await asyncio.to_thread(make_private, self.folder / "work")
             self._open_client(_loopback(self.command[0]), os.environ.get(PASSWORD, ""))
         else:
             await self._serve()
         health = await self._call("GET", "/global/health")
         if not isinstance(health, dict) or not str(health.get("version", "")).startswith("1."):
-            message = f"{self._who} is no OpenCode 1: of another version this program does not know how to ask it."
+            message = f"{self._label} is not OpenCode 1. Other versions are not supported."
             raise ProviderError(
                 message, code="AGENT_ERROR", hint="Install opencode-ai 1.18, or use `opencode acp`."
             )
-        if self._attached:
-            await self._call("POST", "/mcp", {"name": SERVER, "config": self._our_server()}, START)
+        if self._is_attached:
+            await self._call(
+                "POST", "/mcp", {"name": SERVER, "config": self._our_server()}, START_TIMEOUT
+            )
 
-    def _count_anew(self) -> None:
-        self._said, self._flooded = 0, False
+    def _reset_count(self) -> None:
+        self._received, self._flooded = 0, False
 
     async def _serve(self) -> None:
         password = secrets.token_urlsafe(24)
-        told = environment(mcp={SERVER: self._our_server()}) | {PASSWORD: password}
+        variables = environment(mcp={SERVER: self._our_server()}) | {PASSWORD: password}
         command = (*self.command, "--hostname", "127.0.0.1", "--port", "0")
         process = self._process = await AgentProcess.start(
-            command, self.folder / "work", told, self.log
+            command, self.folder / "work", variables, self.log
         )
         assert (output := process.protocol.stdout) is not None
-        while not (
-            ready := _READY.search(line := await output.readline())
-        ):  # before that it accepts connections and never answers
+        # Before this line the server accepts connections but never answers.
+        while not (ready := _READY.search(line := await output.readline())):
             if not line:
                 raise ProviderError(
-                    f"{self._who} did not start ({process.last_words()}).",
+                    f"{self._label} did not start ({process.last_words()}).",
                     code="AGENT_GONE",
                     hint=self._log_hint,
                 )
         self._open_client(_loopback(ready[1].decode("ascii", "replace")), password)
 
     def _our_server(self) -> dict[str, Any]:
-        given = {each["name"]: each["value"] for each in self.server["env"]}
+        variables = {item["name"]: item["value"] for item in self.server["env"]}
         return {
             "type": "local",
             "command": [self.server["command"], *self.server["args"]],
-            "environment": given,
+            "environment": variables,
             "enabled": True,
             "timeout": 60_000,
         }
@@ -204,12 +220,13 @@ class OpenCodeServer(OtherAgent):
             base_url=address,
             params={"directory": str(self.folder / "work")},
             auth=auth,
-            timeout=QUICK,
+            timeout=REQUEST_TIMEOUT,
             trust_env=False,
         )
 
     async def _end(self) -> None:
-        client, self._client, process, self._process = self._client, None, self._process, None
+        client, self._client = self._client, None
+        process, self._process = self._process, None
         self._open.clear()
         if client is not None:
             await client.aclose()
@@ -217,26 +234,26 @@ class OpenCodeServer(OtherAgent):
             await process.end()
 
     async def _call(
-        self, method: str, path: str, body: Any = None, seconds: float | None = QUICK
+        self, method: str, path: str, body: Any = None, seconds: float | None = REQUEST_TIMEOUT
     ) -> Any:
-        """What a request answers as JSON, None where it is none. Raises `ProviderError`."""
+        """Return the answer to a request as JSON, None if it is not JSON. Raise `ProviderError`."""
         import httpx
 
-        said = bytearray()
+        answer = bytearray()
         try:
             async with self._request(method, path, seconds, body) as response:
                 async for piece in response.aiter_bytes():
-                    await self._limit(piece)
-                    said += piece
+                    await self._count(piece)
+                    answer += piece
         except httpx.HTTPError as error:
-            raise await self._gone(error) from error
+            raise await self._end_with(error) from error
         document: Any = None
         with contextlib.suppress(ValueError, RecursionError):
-            document = json.loads(said)
+            document = json.loads(answer)
         if response.status_code >= 400:
-            hint = f"Put its password into {PASSWORD}." if response.status_code == 401 else None
+            hint = f"Set {PASSWORD} to its password." if response.status_code == 401 else None
             raise ProviderError(
-                f"{self._who} refused: {shown(document)} ({response.status_code}).",
+                f"{self._label} refused: {excerpt(document)} ({response.status_code}).",
                 code="AGENT_ERROR",
                 hint=hint,
             )
@@ -245,188 +262,195 @@ class OpenCodeServer(OtherAgent):
     def _request(
         self, method: str, path: str, seconds: float | None, body: Any = None
     ) -> AbstractAsyncContextManager[httpx.Response]:
-        """A request; `seconds` may pass between two pieces of its answer."""
+        """Open a request with a timeout of `seconds` between two pieces of its answer."""
         import httpx
 
         if self._client is None:
-            raise self._over("it was ended")
+            raise self._exit_error("it was stopped")
         return self._client.stream(
-            method, path, json=body, timeout=httpx.Timeout(QUICK, read=seconds)
+            method, path, json=body, timeout=httpx.Timeout(REQUEST_TIMEOUT, read=seconds)
         )
 
-    async def _limit(self, piece: bytes) -> None:
-        self._said += len(piece)
-        if self._said > MOST_BYTES:
+    async def _count(self, piece: bytes) -> None:
+        """Count received bytes. End the server and raise `ProviderError` above the limit."""
+        self._received += len(piece)
+        if self._received > MOST_BYTES:
             self._flooded = True
-            raise await self._gone(None)
+            raise await self._end_with(None)
 
-    async def _gone(self, error: Exception | None) -> ProviderError:
-        """End what does not answer any more, and say why."""
+    async def _end_with(self, error: Exception | None) -> ProviderError:
+        """End a server that failed, and return the error with its reason."""
         process = self._process
         if process is not None and not self._flooded:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.protocol.exited.wait(), 1.0)
-        why = (
-            process.last_words()
-            if process is not None and not process.alive
-            else str(error) or type(error).__name__
-        )
+        if process is not None and not process.alive:
+            reason = process.last_words()
+        else:
+            reason = str(error) or type(error).__name__
         await self._end()
         if self._flooded:
-            return self._flood()
-        return self._over(why, "Start it again.") if self._attached else self._over(why)
-
-    # --- sessions and turns ----------------------------------------------------------------------------------------------------------
+            return self._flood_error()
+        if self._is_attached:
+            return self._exit_error(reason, "Start it again.")
+        return self._exit_error(reason)
 
     async def _begin(self) -> str:
+        # The last matching rule applies.
         rules = [
             {"permission": name, "pattern": "*", "action": action}
             for name, action in (("*", "deny"), (f"{SERVER}_*", "allow"))
         ]
-        made = await self._call(
-            "POST", "/session", {"title": SERVER, "permission": rules}
-        )  # the last one that fits counts
-        return _id(str(made.get("id") if isinstance(made, dict) else ""))
+        session = await self._call("POST", "/session", {"title": SERVER, "permission": rules})
+        return _id(str(session.get("id") if isinstance(session, dict) else ""))
 
     async def _resume(self, session: str) -> bool:
         await self._call("GET", f"/session/{_id(session)}")
         return True
 
     async def _prompt(self, session: str, pieces: Sequence[str], turn: Turn) -> Finished:
-        heard = _Heard(
-            turn, session, frozenset(each["info"]["id"] for each in await self._messages(session))
-        )
+        earlier = frozenset(message["info"]["id"] for message in await self._messages(session))
+        reader = _SessionReader(turn, session, earlier)
         opened = asyncio.get_running_loop().create_future()
-        tasks = [listening := asyncio.create_task(self._follow(heard, opened))]
+        following = asyncio.create_task(self._follow(reader, opened))
+        tasks = [following]
         try:
             await asyncio.wait(
-                (listening, opened), timeout=QUICK, return_when=asyncio.FIRST_COMPLETED
+                (following, opened),
+                timeout=REQUEST_TIMEOUT,
+                return_when=asyncio.FIRST_COMPLETED,
             )
             body = {"parts": [{"type": "text", "text": piece} for piece in pieces]}
-            tasks.append(
-                asked := asyncio.create_task(
-                    self._call("POST", f"/session/{session}/message", body, None)
-                )
-            )
+            request = self._call("POST", f"/session/{session}/message", body, None)
+            prompting = asyncio.create_task(request)
+            tasks.append(prompting)
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            answered = asked.result() if asked.done() else listening.result()
-            await self._catch_up(heard)
+            answer = prompting.result() if prompting.done() else following.result()
+            await self._catch_up(reader)
         finally:
-            for each in tasks:
-                each.cancel()
+            for task in tasks:
+                task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        info = answered.get("info") if isinstance(answered, dict) else None
-        info = info if isinstance(info, dict) else {}
-        if (
-            isinstance(error := info.get("error"), dict)
-            and error.get("name") != "MessageOutputLengthError"
-        ):
-            said = error.get("data")
-            raise ProviderError(
-                f"{self._who} failed: {shown(said.get('message') if isinstance(said, dict) else error)}.",
-                code="AGENT_ERROR",
-            )
-        return Finished(
-            "length" if info.get("finish") == "length" or info.get("error") else "stop",
-            heard.usage(),
-        )
+        return self._finished(answer, reader)
+
+    def _finished(self, answer: Any, reader: _SessionReader) -> Finished:
+        """Interpret the answer to a prompt. Raise `ProviderError` if the turn failed."""
+        info = answer.get("info") if isinstance(answer, dict) else None
+        if not isinstance(info, dict):
+            info = {}
+        error = info.get("error")
+        if isinstance(error, dict) and error.get("name") != "MessageOutputLengthError":
+            data = error.get("data")
+            reason = data.get("message") if isinstance(data, dict) else error
+            raise ProviderError(f"{self._label} failed: {excerpt(reason)}.", code="AGENT_ERROR")
+        is_truncated = info.get("finish") == "length" or bool(error)
+        return Finished("length" if is_truncated else "stop", reader.usage())
 
     async def _cancel(self, session: str) -> None:
         await self._call("POST", f"/session/{session}/abort")
 
     async def _messages(self, session: str) -> list[dict[str, Any]]:
-        found = await self._call("GET", f"/session/{session}/message")
-        listed = found if isinstance(found, list) else []
+        answer = await self._call("GET", f"/session/{session}/message")
         return [
-            each
-            for each in listed
-            if isinstance(each, dict)
-            and isinstance(each.get("info"), dict)
-            and "id" in each["info"]
+            message
+            for message in (answer if isinstance(answer, list) else [])
+            if isinstance(message, dict)
+            and isinstance(message.get("info"), dict)
+            and "id" in message["info"]
         ]
 
-    async def _catch_up(self, heard: _Heard) -> None:
-        """Read what the session holds, and hand on what no event has told; refuse what it waits for."""
-        for each in await self._messages(heard.session):
-            heard.message(each["info"])
-            for part in each.get("parts", ()):
-                heard.part(part)
-                heard.read.add(str(part.get("id")))
-        waiting = await self._call("GET", "/permission")
-        for asked in waiting if isinstance(waiting, list) else ():
-            await self._permission(heard, asked)
+    async def _catch_up(self, reader: _SessionReader) -> None:
+        """Read the messages of the session, and answer the permissions that it waits for."""
+        for message in await self._messages(reader.session):
+            reader.read_message(message["info"])
+            for part in message.get("parts", ()):
+                reader.read_part(part)
+                reader.listed.add(str(part.get("id")))
+        requests = await self._call("GET", "/permission")
+        for request in requests if isinstance(requests, list) else ():
+            await self._answer_permission(reader, request)
 
-    async def _follow(self, heard: _Heard, opened: asyncio.Future[None]) -> None:
-        """Hand on events for as long as the turn goes on, over as many streams as it takes. Raises `ProviderError`."""
+    async def _follow(self, reader: _SessionReader, opened: asyncio.Future[None]) -> None:
+        """Forward events until cancelled, and open the stream again when it breaks.
+
+        `opened` is completed at the first event. Raise `ProviderError`.
+        """
         while True:
             with contextlib.suppress(ConnectionError):
                 async with contextlib.aclosing(self._events()) as events:
-                    async for kind, about in events:
+                    async for kind, properties in events:
                         if kind == "server.connected" and opened.done():
-                            await self._catch_up(heard)
+                            await self._catch_up(reader)
                         elif kind == "permission.asked":
-                            await self._permission(heard, about)
+                            await self._answer_permission(reader, properties)
                         else:
-                            heard.event(kind, about)
+                            reader.read_event(kind, properties)
                         if not opened.done():
                             opened.set_result(None)
             await asyncio.sleep(PAUSE)
 
     async def _events(self) -> AsyncGenerator[tuple[str, Mapping[str, Any]], None]:
-        """One stream of events. Raises ConnectionError when it is cut, `ProviderError` when there is too much of it."""
+        """Yield type and properties of the events of one stream.
+
+        Raise `ConnectionError` if it breaks, `ProviderError` if it exceeds the limit.
+        """
         import httpx
 
-        kept = b""
+        rest = b""
         try:
-            async with self._request("GET", "/event", EVENTS_SILENT) as response:
+            async with self._request("GET", "/event", EVENTS_TIMEOUT) as response:
                 async for piece in response.aiter_bytes():
-                    await self._limit(piece)
-                    *lines, kept = (kept + piece).split(b"\n")
+                    await self._count(piece)
+                    *lines, rest = (rest + piece).split(b"\n")
                     for line in lines:
-                        event: Any = None
-                        with contextlib.suppress(ValueError, RecursionError):
-                            event = (
-                                json.loads(line.removeprefix(b"data:"))
-                                if line.startswith(b"data:")
-                                else None
-                            )
-                        if isinstance(event, dict) and isinstance(event.get("properties"), dict):
-                            yield str(event.get("type")), event["properties"]
+                        if (event := _event(line)) is not None:
+                            yield event
         except httpx.HTTPError as error:
             raise ConnectionError from error
 
-    async def _permission(self, heard: _Heard, asked: Any) -> None:
-        """Yes to our own tools, no to everything else; of a server that is the person's, only in our session."""
-        if (
-            not isinstance(asked, dict)
-            or asked.get("sessionID") != heard.session
-            and self._attached
-        ):
+    async def _answer_permission(self, reader: _SessionReader, request: Any) -> None:
+        """Allow our own tools and refuse everything else.
+
+        On a server that the user started, only requests of our session are answered.
+        """
+        if not isinstance(request, dict):
             return
-        name = str(asked.get("permission") or "a tool")[:200]
-        ours = name.startswith(f"{SERVER}_") and OURS.fullmatch(name) is not None
-        if not ours:
-            heard.turn.refuse(name, asked.get("metadata") or asked.get("patterns"))
+        if self._is_attached and request.get("sessionID") != reader.session:
+            return
+        name = str(request.get("permission") or "a tool")[:200]
+        reply = {"reply": "once"}
+        if not name.startswith(f"{SERVER}_") or OUR_TOOL.fullmatch(name) is None:
+            reader.turn.refuse(name, request.get("metadata") or request.get("patterns"))
+            message = "Only the tools of obsidian-agent may be used."
+            reply = {"reply": "reject", "message": message}
         with contextlib.suppress(ProviderError):
-            reply = (
-                {"reply": "once"}
-                if ours
-                else {"reply": "reject", "message": "Only the tools of obsidian-agent may be used."}
-            )
-            await self._call("POST", f"/permission/{_id(str(asked.get('id')))}/reply", reply)
+            await self._call("POST", f"/permission/{_id(str(request.get('id')))}/reply", reply)
+
+
+def _event(line: bytes) -> tuple[str, Mapping[str, Any]] | None:
+    """Return type and properties of an event from a line of the stream, or None."""
+    if not line.startswith(b"data:"):
+        return None
+    try:
+        event = json.loads(line.removeprefix(b"data:"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or not isinstance(event.get("properties"), dict):
+        return None
+    return str(event.get("type")), event["properties"]
 
 
 def _id(text: str) -> str:
-    """An id of the server's, as part of a path. Raises `ProviderError` for what is none."""
+    """Return an id of the server for use in a path. Raise `ProviderError` if it is not valid."""
     if re.fullmatch(r"\w{1,100}", text, re.ASCII) is None:
         raise ProviderError(
-            f"OpenCode named something {shown(text)!r}, which is no id.", code="AGENT_ERROR"
+            f"OpenCode sent {excerpt(text)!r}, which is not a valid id.", code="AGENT_ERROR"
         )
     return text
 
 
 def _loopback(address: str) -> str:
-    """An address of this machine. Raises `ConfigError` for any other."""
+    """Return an address of this machine, normalized. Raise `ConfigError` for any other."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
@@ -436,8 +460,15 @@ def _loopback(address: str) -> str:
             and "@" not in address
             and (host == "localhost" or ip_address(host).is_loopback)
         ):
-            return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            if ":" in host:
+                host = f"[{host}]"
+            return f"http://{host}:{port}"
     except ValueError:
         pass
-    hint = f"Name one like http://127.0.0.1:4096 under agents; its password goes into {PASSWORD}."
-    raise ConfigError(f"{address!r} is no address of an OpenCode on this machine.", hint=hint)
+    raise ConfigError(
+        f"{address!r} is not the address of an OpenCode server on this machine.",
+        hint=(
+            "Enter an address like http://127.0.0.1:4096 under agents in the settings, and set "
+            f"{PASSWORD} to its password."
+        ),
+    )

@@ -114,7 +114,7 @@ def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "config.toml").write_text(
         f'share_allow = ["Shared/**"]\n[agents]\nscript = "{command}"\n'
     )
-    monkeypatch.setattr(other_agent, "GOODBYE", 1.0)
+    monkeypatch.setattr(other_agent, "CANCEL_TIMEOUT", 1.0)
     return Asked(tmp_path / "vault", tmp_path)
 
 
@@ -147,13 +147,13 @@ MISDEEDS = [
     ),
     ("etc", "script asked for fs/read_text_file /etc/passwd; that was refused."),
     ("leave", 'script asked for “external_directory” {"path": "/"}; that was refused.'),
-    ("hang", "script gave no sign for 6 seconds and was stopped."),
-    ("stubborn", "script gave no sign for 6 seconds and was stopped."),
+    ("hang", "script sent nothing for 6 seconds and was stopped."),
+    ("stubborn", "script sent nothing for 6 seconds and was stopped."),
     ("flood", "script wrote more than 8 MB in one turn and was ended."),
     ("line", "script wrote more than 8 MB in one turn and was ended."),
     (
         "die",
-        "script ended in the middle (exit code 3: out of memory). The next message starts it again. "
+        "script ended unexpectedly (exit code 3: out of memory). The next message starts it again. "
         "Its log is /state/log/agent-script.log.",
     ),
     ("noise", ""),
@@ -307,7 +307,7 @@ async def test_it_is_not_asked_before_it_has_the_tools_of_the_vault(asked: Asked
 async def test_an_agent_that_does_not_ask_for_the_tools_is_named(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(other_agent, "TOOLS", 1.0)
+    monkeypatch.setattr(other_agent, "TOOLS_TIMEOUT", 1.0)
     asked.start_as("never")
     events = await events_of(asked.session().answer("hello", nobody))
     assert [event.problem.code for event in events if isinstance(event, Notice)] == [
@@ -431,7 +431,7 @@ async def test_a_conversation_goes_on_in_its_session_also_after_a_restart(asked:
     assert asked.prompts[-1]["sessionId"] != one["sessionId"], (
         "a conversation that was shortened begins anew"
     )
-    assert "# Said before" in asked.prompts[-1]["prompt"][1]["text"]
+    assert "# Earlier conversation" in asked.prompts[-1]["prompt"][1]["text"]
 
 
 async def test_two_conversations_do_not_ask_it_at_once(asked: Asked) -> None:

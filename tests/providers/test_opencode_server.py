@@ -31,7 +31,7 @@ def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     make_vault(NOTES)
     settings(tmp_path, f"{sys.executable} {STAND_IN} {tmp_path / 'prompts'} serve")
     monkeypatch.setattr(other_agent, "SILENCE", 6.0)
-    monkeypatch.setattr(other_agent, "GOODBYE", 1.0)
+    monkeypatch.setattr(other_agent, "CANCEL_TIMEOUT", 1.0)
     monkeypatch.setattr(opencode_server, "PAUSE", 0.1)
     return Asked(tmp_path / "vault", tmp_path)
 
@@ -56,11 +56,11 @@ TURNS = [
     (
         "die",
         "",
-        "script ended in the middle (exit code 3: out of memory). The next message starts it again. "
+        "script ended unexpectedly (exit code 3: out of memory). The next message starts it again. "
         "Its log is /state/log/agent-script.log.",
     ),
-    ("hang", "", "script gave no sign for 6 seconds and was stopped."),
-    ("stubborn", "", "script gave no sign for 6 seconds and was stopped."),
+    ("hang", "", "script sent nothing for 6 seconds and was stopped."),
+    ("stubborn", "", "script sent nothing for 6 seconds and was stopped."),
     ("flood", None, "script wrote more than 8 MB in one turn and was ended."),
     ("fail", "", "script failed: no key."),
 ]
@@ -169,12 +169,12 @@ async def test_an_address_elsewhere_is_refused(asked: Asked, address: str) -> No
     settings(asked.folder, address)
     events = await events_of(asked.session().answer("hello", nobody))
     assert isinstance(events[-1], TurnFailed)
-    assert "no address of an OpenCode on this machine" in events[-1].problem.message
+    assert "not the address of an OpenCode server on this machine" in events[-1].problem.message
 
 
 async def test_another_version_is_not_asked(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAND_IN_VERSION", "2.1.3")
     events = await events_of(asked.session().answer("hello", nobody))
     assert isinstance(events[-1], TurnFailed)
-    assert "no OpenCode 1" in events[-1].problem.message
+    assert "not OpenCode 1" in events[-1].problem.message
     assert asked.processes() == []
