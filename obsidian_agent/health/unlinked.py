@@ -27,11 +27,11 @@ _TOO_COMMON: Final = 20
 
 
 class _Name(NamedTuple):
-    """A specific name of a note, as it is written and in lower case."""
+    """A specific name of a note, as it is written, and the bytes of its lower case."""
 
     note: VaultPath
     text: str
-    lowered: str
+    lowered: bytes
 
 
 def unlinked_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
@@ -77,33 +77,35 @@ def _mentions(survey: VaultSurvey, notes: list[VaultPath]) -> dict[VaultPath, li
             if _is_specific(text, words):
                 # The longest word of a name is the rarest.
                 rarest = max(words, key=len).encode()
-                names[rarest].append(_Name(note, text, text.lower()))
+                names[rarest].append(_Name(note, text, text.lower().encode()))
     if not names:
         return {}
     mentions: dict[VaultPath, list[VaultPath]] = defaultdict(list)
     for source, data in survey.index.texts(ROOT):
         if isinstance(data, Problem) or survey.is_template(source):
             continue
-        if data.isascii():
-            words = data.lower().translate(_BLANKS).split()
-        else:
-            words = data.decode("utf-8", "replace").lower().encode().translate(_BLANKS).split()
-        mentioned = names.keys() & words
-        if not mentioned:
-            continue
-        text = data.decode("utf-8", "replace")
-        lower = text.lower()
-        for word in mentioned:
-            for name in names[word]:
-                if name.lowered in lower and _mentions_name(
-                    source, name, text, mentions[name.note]
-                ):
-                    mentions[name.note].append(source)
+        lower = _in_lower_case(data)
+        named = [
+            name
+            for word in names.keys() & lower.translate(_BLANKS).split()
+            for name in names[word]
+            if name.lowered in lower
+        ]
+        text = data.decode("utf-8", "replace") if named else ""
+        for name in named:
+            if _mentions_name(source, name, text, mentions[name.note]):
+                mentions[name.note].append(source)
     return {
         note: sources[:_MAX_SOURCES]
         for note, sources in mentions.items()
         if 0 < len(sources) <= _TOO_COMMON
     }
+
+
+def _in_lower_case(data: bytes) -> bytes:
+    if data.isascii():
+        return data.lower()
+    return data.decode("utf-8", "replace").lower().encode()
 
 
 def _mentions_name(source: VaultPath, name: _Name, text: str, sources: Sequence[VaultPath]) -> bool:
