@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.journal.records import StepOutcome, UndoPoint
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.services.runs import Runs
 from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.history import History, HistoryList, RunFiles, name_day
-from obsidian_agent.tui.screens.undo import UndoPreview
+from obsidian_agent.tui.screens.undo import UndoPreview, possible_points
 from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, make, modify, move, previewed, run
@@ -174,3 +175,16 @@ def test_days_have_names() -> None:
     assert name_day(date(2026, 2, 28), today) == "Yesterday"
     assert name_day(date(2026, 2, 27), today) == "Friday 27 February"
     assert name_day(date(2025, 12, 16), today) == "Tuesday 16 December 2025"
+
+
+def test_undo_goes_back_only_to_points_between_changes() -> None:
+    points = [
+        UndoPoint(step=step, actions=0, clean=step != "later")
+        for step in ("find", "move", "later", "tag", "end")
+    ]
+    outcomes = [
+        StepOutcome(step=step, state="applied", in_effect=int(step not in ("find", "end")))
+        for step in ("find", "move", "later", "tag", "end")
+    ]
+    assert [point.step for point in possible_points(points, outcomes)] == ["move"]
+    assert possible_points(points[:2], outcomes[:2]) == []

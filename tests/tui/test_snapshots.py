@@ -153,6 +153,12 @@ def keys(*names: str) -> Show:
     return show
 
 
+async def history_files(app: Driver) -> None:
+    await app.press("f3")
+    await app.settle()
+    await app.press("enter", "space")
+
+
 async def conversations(app: Driver) -> None:
     app.session.script = [sample_answer()]
     await app.send("Which projects are open?")
@@ -193,7 +199,7 @@ async def help(app: Driver) -> None:
 SCREENS |= {
     "actions": keys("f2"),
     "history": keys("f3"),
-    "history-files": keys("f3", "enter", "space"),
+    "history-files": history_files,
     "conversations": conversations,
     "settings": keys("f5"),
     "open": keys("ctrl+o", *"idea"),

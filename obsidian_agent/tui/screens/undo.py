@@ -513,12 +513,16 @@ class RecoveryDialog(Modal[RecoveryChoice]):
 def possible_points(
     undo_points: Sequence[UndoPoint], outcomes: Sequence[StepOutcome]
 ) -> list[UndoPoint]:
-    """Return the points that undo can go back to: clean ones with later changes in effect."""
+    """Return the points that undo can go back to.
+
+    They are clean, and have changes in effect before and after them.
+    """
     in_effect = {outcome.step for outcome in outcomes if outcome.in_effect}
+    is_changed = [point.step in in_effect for point in undo_points]
     return [
         point
-        for index, point in enumerate(undo_points)
-        if point.clean and any(later.step in in_effect for later in undo_points[index + 1 :])
+        for end, point in enumerate(undo_points, 1)
+        if point.clean and any(is_changed[:end]) and any(is_changed[end:])
     ]
 
 

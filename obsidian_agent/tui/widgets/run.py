@@ -397,7 +397,7 @@ class ResultPane(Vertical):
 
     def action_open_note(self) -> None:
         row = self.query_one(ResultList).current
-        if row is not None and row.path is not None:
+        if row is not None and row.path is not None and row.word != "delete":
             self.post_message(NoteRequested(row.path))
 
     def action_outside(self) -> None:
