@@ -76,7 +76,7 @@ def _object(arguments: str) -> str:
 
 @dataclass(slots=True)
 class _Begun:
-    """What has come of one call."""
+    """The received pieces of one call."""
 
     number: int
     id: str = ""
@@ -85,7 +85,7 @@ class _Begun:
 
     @property
     def complete(self) -> bool:
-        """Whether its arguments are a whole document, so that nothing more can belong to it."""
+        """True if the arguments are a complete document, so that no further piece belongs to it."""
         try:
             json.loads("".join(self.arguments))
         except (ValueError, RecursionError):
@@ -95,14 +95,17 @@ class _Begun:
 
 @dataclass(slots=True)
 class CallReading:
-    """Tells apart the calls of one answer. Services number them properly, or all as 0, or not at all, and some give no ids."""
+    """Separates the calls of one answer.
+
+    Services number calls properly, number all of them 0, or omit the number; some send no ids.
+    """
 
     _by_index: dict[int, _Begun] = field(default_factory=dict)
     _last: _Begun | None = None
     _count: int = 0
 
     def take(self, pieces: Iterable[Any]) -> list[ToolCallChunk]:
-        """The pieces in one chunk of a stream."""
+        """Return the pieces of calls in one chunk of a stream."""
         return [found for piece in pieces if (found := self._read(piece)) is not None]
 
     def _read(self, piece: Any) -> ToolCallChunk | None:
@@ -127,7 +130,7 @@ class CallReading:
 
 
 def _another(known: _Begun, identity: str, name: str, arguments: str) -> bool:
-    """Whether a piece begins another call than the one that was last known under its index."""
+    """Return True if a piece starts a new call instead of continuing `known`."""
     if not name or not known.name:
         return False
     return identity != known.id if identity and known.id else bool(arguments) and known.complete
@@ -169,7 +172,7 @@ class LiteLLMProvider:
     api_key: SecretStr | None = field(default=None, repr=False)
     streaming: bool = True
     _refused: frozenset[str] = frozenset()
-    """Optional parameters that this service was found not to take."""
+    """Optional parameters that this service has refused."""
 
     @property
     def address(self) -> str:
@@ -177,7 +180,7 @@ class LiteLLMProvider:
 
     @property
     def local(self) -> bool:
-        """Whether the service is on this machine."""
+        """True if the service is on this machine."""
         return self.endpoint.service.local
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
@@ -306,7 +309,7 @@ def _wire_message(message: ChatMessage, dialect: Dialect) -> dict[str, Any]:
 
 
 def _named_parameters(failure: ProviderError) -> frozenset[str]:
-    """The optional parameters that a refusal names."""
+    """Return the optional parameters that a refusal names."""
     if failure.code != "API_BAD_REQUEST":
         return frozenset()
     return frozenset(
@@ -318,14 +321,14 @@ def _named_parameters(failure: ProviderError) -> frozenset[str]:
 
 @dataclass(slots=True)
 class _Reading:
-    """What has come of one answer."""
+    """The received part of one answer."""
 
     service: errors.Service
     length: int = 0
     calls: CallReading = field(default_factory=CallReading)
 
     def take(self, chunk: Any) -> list[TextChunk | ToolCallChunk]:
-        """The text and the pieces of calls in a chunk, or in a whole answer."""
+        """Return the text and the pieces of calls in a chunk or a complete answer."""
         found: list[TextChunk | ToolCallChunk] = []
         for choice in chunk.choices[:1]:
             delta = choice.delta if hasattr(choice, "delta") else choice.message
@@ -344,13 +347,13 @@ class _Reading:
         return found
 
     def finish(self, response: Any) -> Finished:
-        """The end as the service told it. litellm's own guesses at reason and usage don't count."""
+        """Return the end that the service reported, without litellm's guesses at reason and usage."""
         return self.ended(
             response.received_finish_reason or response.intermittent_finish_reason, response.chunks
         )
 
     def ended(self, told: str | None, chunks: list[Any]) -> Finished:
-        """The end of an answer whose reason is this."""
+        """Return the end of an answer with this reason. Raise `ProviderError` if it is not complete."""
         if told is None:
             raise (
                 errors.stream_cut(self.service)
@@ -376,7 +379,7 @@ def _usage(chunks: list[Any]) -> Usage | None:
 
 
 def _cached(usage: Any) -> int:
-    """Prompt tokens that the service remembered, wherever it says so."""
+    """Return the number of cached prompt tokens, which services report in different fields."""
     details = getattr(usage, "prompt_tokens_details", None)
     said = (
         getattr(details, "cached_tokens", None),
@@ -386,7 +389,7 @@ def _cached(usage: Any) -> int:
 
 
 def _explain(service: errors.Service, client: GuardedClient, error: Exception) -> ProviderError:
-    """Name a failure by the best evidence there is."""
+    """Return the error for a failure, based on the most reliable evidence available."""
     exchange = client.exchange
     if exchange.status is not None and exchange.status >= 300:
         return errors.from_status(service, exchange.status, exchange.headers, exchange.error_body)
@@ -409,7 +412,7 @@ def _open_client(endpoint: Endpoint, timeout: float) -> GuardedClient:
 
 
 def _load() -> Any:
-    """litellm, quiet and offline. Seconds the first time; safe to call again."""
+    """Return litellm, silent and offline. The first call takes seconds."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
     import litellm as module
@@ -428,7 +431,7 @@ def _load() -> Any:
 
 
 def warm_up() -> None:
-    """Import what the first request needs: seconds that nobody then waits for. Blocks; harmless to call again."""
+    """Import what the first request needs, which takes seconds. Blocks; later calls do nothing."""
     _load()
     from obsidian_agent.providers import http_guard
 
@@ -498,7 +501,7 @@ def _know_model(litellm: Any, endpoint: Endpoint) -> None:
 
 
 def _library_client(endpoint: Endpoint, client: GuardedClient, api_key: str) -> Any:
-    """The client object that litellm wants for a dialect, over ours."""
+    """Return the client object that litellm expects for a dialect, based on ours."""
     if endpoint.dialect == "openai":
         from openai import AsyncOpenAI
 
