@@ -22,11 +22,8 @@ from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.views.view import VaultView
 
 MAX_PASSAGES: Final = 5
-COVERED: Final = 0.5
+COVERED: Final = 0.2
 """Share of a question's words, by weight, that a note must hold to answer it."""
-
-TOUCHED: Final = 0.2
-"""Such a share for a question that nothing else answers."""
 
 LIKELY: Final = 2.0
 """Score from which a recipe is meant, and not only named by a common word."""
@@ -84,13 +81,11 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> Verdict:
         return verdict
     view = planner.view()
     ranking = rank_notes(view.index, ROOT, request.message)
-    return (
-        _from_readings(turn, doubted=False)
-        or _from_passages(view, ranking, COVERED)
-        or _from_readings(turn, doubted=True)
-        or _from_passages(view, ranking, TOUCHED)
-        or verdict
-    )
+    if answered := _from_readings(turn):
+        return answered
+    if _has_likely_reading(turn):
+        return verdict  # a query is meant, but some word of the question has no part in it
+    return _from_passages(view, ranking, COVERED) or verdict
 
 
 def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:
@@ -109,19 +104,27 @@ def _is_likely(suggestion: RecipeSuggestion | None) -> bool:
     return suggestion is None or (suggestion.worded and suggestion.score >= LIKELY)
 
 
-def _from_readings(turn: OfflineTurn, *, doubted: bool) -> Answer | None:
-    """Return the answer of the best reading with all values, and the titles of the others."""
+def _has_likely_reading(turn: OfflineTurn) -> bool:
+    """Return whether some reading has all its values, and its words name its action."""
+    return any(
+        not candidate.missing and _is_likely(suggestion)
+        for candidate, suggestion in zip(turn.candidates, turn.suggestions, strict=True)
+    )
+
+
+def _from_readings(turn: OfflineTurn) -> Answer | None:
+    """Return the answer of the best complete reading, and the titles of the others."""
     readings = zip(turn.candidates, turn.suggestions, strict=True)
     for number, (candidate, suggestion) in enumerate(readings, 1):
-        if candidate.missing or bool(candidate.doubt) != doubted or not _is_likely(suggestion):
+        if candidate.missing or candidate.doubt or not _is_likely(suggestion):
+            continue
+        if suggestion is not None and not suggestion.complete:
             continue
         recipe = next(recipe for recipe in turn.recipes if recipe.name == candidate.recipe)
         verdict = turn.propose(recipe, candidate.values)
         if not isinstance(verdict, Answer):
             continue
         lines = [verdict.text]
-        if candidate.doubt:
-            lines.append(candidate.doubt)
         others = [
             f"{position}. {_described(other)}"
             for position, other in enumerate(turn.candidates, 1)
