@@ -36,6 +36,8 @@ from obsidian_agent.offline.values import headings, read
 MAX_FOLDERS: Final = 12
 """Combinations of folders with the same name that are tried; a question offers a few."""
 
+_MIN_NAME: Final = 4
+"""Letters of a filler that may also be a name."""
 _FILLERS: Final = """
     find list show check look me us all every any my our the a an are is there do does i have has
     which what in of for at to on that with vault note please can you fix repair resolve and it
@@ -131,9 +133,13 @@ def _match_phrases(recipe: Recipe, sentence: str) -> Iterator[ExampleMatch]:
 
 @lru_cache(maxsize=2048)
 def _content_words(text: str) -> frozenset[str]:
-    """Return the stems of the words that are no fillers; the fillers if there are no others."""
-    words = frozenset(stem(folded(match[0])) for match in WORD.finditer(text))
-    return words - _fillers() or words
+    """Return the stems of the words that are no fillers; the fillers if there are no others.
+
+    A filler that occurs twice is a name the second time, as in "the orphan notes in Notes".
+    """
+    words = [stem(folded(match[0])) for match in WORD.finditer(text)]
+    repeated = {word for word in words if len(word) >= _MIN_NAME and words.count(word) > 1}
+    return frozenset(words) - (_fillers() - repeated) or frozenset(words)
 
 
 @cache

@@ -916,7 +916,7 @@ async def test_an_empty_list_of_saved_actions_says_how_to_fill_it() -> None:
         await app.press("f2")
         assert "No saved actions yet" in app.screen()
         await app.press("escape", "f3")
-        assert "No runs yet." in app.screen()
+        assert "No run has changed this vault yet." in app.screen()
 
 
 async def test_a_plan_without_literal_texts_can_be_saved() -> None:
